@@ -1,0 +1,62 @@
+# The only list of commands. `make` shows it.
+
+PYTHON := $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test lint types contracts generated pytest sync bench bench-flat fmt clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+venv: $(STAMP) ## Create .venv with every development dependency
+
+# Only a changed pyproject.toml costs a pip run; a fresh stamp means no network at all.
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed"; exit 1; }
+	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv \
+		|| { echo "On Debian: apt-get install python3-venv"; exit 1; }
+	@echo "installing into .venv ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--no-warn-script-location --root-user-action=ignore -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## Show the queue at work on a throwaway PostgreSQL
+	@$(BIN)/python -m penstock.demo
+
+test: lint types contracts generated pytest ## Everything CI checks
+
+lint: $(STAMP) ## Style and likely bugs
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(STAMP) ## mypy, strict
+	@$(BIN)/mypy
+
+contracts: $(STAMP) ## Which layer may import which
+	@$(BIN)/lint-imports
+
+generated: $(STAMP) ## The generated sync code is up to date
+	@$(BIN)/python scripts/make_sync.py --check
+
+pytest: $(STAMP) ## Only the tests
+	@$(BIN)/python -m pytest -q
+
+sync: $(STAMP) ## Generate the sync code from the async source
+	@$(BIN)/python scripts/make_sync.py
+
+bench: $(STAMP) ## Throughput: 8 producers, 8 consumers
+	@$(BIN)/python -m benchmarks.throughput
+
+bench-flat: $(STAMP) ## Does the cost per message stay flat as the backlog grows?
+	@$(BIN)/python -m benchmarks.flat
+
+fmt: $(STAMP) ## Format, and fix what ruff can fix
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+clean: ## Remove everything that can be made again
+	@rm -rf .venv .cache build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
