@@ -1,6 +1,9 @@
 # The only list of commands. `make` shows it.
 
-PYTHON := $(shell command -v python3.11 || command -v python3)
+# The first that really runs and is new enough: a name on PATH may be an empty version-manager shim.
+PYTHON := $(shell for python in python3.11 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$python && break; done)
 BIN := .venv/bin
 STAMP := .venv/.installed
 
@@ -14,12 +17,11 @@ venv: $(STAMP) ## Create .venv with every development dependency
 
 # Only a changed pyproject.toml costs a pip run; a fresh stamp means no network at all.
 $(STAMP): pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-		|| { echo "Python 3.11 or newer is needed"; exit 1; }
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv \
 		|| { echo "On Debian: apt-get install python3-venv"; exit 1; }
 	@echo "installing into .venv ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check \
 		--no-warn-script-location --root-user-action=ignore -e '.[dev]'
 	@touch $@
 
@@ -36,7 +38,7 @@ types: $(STAMP) ## mypy, strict
 	@$(BIN)/mypy
 
 contracts: $(STAMP) ## Which layer may import which
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 generated: $(STAMP) ## The generated sync code is up to date
 	@$(BIN)/python scripts/make_sync.py --check
