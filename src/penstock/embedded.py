@@ -166,8 +166,8 @@ class EmbeddedPostgres:
             )
         _hand_over(directory)
         self._lock = _take_lock(directory)
-        self._directory = directory
         self._socket_directory = _socket_directory(directory)
+        self._directory = directory
         atexit.register(self._close_at_exit)
         _remove_orphans(temporary)
         reachable = _is_reachable(package / install / "bin" / "postgres")
