@@ -1,0 +1,25 @@
+-- Part of fail, defer and upkeep: move messages, whose leases the caller has just ended, to the dead
+-- letters. The key stays taken, so that a redrive cannot meet a second message of that key.
+create or replace function "penstock".bury_v1(
+    p_ids bigint[], p_reasons text[], p_error_types text[], p_errors text[], p_now timestamptz
+) returns void
+language plpgsql
+as $$
+begin
+    with gone as (
+        delete from message m using unnest(p_ids, p_reasons, p_error_types, p_errors) x(id, reason, error_type, error)
+        where m.id = x.id
+        returning m.*, x.reason, x.error_type, x.error
+    ),
+    counted as (
+        insert into dead_count (queue, channel, n)
+        select g.queue, g.channel, count(*) from gone g group by g.queue, g.channel
+    )
+    insert into dead (id, died_at, published_at, first_published_at, expires_at, key_window, attempt, max_attempts,
+        priority, queue, channel, kind, key, content_type, headers, state_type, state, reason, error_type, error, payload)
+    select g.id, p_now, g.published_at, g.first_published_at, g.expires_at, g.key_window, g.attempt + 1, g.max_attempts,
+        g.priority, g.queue, g.channel, g.kind, g.key, g.content_type, g.headers, g.state_type, g.state,
+        g.reason, g.error_type, g.error, g.payload
+    from gone g;
+end
+$$;

@@ -1,0 +1,32 @@
+-- cancel: end waiting messages without an attempt. A leased one is its holder's and stays.
+--
+-- Keeps: a message is either claimed or cancelled, never both: cancelling owns the channel, as a
+-- claim does. Locks channel rows in id order, in a transaction of our own.
+create or replace function "penstock".cancel_v1(p_ids bigint[], p_now timestamptz default null)
+returns table (id bigint, status text)
+language plpgsql
+set search_path = "penstock", pg_temp
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := write_time_v1(p_now);
+    v_ended bigint[];
+begin
+    insert into channel (id, queue, name)
+    select distinct on (m.channel_id) m.channel_id, m.queue, m.channel
+    from message m where m.id = any(p_ids) order by m.channel_id
+    on conflict do nothing;
+    perform from channel c
+    where c.id in (select m.channel_id from message m where m.id = any(p_ids))
+    order by c.id for no key update;
+    v_ended := end_waiting_v1(p_ids, 'cancelled', v_now);
+    return query
+    select x.id, case
+        when x.id = any(v_ended) then 'cancelled'
+        when exists (select from lease l where l.message_id = x.id) then 'leased'
+        when exists (select from dead d where d.id = x.id) then 'dead'
+        else 'absent' end
+    from (select distinct u.id from unnest(p_ids) u(id)) x;
+end
+$$;

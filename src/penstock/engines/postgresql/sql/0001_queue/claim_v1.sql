@@ -1,0 +1,230 @@
+-- claim: take up to p_limit messages under leases, fairly over the channels of the given queues.
+--
+-- Keeps: at most `concurrency` leases and `burst + window x rate` starts a channel; channels are
+-- served least recently served first, `quantum x weight` messages a visit; inside a channel by
+-- (priority, due, publish order). An idle claim writes nothing.
+--
+-- Locks: channel rows, with SKIP LOCKED; a claim that owns nothing yet may wait for one. New
+-- channel rows are inserted at most once a claim, in id order. So claims cannot deadlock.
+--
+-- One pass: look (which channels are next, from the floors on), own (lock their rows), serve
+-- (serve_v1: consume wakes and tokens, lease, requeue). Every step is a new statement and sees
+-- what was committed before it.
+--
+-- Floors: the caller's memory of where the live part of the ring and of the wakes begins, with the
+-- transactions that were running then: only they can still add something to the left, and when
+-- one has ended the scan goes back to where it began. Null: scan from the left edge.
+--
+-- Answers the messages, then one row without id: answer ('got', 'empty', 'blocked', 'busy'),
+-- when to look again, and the new floors.
+create or replace function "penstock".claim_v1(
+    p_queues text[],
+    p_limit integer,
+    p_lease interval,
+    p_worker text,
+    p_quantum integer default 10,
+    p_turn_floor timestamptz default null,
+    p_wake_floor timestamptz default null,
+    p_strays bigint[] default '{}',
+    p_stray_turns timestamptz[] default '{}',
+    p_stray_wakes timestamptz[] default '{}',
+    p_now timestamptz default null
+) returns table (
+    id bigint, fence bigint, queue text, channel text, kind text, priority smallint, attempt bigint,
+    max_attempts integer, due timestamptz, published_at timestamptz, first_published_at timestamptz,
+    expires_at timestamptz, claimed_at timestamptz, until timestamptz, key text, content_type text,
+    headers jsonb, state_type text, state bytea, payload bytea,
+    answer text, look_again timestamptz, turn_floor timestamptz, wake_floor timestamptz,
+    strays bigint[], stray_turns timestamptz[], stray_wakes timestamptz[]
+)
+language plpgsql
+set search_path = "penstock", pg_temp
+set jit = off
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+set lock_timeout = '5s'
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz;
+    v_snapshot pg_snapshot;
+    v_turn_from timestamptz;
+    v_wake_from timestamptz;
+    v_left integer := p_limit;
+    v_got integer;
+    v_span integer;
+    v_read integer;
+    v_lanes uuid[];
+    v_places timestamptz[];
+    v_supply bigint[];
+    v_tids tid[];
+    v_owned uuid[];
+    v_new uuid[];
+    v_created boolean := false;
+    v_more boolean;
+    v_waits integer := 0;
+    v_rounds double precision;
+begin
+    if current_setting('transaction_isolation') <> 'read committed' then
+        raise exception 'penstock: claim needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation')
+            using errcode = 'invalid_transaction_state', hint = 'Claim on a connection of its own.';
+    end if;
+
+    for v_pass in 1 .. 20 loop
+        v_now := coalesce(p_now, clock_timestamp());
+        v_more := false;
+        answer := null;
+        if v_pass = 1 then
+            v_snapshot := pg_current_snapshot();
+            -- A clock that was set back makes the floors worthless.
+            v_turn_from := case when p_turn_floor <= v_now then p_turn_floor else '-infinity' end;
+            v_wake_from := case when p_wake_floor <= v_now then p_wake_floor else '-infinity' end;
+            if cardinality(p_strays) > 0 then
+                select least(v_turn_from, min(s.turn)), least(v_wake_from, min(s.wake))
+                into v_turn_from, v_wake_from
+                from unnest(p_strays, p_stray_turns, p_stray_wakes) s(xid, turn, wake)
+                where pg_visible_in_snapshot(s.xid::text::xid8, v_snapshot);
+            end if;
+        end if;
+
+        v_span := 2 * v_left + 50;
+        loop
+            -- Look: the ring and the wakes, merged by time. A channel in the ring keeps its turn
+            -- whatever its wakes say; a wake that came late joins at the end, so that holding a
+            -- transaction open buys no place.
+            with ring as materialized (
+                select t.channel_id, t.turn, t.n
+                from unnest(p_queues) q(name) cross join lateral (
+                    select k.channel_id, k.turn, k.n from token k
+                    where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
+                    order by k.turn limit v_left) t
+            ),
+            call as materialized (
+                select w.tid, w.channel_id, w.at, w.n
+                from unnest(p_queues) q(name) cross join lateral (
+                    select k.ctid as tid, k.channel_id, k.at, k.n from wake k
+                    where k.queue = q.name and k.at >= v_wake_from and k.at <= v_now
+                    order by k.at limit v_span) w
+            ),
+            lane as (
+                select e.channel_id, sum(e.n) as n,
+                    coalesce(min(e.turn), min(case when e.at < p_wake_floor then v_now else e.at end)) as place
+                from (
+                    select r.channel_id, r.turn, null::timestamptz as at, r.n from ring r
+                    union all
+                    select c.channel_id, null, c.at, c.n from call c
+                ) e
+                group by e.channel_id
+            ),
+            queued as (
+                select l.channel_id, l.place, l.n,
+                    sum(least(greatest(l.n, 0), p_quantum)) over (order by l.place, l.channel_id)
+                    - least(greatest(l.n, 0), p_quantum) as before
+                from lane l
+            ),
+            chosen as materialized (
+                select q.channel_id, q.place, q.n from queued q
+                where q.before < v_left
+                order by q.place, q.channel_id limit 2 * v_left + 50
+            )
+            select
+                (select array_agg(c.channel_id order by c.place, c.channel_id) from chosen c),
+                (select array_agg(c.place order by c.place, c.channel_id) from chosen c),
+                (select array_agg(c.n order by c.place, c.channel_id) from chosen c),
+                (select array_agg(c.tid) from call c where c.channel_id in (select h.channel_id from chosen h)),
+                (select count(*) from call),
+                coalesce((select min(r.turn) from ring r), v_now),
+                coalesce((select min(c.at) from call c), v_now)
+            into v_lanes, v_places, v_supply, v_tids, v_read, turn_floor, wake_floor;
+
+            -- Many wakes of few channels: read on, or those behind them would wait for them.
+            exit when v_read < v_span or v_span > 200000 or cardinality(v_lanes) >= v_left
+                or (select sum(least(s, p_quantum)) from unnest(v_supply) s) >= v_left;
+            v_span := v_span * 10;
+        end loop;
+        if v_pass = 1 then
+            select array_agg(x.xid), array_agg(x.turn), array_agg(x.wake)
+            into strays, stray_turns, stray_wakes
+            from (
+                select i.xid::text::bigint as xid,
+                    coalesce(s.turn, p_turn_floor, '-infinity') as turn,
+                    coalesce(s.wake, p_wake_floor, '-infinity') as wake
+                from pg_snapshot_xip(v_snapshot) i(xid)
+                left join unnest(p_strays, p_stray_turns, p_stray_wakes) s(xid, turn, wake)
+                    on s.xid = i.xid::text::bigint
+            ) x;
+        end if;
+        exit when v_lanes is null;
+
+        -- Own: what another claim holds stays where it is.
+        v_owned := array(
+            select c.id from channel c where c.id = any(v_lanes) for no key update skip locked);
+        if cardinality(v_owned) < cardinality(v_lanes) and not v_created then
+            v_new := array(
+                select l from unnest(v_lanes) l where not exists (select from channel c where c.id = l));
+            if cardinality(v_new) > 0 then
+                v_created := true;
+                with born as (
+                    insert into channel (id, queue, name)
+                    select distinct on (w.channel_id) w.channel_id, w.queue, w.channel
+                    from wake w where w.ctid = any(v_tids) and w.channel_id = any(v_new)
+                    order by w.channel_id
+                    on conflict do nothing
+                    returning channel.id
+                )
+                select v_owned || array_agg(b.id) into v_owned from born b;
+            end if;
+        end if;
+        v_more := v_read >= v_span or cardinality(v_owned) < cardinality(v_lanes);
+        if cardinality(v_owned) = 0 then
+            answer := coalesce(answer, 'busy');
+            exit when v_waits = 3 or v_left < p_limit;
+            v_waits := v_waits + 1;
+            -- Everything due is being claimed by others: stand in line for the first channel.
+            perform from channel c where c.id = v_lanes[1] for no key update;
+            continue;
+        end if;
+
+        -- With few busy channels one quantum each does not fill the batch: several rounds at once.
+        v_rounds := 1;
+        while v_rounds * p_quantum < v_left
+            and (select sum(least(s, v_rounds * p_quantum)) from unnest(v_supply) s) < v_left
+        loop
+            v_rounds := v_rounds * 2;
+        end loop;
+
+        return query
+        select s.*, null::text, null::timestamptz, null::timestamptz, null::timestamptz,
+            null::bigint[], null::timestamptz[], null::timestamptz[]
+        from serve_v1(v_lanes, v_places, v_owned, v_tids, v_left, p_lease, p_worker,
+            p_quantum, v_rounds, coalesce(p_now, clock_timestamp())) s;
+        get diagnostics v_got = row_count;
+        v_left := v_left - v_got;
+        exit when v_left <= 0;
+        v_more := v_more or cardinality(v_lanes) >= 2 * (v_left + v_got) + 50
+            or (select sum(s) from unnest(v_supply) s) > v_got;
+        exit when not v_more;
+    end loop;
+
+    if v_left < p_limit then
+        answer := 'got';
+    elsif answer is null then
+        answer := case when
+            exists (select from token t where t.queue = any(p_queues) and t.turn is null and t.n > 0)
+            or exists (select from token t where t.queue = any(p_queues) and t.turn > v_now)
+            then 'blocked' else 'empty' end;
+    end if;
+    if v_left > 0 then
+        look_again := case when answer = 'busy' or v_more then v_now else (
+            select min(least(
+                (select t.turn from token t where t.queue = q.name and t.turn > v_now order by t.turn limit 1),
+                (select w.at from wake w where w.queue = q.name and w.at > v_now order by w.at limit 1)))
+            from unnest(p_queues) q(name)) end;
+    end if;
+    id := null;
+    return next;
+end
+$$;

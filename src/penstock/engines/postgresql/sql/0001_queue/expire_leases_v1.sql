@@ -1,0 +1,82 @@
+-- Part of upkeep: leases that ran out. The message returns to its own channel, later each time; the
+-- one that used up max_attempts becomes a dead letter here, before its payload can leave again.
+--
+-- Locks leases with SKIP LOCKED: one that its holder is settling is left to the holder.
+-- p_floor: where the live part of lease_until began at the last call, null for a full scan.
+create or replace function "penstock".expire_leases_v1(
+    p_limit integer, p_floor timestamptz default null, p_now timestamptz default null,
+    out expired bigint, out buried bigint, out floor timestamptz
+)
+language plpgsql
+set search_path = "penstock", pg_temp
+set jit = off
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_from timestamptz := case when p_floor <= v_now then p_floor else '-infinity' end;
+    v_setting setting;
+    v_due bigint[];
+    v_dead bigint[];
+begin
+    -- A look first: upkeep that finds nothing writes nothing.
+    select array_agg(l.message_id), coalesce(min(l.until), v_now) into v_due, floor
+    from (select k.message_id, k.until from lease k
+        where k.until >= v_from and k.until <= v_now order by k.until limit p_limit) l;
+    if v_due is null then
+        expired := 0;
+        buried := 0;
+        return;
+    end if;
+    select s.* into v_setting from setting s;
+    v_now := write_time_v1(p_now);
+
+    with lost as materialized (
+        select l.message_id, l.fence, l.claimed_at, l.channel_id, l.counted, l.worker from lease l
+        where l.message_id = any(v_due) and l.until <= v_now
+        order by l.message_id for update skip locked
+    ),
+    ended as (
+        delete from lease l using lost o where l.message_id = o.message_id
+    ),
+    fate as materialized (
+        select o.*, m.attempt, m.first_published_at, m.published_at, m.due, m.priority, m.queue, m.channel, m.kind,
+            octet_length(m.payload) as payload_size, m.spent + 1 >= m.max_attempts as dead,
+            v_now + least(v_setting.backoff_most, v_setting.backoff_first * power(2, least(m.spent, 40))) as next_due
+        from lost o join message m on m.id = o.message_id
+    ),
+    returned as (
+        update message m set due = f.next_due, attempt = m.attempt + 1, spent = m.spent + 1
+        from fate f where m.id = f.message_id and not f.dead
+    ),
+    told as (
+        insert into history (message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
+            payload_size, terminal, dead, priority, queue, channel, kind, worker, outcome, reason)
+        select f.message_id, f.fence, f.attempt + 1, f.first_published_at, f.published_at, f.due, f.claimed_at, v_now,
+            f.payload_size, false, f.dead, f.priority, f.queue, f.channel, f.kind, f.worker,
+            'expired', case when f.dead then 'max_attempts' end
+        from fate f where v_setting.history <> 'none'
+    ),
+    woken as (
+        insert into wake (at, channel_id, due, message_id, n, freed, priority, queue, channel)
+        select f.next_due, f.channel_id, f.next_due, f.message_id, 1, 0, f.priority, f.queue, f.channel
+        from fate f where not f.dead
+        union all
+        select v_now, f.channel_id, v_now, 0, 0, count(*), 0, f.queue, f.channel
+        from fate f where f.counted group by f.channel_id, f.queue, f.channel
+    )
+    select count(*), array_agg(f.message_id) filter (where f.dead) into expired, v_dead from fate f;
+
+    buried := coalesce(cardinality(v_dead), 0);
+    if buried > 0 then
+        perform bury_v1(v_dead, array_fill('max_attempts'::text, array[buried::integer]),
+            array_fill('LeaseExpired'::text, array[buried::integer]),
+            array_fill('the lease ran out before the work was settled'::text, array[buried::integer]), v_now);
+    end if;
+end
+$$;

@@ -1,0 +1,102 @@
+-- publish: append messages, and one wake per channel, priority and time touched.
+--
+-- Keeps: it takes no lock that another publisher or a claim waits for. The one exception is
+-- asked for: a publish with the key of another publish that has not committed yet waits to learn
+-- whether that one exists. Keys of one batch are taken in sorted order.
+--
+-- Arrays run parallel, one element a message. An array of one element holds for the whole batch,
+-- an empty one means the default. Answers one row a message, in order:
+-- status 'published', 'existing' (the key lives, id is its message's), 'full' or 'closed'.
+create or replace function "penstock".publish_v1(
+    p_payload bytea[],
+    p_queue text[],
+    p_channel text[],
+    p_kind text[] default '{}',
+    p_content_type text[] default '{}',
+    p_headers text[] default '{}',
+    p_key text[] default '{}',
+    p_key_window interval[] default '{}',
+    p_priority smallint[] default '{}',
+    p_delay interval[] default '{}',
+    p_at timestamptz[] default '{}',
+    p_expires_in interval[] default '{}',
+    p_expires_at timestamptz[] default '{}',
+    p_max_attempts integer[] default '{}',
+    p_now timestamptz default null
+) returns table (id bigint, status text)
+language plpgsql
+set search_path = "penstock", pg_temp
+set jit = off
+set enable_nestloop = off
+as $$
+declare
+    v_count integer := coalesce(cardinality(p_payload), 0);
+    v_now timestamptz;
+    v_ids bigint[];
+    v_status text[] := array_fill(null::text, array[v_count]);
+    v_refused bigint[];
+begin
+    v_now := write_time_v1(p_now);
+    v_ids := array(select nextval('message_id') from generate_series(1, v_count));
+
+    if array_length(array_remove(p_key, null), 1) > 0 then
+        select r.ids, r.status into v_ids, v_status
+        from reserve_keys_v1(v_ids, p_queue, p_key, v_now) r;
+    end if;
+
+    if exists (select from channel c where c.backlog is not null or c.closing) then
+        v_status := refuse_v1(v_status, p_queue, p_channel);
+        v_refused := array(
+            select x.id from unnest(v_ids, v_status) x(id, status) where x.status in ('full', 'closed'));
+        delete from dedupe d where d.message_id = any(v_refused);
+    end if;
+
+    return query
+    with item as materialized (
+        select
+            x.ordinal, x.id, x.payload, x.key, x.key_window, x.status,
+            coalesce(x.queue, p_queue[1]) as queue,
+            coalesce(x.channel, p_channel[1]) as channel,
+            coalesce(x.kind, p_kind[1], '') as kind,
+            coalesce(x.content_type, p_content_type[1], 'application/octet-stream') as content_type,
+            x.headers::jsonb as headers,
+            coalesce(x.priority, p_priority[1], 0)::smallint as priority,
+            coalesce(x.at, v_now + coalesce(x.delay, case when cardinality(p_delay) = 1 then p_delay[1] end), v_now) as due,
+            coalesce(x.expires_at, v_now + coalesce(x.expires_in, case when cardinality(p_expires_in) = 1 then p_expires_in[1] end)) as expires_at,
+            coalesce(x.max_attempts, p_max_attempts[1], 20) as max_attempts
+        from unnest(
+            v_ids, v_status, p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window,
+            p_priority, p_delay, p_at, p_expires_in, p_expires_at, p_max_attempts
+        ) with ordinality x(
+            id, status, payload, queue, channel, kind, content_type, headers, key, key_window,
+            priority, delay, at, expires_in, expires_at, max_attempts, ordinal)
+    ),
+    lane as materialized (
+        select l.queue, l.channel, channel_id_v1(l.queue, l.channel) as channel_id
+        from (select distinct i.queue, i.channel from item i where i.status is null) l
+    ),
+    inserted as (
+        insert into message (
+            id, channel_id, due, published_at, first_published_at, expires_at, key_window,
+            max_attempts, priority, queue, channel, kind, key, content_type, headers, payload)
+        select
+            i.id, l.channel_id, i.due, v_now, v_now, i.expires_at, i.key_window,
+            i.max_attempts, i.priority, i.queue, i.channel, i.kind, i.key, i.content_type, i.headers, i.payload
+        from item i join lane l on l.queue = i.queue and l.channel = i.channel
+        where i.status is null
+    ),
+    woken as (
+        insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
+        select
+            greatest(w.due, v_now), w.channel_id, min(w.due),
+            (array_agg(w.id order by w.due, w.id))[1], count(*), w.priority, w.queue, w.channel
+        from (
+            select l.channel_id, i.due, i.id, i.priority, i.queue, i.channel
+            from item i join lane l on l.queue = i.queue and l.channel = i.channel
+            where i.status is null
+        ) w
+        group by greatest(w.due, v_now), w.channel_id, w.priority, w.queue, w.channel
+    )
+    select i.id, coalesce(i.status, 'published') from item i order by i.ordinal;
+end
+$$;

@@ -1,0 +1,61 @@
+-- Channel policies: set the whole policy of some channels at once, in a transaction of our own.
+--
+-- Keeps: a limit set now holds from the next claim on. Leases that were claimed without being
+-- charged are charged here; those that somebody is writing to at this moment are charged too and
+-- noted as strays, for upkeep to settle. Locks channel rows in id order; leases with SKIP LOCKED.
+create or replace function "penstock".set_policy_v1(
+    p_queue text, p_channels text[], p_concurrency bigint[], p_rate double precision[], p_burst bigint[],
+    p_backlog bigint[], p_weight double precision[], p_now timestamptz default null
+) returns void
+language plpgsql
+set search_path = "penstock", pg_temp
+set jit = off
+as $$
+declare
+    v_now timestamptz := write_time_v1(p_now);
+    v_limited uuid[];
+    v_charged uuid[];
+begin
+    insert into channel (id, queue, name)
+    select channel_id_v1(p_queue, x.name), p_queue, x.name
+    from unnest(p_channels) x(name) order by 1
+    on conflict do nothing;
+    perform from channel c
+    where c.id in (select channel_id_v1(p_queue, x.name) from unnest(p_channels) x(name))
+    order by c.id for no key update;
+
+    v_limited := array(
+        select channel_id_v1(p_queue, x.name) from unnest(p_channels, p_concurrency) x(name, concurrency)
+        where x.concurrency is not null);
+    update channel c set
+        concurrency = x.concurrency, rate = x.rate, burst = x.burst, backlog = x.backlog, weight = x.weight,
+        closing = false
+    from unnest(p_channels, p_concurrency, p_rate, p_burst, p_backlog, p_weight)
+        x(name, concurrency, rate, burst, backlog, weight)
+    where c.id = channel_id_v1(p_queue, x.name);
+
+    if cardinality(v_limited) > 0 then
+        with open as (
+            select l.message_id from lease l where l.channel_id = any(v_limited) and not l.counted
+            order by l.message_id for update skip locked
+        ),
+        charged as (
+            update lease l set counted = true from open o where l.message_id = o.message_id returning l.channel_id
+        )
+        select array_agg(c.channel_id) into v_charged from charged c;
+        with late as (
+            insert into stray (message_id, fence, channel_id, queue, channel)
+            select l.message_id, l.fence, l.channel_id, c.queue, c.name
+            from lease l join channel c on c.id = l.channel_id
+            where l.channel_id = any(v_limited) and not l.counted
+                and not exists (select from stray s where s.message_id = l.message_id and s.fence = l.fence)
+            returning channel_id
+        )
+        select v_charged || array_agg(l.channel_id) into v_charged from late l;
+    end if;
+
+    insert into wake (at, channel_id, due, message_id, n, freed, priority, queue, channel)
+    select v_now, c.id, v_now, 0, 0, -(select count(*) from unnest(v_charged) x(id) where x.id = c.id), 0, c.queue, c.name
+    from channel c where c.id in (select channel_id_v1(p_queue, x.name) from unnest(p_channels) x(name));
+end
+$$;

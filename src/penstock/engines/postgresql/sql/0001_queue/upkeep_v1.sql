@@ -1,0 +1,23 @@
+-- upkeep: what time brings, whoever runs it. Any process may call it as often as it likes: one at a
+-- time works (a transaction-level lock), the others answer at once with ran = false.
+create or replace function "penstock".upkeep_v1(
+    p_limit integer default 1000, p_floor timestamptz default null, p_now timestamptz default null,
+    out ran boolean, out expired bigint, out buried bigint, out lapsed bigint, out tidied bigint,
+    out partitioned bigint, out floor timestamptz
+)
+language plpgsql
+set search_path = "penstock", pg_temp
+as $$
+begin
+    ran := pg_try_advisory_xact_lock(hashtextextended(current_schema() || '.upkeep', 0));
+    if not ran then
+        floor := p_floor;
+        return;
+    end if;
+    select e.expired, e.buried, e.floor into expired, buried, floor
+    from expire_leases_v1(p_limit, p_floor, p_now) e;
+    lapsed := lapse_v1(p_limit, p_now);
+    tidied := settle_strays_v1(p_now) + tidy_v1(p_limit, p_now);
+    partitioned := partition_v1(p_now);
+end
+$$;
