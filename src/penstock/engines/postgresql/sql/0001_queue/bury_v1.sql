@@ -7,9 +7,10 @@ language plpgsql
 as $$
 begin
     with gone as (
-        delete from message m using unnest(p_ids, p_reasons, p_error_types, p_errors) x(id, reason, error_type, error)
-        where m.id = x.id
-        returning m.*, x.reason, x.error_type, x.error
+        delete from message m where m.id = any(p_ids) returning m.*
+    ),
+    cause as materialized (
+        select * from unnest(p_ids, p_reasons, p_error_types, p_errors) x(id, reason, error_type, error)
     ),
     counted as (
         insert into dead_count (queue, channel, n)
@@ -19,7 +20,7 @@ begin
         priority, queue, channel, kind, key, content_type, headers, state_type, state, reason, error_type, error, payload)
     select g.id, p_now, g.published_at, g.first_published_at, g.expires_at, g.key_window, g.attempt + 1, g.max_attempts,
         g.priority, g.queue, g.channel, g.kind, g.key, g.content_type, g.headers, g.state_type, g.state,
-        g.reason, g.error_type, g.error, g.payload
-    from gone g;
+        c.reason, c.error_type, c.error, g.payload
+    from gone g join cause c on c.id = g.id;
 end
 $$;

@@ -15,8 +15,8 @@
 -- transactions that were running then: only they can still add something to the left, and when
 -- one has ended the scan goes back to where it began. Null: scan from the left edge.
 --
--- Answers the messages, then one row without id: answer ('got', 'empty', 'blocked', 'busy'),
--- when to look again, and the new floors.
+-- Answers the messages (times as seconds since 1970, cheap to read), then one row without id: the
+-- answer ('got', 'empty', 'blocked', 'busy'), the lease's times, when to look again, and the floors.
 create or replace function "penstock".claim_v1(
     p_queues text[],
     p_limit integer,
@@ -31,17 +31,20 @@ create or replace function "penstock".claim_v1(
     p_now timestamptz default null
 ) returns table (
     id bigint, fence bigint, queue text, channel text, kind text, priority smallint, attempt bigint,
-    max_attempts integer, due timestamptz, published_at timestamptz, first_published_at timestamptz,
-    expires_at timestamptz, claimed_at timestamptz, until timestamptz, key text, content_type text,
+    max_attempts integer, due double precision, published_at double precision,
+    first_published_at double precision, expires_at double precision, key text, content_type text,
     headers jsonb, state_type text, state bytea, payload bytea,
-    answer text, look_again timestamptz, turn_floor timestamptz, wake_floor timestamptz,
+    answer text, claimed_at timestamptz, until timestamptz, look_again timestamptz,
+    turn_floor timestamptz, wake_floor timestamptz,
     strays bigint[], stray_turns timestamptz[], stray_wakes timestamptz[]
 )
 language plpgsql
+-- Every table is read through a lateral look-up or by row address, so that index scans are the only
+-- way; what is left to the planner is joins of small sets, whose sizes it must not guess.
 set search_path = "penstock", pg_temp
 set jit = off
 set enable_seqscan = off
-set enable_hashjoin = off
+set enable_nestloop = off
 set enable_mergejoin = off
 set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
@@ -60,8 +63,14 @@ declare
     v_lanes uuid[];
     v_places timestamptz[];
     v_supply bigint[];
+    v_total bigint;
+    v_yield bigint;
     v_tids tid[];
+    v_calls tid[];
     v_owned uuid[];
+    v_rows tid[];
+    v_ids bigint[];
+    v_fence bigint;
     v_new uuid[];
     v_created boolean := false;
     v_more boolean;
@@ -90,7 +99,7 @@ begin
             end if;
         end if;
 
-        v_span := 2 * v_left + 50;
+        v_span := v_left + 10;
         loop
             -- Look: the ring and the wakes, merged by time. A channel in the ring keeps its turn
             -- whatever its wakes say; a wake that came late joins at the end, so that holding a
@@ -121,31 +130,30 @@ begin
             ),
             queued as (
                 select l.channel_id, l.place, l.n,
-                    sum(least(greatest(l.n, 0), p_quantum)) over (order by l.place, l.channel_id)
+                    sum(least(greatest(l.n, 0), p_quantum)) over (order by l.place, l.channel_id rows unbounded preceding)
                     - least(greatest(l.n, 0), p_quantum) as before
                 from lane l
-            ),
-            chosen as materialized (
-                select q.channel_id, q.place, q.n from queued q
-                where q.before < v_left
-                order by q.place, q.channel_id limit 2 * v_left + 50
             )
             select
-                (select array_agg(c.channel_id order by c.place, c.channel_id) from chosen c),
-                (select array_agg(c.place order by c.place, c.channel_id) from chosen c),
-                (select array_agg(c.n order by c.place, c.channel_id) from chosen c),
-                (select array_agg(c.tid) from call c where c.channel_id in (select h.channel_id from chosen h)),
-                (select count(*) from call),
-                coalesce((select min(r.turn) from ring r), v_now),
-                coalesce((select min(c.at) from call c), v_now)
-            into v_lanes, v_places, v_supply, v_tids, v_read, turn_floor, wake_floor;
+                c.lanes, c.places, c.supply,
+                (select array_agg(w.tid) from call w), (select count(*) from call w),
+                coalesce((select min(r.turn) from ring r), v_now), coalesce((select min(w.at) from call w), v_now),
+                c.total, c.yield
+            into v_lanes, v_places, v_supply, v_calls, v_read, turn_floor, wake_floor, v_total, v_yield
+            from (
+                select array_agg(q.channel_id) as lanes, array_agg(q.place) as places, array_agg(q.n) as supply,
+                    sum(q.n) as total, sum(least(q.n, p_quantum)) as yield
+                from (
+                    select q.channel_id, q.place, q.n from queued q where q.before < v_left
+                    order by q.place, q.channel_id limit 2 * v_left + 50
+                ) q
+            ) c;
 
             -- Many wakes of few channels: read on, or those behind them would wait for them.
-            exit when v_read < v_span or v_span > 200000 or cardinality(v_lanes) >= v_left
-                or (select sum(least(s, p_quantum)) from unnest(v_supply) s) >= v_left;
+            exit when v_read < v_span or v_span > 200000 or v_yield >= v_left;
             v_span := v_span * 10;
         end loop;
-        if v_pass = 1 then
+        if v_pass = 1 and pg_snapshot_xmin(v_snapshot) <> pg_snapshot_xmax(v_snapshot) then
             select array_agg(x.xid), array_agg(x.turn), array_agg(x.wake)
             into strays, stray_turns, stray_wakes
             from (
@@ -160,22 +168,22 @@ begin
         exit when v_lanes is null;
 
         -- Own: what another claim holds stays where it is.
-        v_owned := array(
-            select c.id from channel c where c.id = any(v_lanes) for no key update skip locked);
+        select coalesce(array_agg(c.id), '{}'), array_agg(c.tid) into v_owned, v_rows
+        from (select k.id, k.ctid as tid from channel k where k.id = any(v_lanes) for no key update skip locked) c;
         if cardinality(v_owned) < cardinality(v_lanes) and not v_created then
             v_new := array(
-                select l from unnest(v_lanes) l where not exists (select from channel c where c.id = l));
+                select l from unnest(v_lanes) l where not exists (select from channel c where c.id = l offset 0));
             if cardinality(v_new) > 0 then
                 v_created := true;
                 with born as (
                     insert into channel (id, queue, name)
                     select distinct on (w.channel_id) w.channel_id, w.queue, w.channel
-                    from wake w where w.ctid = any(v_tids) and w.channel_id = any(v_new)
+                    from wake w where w.ctid = any(v_calls) and w.channel_id = any(v_new)
                     order by w.channel_id
                     on conflict do nothing
-                    returning channel.id
+                    returning channel.id, channel.ctid as tid
                 )
-                select v_owned || array_agg(b.id) into v_owned from born b;
+                select v_owned || array_agg(b.id), v_rows || array_agg(b.tid) into v_owned, v_rows from born b;
             end if;
         end if;
         v_more := v_read >= v_span or cardinality(v_owned) < cardinality(v_lanes);
@@ -190,22 +198,29 @@ begin
 
         -- With few busy channels one quantum each does not fill the batch: several rounds at once.
         v_rounds := 1;
-        while v_rounds * p_quantum < v_left
-            and (select sum(least(s, v_rounds * p_quantum)) from unnest(v_supply) s) < v_left
-        loop
+        while v_yield < v_left and v_yield < v_total loop
             v_rounds := v_rounds * 2;
+            v_yield := (select sum(least(s, v_rounds * p_quantum)) from unnest(v_supply) s);
         end loop;
 
+        v_now := coalesce(p_now, clock_timestamp());
+        claimed_at := coalesce(claimed_at, v_now);
+        select s.fence, s.ids, s.tids into v_fence, v_ids, v_tids
+        from serve_v1(v_lanes, v_places, v_owned, v_rows, v_calls, v_left, p_lease, p_worker, p_quantum, v_rounds, v_now) s;
+        -- Leased to us and the channel is ours: the rows stay where they were read.
         return query
-        select s.*, null::text, null::timestamptz, null::timestamptz, null::timestamptz,
+        select m.id, v_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
+            date_part('epoch', m.due), date_part('epoch', m.published_at),
+            date_part('epoch', m.first_published_at), date_part('epoch', m.expires_at),
+            m.key, m.content_type, m.headers, m.state_type, m.state, m.payload,
+            null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
             null::bigint[], null::timestamptz[], null::timestamptz[]
-        from serve_v1(v_lanes, v_places, v_owned, v_tids, v_left, p_lease, p_worker,
-            p_quantum, v_rounds, coalesce(p_now, clock_timestamp())) s;
-        get diagnostics v_got = row_count;
+        from unnest(v_tids) x(tid)
+        cross join lateral (select k.* from message k where k.ctid = x.tid offset 0) m;
+        v_got := coalesce(cardinality(v_ids), 0);
         v_left := v_left - v_got;
         exit when v_left <= 0;
-        v_more := v_more or cardinality(v_lanes) >= 2 * (v_left + v_got) + 50
-            or (select sum(s) from unnest(v_supply) s) > v_got;
+        v_more := v_more or cardinality(v_lanes) >= 2 * (v_left + v_got) + 50 or v_total > v_got;
         exit when not v_more;
     end loop;
 
@@ -225,6 +240,7 @@ begin
             from unnest(p_queues) q(name)) end;
     end if;
     id := null;
+    until := claimed_at + p_lease;
     return next;
 end
 $$;

@@ -1,7 +1,8 @@
 -- complete: the work is done, the message ends.
 --
--- Keeps: only the holder of the lease with this fence ends the message; whoever lost it is told
--- 'lost', and that is noted. Locks leases in id order.
+-- Keeps: only the holder of the lease with this fence ends the message. Locks leases in id order.
+-- Answers only those that were lost, and notes them: no row means that all is well, which is the
+-- common case and the cheap one.
 create or replace function "penstock".complete_v1(
     p_ids bigint[], p_fences bigint[], p_now timestamptz default null
 ) returns table (id bigint, fence bigint, status text)
@@ -9,7 +10,7 @@ language plpgsql
 set search_path = "penstock", pg_temp
 set jit = off
 set enable_seqscan = off
-set enable_hashjoin = off
+set enable_nestloop = off
 set enable_mergejoin = off
 set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
@@ -18,46 +19,53 @@ as $$
 declare
     v_now timestamptz := write_time_v1(p_now);
     v_history text := (select s.history from setting s);
+    v_xid bigint := pg_current_xact_id()::text::bigint;
     v_ids bigint[];
     v_fences bigint[];
+    v_keyed bigint[];
+    v_key_queues text[];
+    v_keys text[];
+    v_windows interval[];
+    v_freed uuid[];
+    v_freed_queues text[];
+    v_freed_channels text[];
 begin
-    with item as materialized (
-        select x.id, x.fence from unnest(p_ids, p_fences) x(id, fence) order by x.id
-    ),
-    ended as (
-        delete from lease l using item i where l.message_id = i.id and l.fence = i.fence
+    with ended as (
+        delete from lease l
+        where l.message_id = any(p_ids)
+            and ((l.message_id, l.fence) in (select x.id, x.fence from unnest(p_ids, p_fences) x(id, fence))) is true
         returning l.message_id, l.fence, l.claimed_at, l.channel_id, l.counted, l.worker
     ),
-    done as (
-        delete from message m using ended e where m.id = e.message_id
+    gone as (
+        delete from message m where m.id = any(array(select e.message_id from ended e))
         returning m.id, m.queue, m.channel, m.kind, m.key, m.key_window, m.priority, m.attempt, m.due,
-            m.published_at, m.first_published_at, octet_length(m.payload) as payload_size,
-            e.fence, e.claimed_at, e.channel_id, e.counted, e.worker
+            m.published_at, m.first_published_at, octet_length(m.payload) as payload_size
+    ),
+    done as materialized (
+        select g.*, e.fence, e.claimed_at, e.channel_id, e.counted, e.worker
+        from gone g join ended e on e.message_id = g.id
     ),
     told as (
-        insert into history (message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
+        insert into history (xid, message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
             payload_size, terminal, dead, priority, queue, channel, kind, worker, outcome)
-        select d.id, d.fence, d.attempt + 1, d.first_published_at, d.published_at, d.due, d.claimed_at, v_now,
+        select v_xid, d.id, d.fence, d.attempt + 1, d.first_published_at, d.published_at, d.due, d.claimed_at, v_now,
             d.payload_size, true, false, d.priority, d.queue, d.channel, d.kind, d.worker, 'completed'
         from done d where v_history = 'all'
-    ),
-    freed as (
-        insert into wake (at, channel_id, due, message_id, n, freed, priority, queue, channel)
-        select v_now, d.channel_id, v_now, 0, 0, count(*), 0, d.queue, d.channel
-        from done d where d.counted group by d.channel_id, d.queue, d.channel
-    ),
-    unkeyed as (
-        delete from dedupe k using done d
-        where d.key is not null and d.key_window is null and k.queue = d.queue and k.key = d.key and k.message_id = d.id
-    ),
-    aging as (
-        update dedupe k set expires_at = v_now + d.key_window from done d
-        where d.key is not null and d.key_window is not null
-            and k.queue = d.queue and k.key = d.key and k.message_id = d.id
     )
-    select array_agg(d.id), array_agg(d.fence) into v_ids, v_fences from done d;
+    select array_agg(d.id), array_agg(d.fence),
+        array_agg(d.id) filter (where d.key is not null), array_agg(d.queue) filter (where d.key is not null),
+        array_agg(d.key) filter (where d.key is not null), array_agg(d.key_window) filter (where d.key is not null),
+        array_agg(d.channel_id) filter (where d.counted), array_agg(d.queue) filter (where d.counted),
+        array_agg(d.channel) filter (where d.counted)
+    into v_ids, v_fences, v_keyed, v_key_queues, v_keys, v_windows, v_freed, v_freed_queues, v_freed_channels
+    from done d;
 
-    return query select x.id, x.fence, 'completed' from unnest(v_ids, v_fences) x(id, fence);
+    if v_keys is not null then
+        perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, v_now);
+    end if;
+    if v_freed is not null then
+        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
+    end if;
     if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then
         return query select * from lost_v1(p_ids, p_fences, v_ids, v_fences, 'complete', v_now);
     end if;

@@ -9,13 +9,18 @@ as $$
 #variable_conflict use_column
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_keyed bigint[];
+    v_key_queues text[];
+    v_keys text[];
+    v_windows interval[];
 begin
-    return query
     with chosen as materialized (
         select d.id from dead d where d.id = any(p_ids) order by d.id for update skip locked
     ),
     gone as (
-        delete from dead d using chosen c where d.id = c.id returning d.*
+        delete from dead d where d.id = any(array(select c.id from chosen c))
+        returning d.id, d.queue, d.channel, d.kind, d.key, d.key_window, d.priority, d.attempt, d.reason, d.error_type,
+            d.published_at, d.first_published_at, octet_length(d.payload) as payload_size
     ),
     counted as (
         insert into dead_count (queue, channel, n)
@@ -24,19 +29,16 @@ begin
     told as (
         insert into history (message_id, attempt, first_published_at, published_at, ended_at, payload_size,
             terminal, dead, priority, queue, channel, kind, outcome, reason, error_type)
-        select g.id, g.attempt, g.first_published_at, g.published_at, v_now, octet_length(g.payload),
+        select g.id, g.attempt, g.first_published_at, g.published_at, v_now, g.payload_size,
             true, false, g.priority, g.queue, g.channel, g.kind, 'discarded', g.reason, g.error_type
         from gone g, setting s where s.history <> 'none'
-    ),
-    unkeyed as (
-        delete from dedupe k using gone g
-        where g.key is not null and g.key_window is null and k.queue = g.queue and k.key = g.key and k.message_id = g.id
-    ),
-    aging as (
-        update dedupe k set expires_at = v_now + g.key_window from gone g
-        where g.key is not null and g.key_window is not null
-            and k.queue = g.queue and k.key = g.key and k.message_id = g.id
     )
-    select g.id from gone g order by g.id;
+    select array_agg(g.id order by g.id),
+        array_agg(g.id) filter (where g.key is not null), array_agg(g.queue) filter (where g.key is not null),
+        array_agg(g.key) filter (where g.key is not null), array_agg(g.key_window) filter (where g.key is not null)
+    into p_ids, v_keyed, v_key_queues, v_keys, v_windows
+    from gone g;
+    perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, v_now);
+    return query select x.id from unnest(p_ids) x(id);
 end
 $$;

@@ -2,35 +2,41 @@
 -- their channels. Answers the ids that ended.
 create or replace function "penstock".end_waiting_v1(p_ids bigint[], p_outcome text, p_now timestamptz)
 returns bigint[]
-language sql
+language plpgsql
 set search_path = "penstock", pg_temp
+set jit = off
 as $$
+declare
+    v_ids bigint[];
+    v_keyed bigint[];
+    v_key_queues text[];
+    v_keys text[];
+    v_windows interval[];
+begin
     with done as (
         delete from message m
-        where m.id = any(p_ids) and not exists (select from lease l where l.message_id = m.id)
-        returning m.*
+        where m.id = any(p_ids) and not exists (select from lease l where l.message_id = m.id offset 0)
+        returning m.id, m.channel_id, m.queue, m.channel, m.kind, m.key, m.key_window, m.priority, m.attempt, m.due,
+            m.published_at, m.first_published_at, octet_length(m.payload) as payload_size
     ),
     told as (
         insert into history (message_id, attempt, first_published_at, published_at, due, ended_at,
             payload_size, terminal, dead, priority, queue, channel, kind, outcome)
         select d.id, d.attempt, d.first_published_at, d.published_at, d.due, p_now,
-            octet_length(d.payload), true, false, d.priority, d.queue, d.channel, d.kind, p_outcome
+            d.payload_size, true, false, d.priority, d.queue, d.channel, d.kind, p_outcome
         from done d, setting s where s.history = 'all'
     ),
-    -- One message fewer, from the moment at which its own wake counted it.
+    -- One message fewer, from the moment at which its own wake counts it.
     woken as (
         insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
-        select greatest(d.due, p_now), d.channel_id, d.due, d.id, -count(*), d.priority, d.queue, d.channel
-        from done d group by greatest(d.due, p_now), d.channel_id, d.due, d.id, d.priority, d.queue, d.channel
-    ),
-    unkeyed as (
-        delete from dedupe k using done d
-        where d.key is not null and d.key_window is null and k.queue = d.queue and k.key = d.key and k.message_id = d.id
-    ),
-    aging as (
-        update dedupe k set expires_at = p_now + d.key_window from done d
-        where d.key is not null and d.key_window is not null
-            and k.queue = d.queue and k.key = d.key and k.message_id = d.id
+        select greatest(d.due, p_now), d.channel_id, d.due, d.id, -1, d.priority, d.queue, d.channel from done d
     )
-    select coalesce(array_agg(d.id), '{}') from done d
+    select coalesce(array_agg(d.id), '{}'),
+        array_agg(d.id) filter (where d.key is not null), array_agg(d.queue) filter (where d.key is not null),
+        array_agg(d.key) filter (where d.key is not null), array_agg(d.key_window) filter (where d.key is not null)
+    into v_ids, v_keyed, v_key_queues, v_keys, v_windows
+    from done d;
+    perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, p_now);
+    return v_ids;
+end
 $$;

@@ -11,7 +11,7 @@ language plpgsql
 set search_path = "penstock", pg_temp
 set jit = off
 set enable_seqscan = off
-set enable_hashjoin = off
+set enable_nestloop = off
 set enable_mergejoin = off
 set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
@@ -23,6 +23,9 @@ declare
     v_setting setting;
     v_due bigint[];
     v_dead bigint[];
+    v_freed uuid[];
+    v_freed_queues text[];
+    v_freed_channels text[];
 begin
     -- A look first: upkeep that finds nothing writes nothing.
     select array_agg(l.message_id), coalesce(min(l.until), v_now) into v_due, floor
@@ -42,17 +45,18 @@ begin
         order by l.message_id for update skip locked
     ),
     ended as (
-        delete from lease l using lost o where l.message_id = o.message_id
+        delete from lease l where l.message_id = any(array(select o.message_id from lost o))
     ),
     fate as materialized (
-        select o.*, m.attempt, m.first_published_at, m.published_at, m.due, m.priority, m.queue, m.channel, m.kind,
+        select o.*, m.tid, m.attempt, m.first_published_at, m.published_at, m.due, m.priority, m.queue, m.channel, m.kind,
             octet_length(m.payload) as payload_size, m.spent + 1 >= m.max_attempts as dead,
             v_now + least(v_setting.backoff_most, v_setting.backoff_first * power(2, least(m.spent, 40))) as next_due
-        from lost o join message m on m.id = o.message_id
+        from lost o
+        cross join lateral (select k.ctid as tid, k.* from message k where k.id = o.message_id offset 0) m
     ),
     returned as (
         update message m set due = f.next_due, attempt = m.attempt + 1, spent = m.spent + 1
-        from fate f where m.id = f.message_id and not f.dead
+        from fate f where m.ctid = f.tid and not f.dead
     ),
     told as (
         insert into history (message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
@@ -63,14 +67,18 @@ begin
         from fate f where v_setting.history <> 'none'
     ),
     woken as (
-        insert into wake (at, channel_id, due, message_id, n, freed, priority, queue, channel)
-        select f.next_due, f.channel_id, f.next_due, f.message_id, 1, 0, f.priority, f.queue, f.channel
+        insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
+        select f.next_due, f.channel_id, f.next_due, f.message_id, 1, f.priority, f.queue, f.channel
         from fate f where not f.dead
-        union all
-        select v_now, f.channel_id, v_now, 0, 0, count(*), 0, f.queue, f.channel
-        from fate f where f.counted group by f.channel_id, f.queue, f.channel
     )
-    select count(*), array_agg(f.message_id) filter (where f.dead) into expired, v_dead from fate f;
+    select count(*), array_agg(f.message_id) filter (where f.dead),
+        array_agg(f.channel_id) filter (where f.counted), array_agg(f.queue) filter (where f.counted),
+        array_agg(f.channel) filter (where f.counted)
+    into expired, v_dead, v_freed, v_freed_queues, v_freed_channels from fate f;
+
+    if v_freed is not null then
+        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
+    end if;
 
     buried := coalesce(cardinality(v_dead), 0);
     if buried > 0 then

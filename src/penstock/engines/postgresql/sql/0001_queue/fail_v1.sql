@@ -1,6 +1,7 @@
 -- fail: give the message up; it becomes a dead letter with this reason and error.
 --
--- Keeps: as complete. The error's text is cut at 16 KiB. Locks leases in id order.
+-- Keeps: only the holder of the lease with this fence fails the message. The error's text is cut at
+-- 16 KiB. Locks leases in id order. Answers a row a message: 'failed' or 'lost'.
 create or replace function "penstock".fail_v1(
     p_ids bigint[], p_fences bigint[], p_reasons text[], p_error_types text[], p_errors text[],
     p_now timestamptz default null
@@ -9,7 +10,7 @@ language plpgsql
 set search_path = "penstock", pg_temp
 set jit = off
 set enable_seqscan = off
-set enable_hashjoin = off
+set enable_nestloop = off
 set enable_mergejoin = off
 set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
@@ -18,43 +19,57 @@ as $$
 declare
     v_now timestamptz := write_time_v1(p_now);
     v_history text := (select s.history from setting s);
-    v_status text[];
-    v_buried bigint[];
+    v_xid bigint := pg_current_xact_id()::text::bigint;
+    v_ids bigint[];
+    v_fences bigint[];
+    v_reasons text[];
+    v_error_types text[];
+    v_errors text[];
+    v_freed uuid[];
+    v_freed_queues text[];
+    v_freed_channels text[];
 begin
     with item as materialized (
-        select distinct on (x.id, x.fence) x.* 
+        select distinct on (x.id, x.fence) x.id, x.fence, x.reason, x.error_type, left(x.error, 16384) as error
         from unnest(p_ids, p_fences, p_reasons, p_error_types, p_errors) x(id, fence, reason, error_type, error)
-        order by x.id, x.fence
     ),
     ended as (
-        delete from lease l using item i where l.message_id = i.id and l.fence = i.fence
+        delete from lease l
+        where l.message_id = any(p_ids)
+            and ((l.message_id, l.fence) in (select x.id, x.fence from unnest(p_ids, p_fences) x(id, fence))) is true
         returning l.message_id, l.fence, l.claimed_at, l.channel_id, l.counted, l.worker
     ),
-    told as (
-        insert into history (message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
-            payload_size, terminal, dead, priority, queue, channel, kind, worker, outcome, reason, error_type, error)
-        select m.id, e.fence, m.attempt + 1, m.first_published_at, m.published_at, m.due, e.claimed_at, v_now,
-            octet_length(m.payload), false, true, m.priority, m.queue, m.channel, m.kind, e.worker, 'failed',
-            i.reason, i.error_type, left(i.error, 16384)
-        from ended e join item i on i.id = e.message_id and i.fence = e.fence join message m on m.id = e.message_id
-        where v_history <> 'none'
+    fate as materialized (
+        select e.*, m.attempt, m.first_published_at, m.published_at, m.due, m.priority, m.queue, m.channel, m.kind,
+            octet_length(m.payload) as payload_size, i.reason, i.error_type, i.error
+        from ended e
+        cross join lateral (select k.* from message k where k.id = e.message_id offset 0) m
+        join item i on i.id = e.message_id and i.fence = e.fence
     ),
-    freed as (
-        insert into wake (at, channel_id, due, message_id, n, freed, priority, queue, channel)
-        select v_now, e.channel_id, v_now, 0, 0, count(*), 0, m.queue, m.channel
-        from ended e join message m on m.id = e.message_id where e.counted group by e.channel_id, m.queue, m.channel
+    told as (
+        insert into history (xid, message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
+            payload_size, terminal, dead, priority, queue, channel, kind, worker, outcome, reason, error_type, error)
+        select v_xid, f.message_id, f.fence, f.attempt + 1, f.first_published_at, f.published_at, f.due, f.claimed_at,
+            v_now, f.payload_size, false, true, f.priority, f.queue, f.channel, f.kind, f.worker, 'failed',
+            f.reason, f.error_type, f.error
+        from fate f where v_history <> 'none'
     )
-    select
-        array_agg(i.id order by i.id, i.fence), array_agg(i.fence order by i.id, i.fence),
-        array_agg(i.reason order by i.id, i.fence), array_agg(i.error_type order by i.id, i.fence),
-        array_agg(left(i.error, 16384) order by i.id, i.fence),
-        array_agg(case when e.message_id is null then 'lost' else 'failed' end order by i.id, i.fence),
-        array_agg(e.message_id order by i.id, i.fence)
-    into p_ids, p_fences, p_reasons, p_error_types, p_errors, v_status, v_buried
-    from item i left join ended e on e.message_id = i.id and e.fence = i.fence;
+    select array_agg(f.message_id), array_agg(f.fence),
+        array_agg(f.reason), array_agg(f.error_type), array_agg(f.error),
+        array_agg(f.channel_id) filter (where f.counted), array_agg(f.queue) filter (where f.counted),
+        array_agg(f.channel) filter (where f.counted)
+    into v_ids, v_fences, v_reasons, v_error_types, v_errors, v_freed, v_freed_queues, v_freed_channels
+    from fate f;
 
-    perform bury_v1(v_buried, p_reasons, p_error_types, p_errors, v_now);
-    perform note_stale_v1(p_ids, p_fences, v_status, 'fail', v_now);
-    return query select * from unnest(p_ids, p_fences, v_status);
+    if v_ids is not null then
+        perform bury_v1(v_ids, v_reasons, v_error_types, v_errors, v_now);
+    end if;
+    if v_freed is not null then
+        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
+    end if;
+    return query select x.id, x.fence, 'failed' from unnest(v_ids, v_fences) x(id, fence);
+    if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then
+        return query select * from lost_v1(p_ids, p_fences, v_ids, v_fences, 'fail', v_now);
+    end if;
 end
 $$;

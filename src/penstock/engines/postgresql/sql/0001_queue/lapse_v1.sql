@@ -6,7 +6,7 @@ language plpgsql
 set search_path = "penstock", pg_temp
 set jit = off
 set enable_seqscan = off
-set enable_hashjoin = off
+set enable_nestloop = off
 set enable_mergejoin = off
 set enable_bitmapscan = off
 set plan_cache_mode = force_generic_plan
@@ -18,7 +18,7 @@ declare
 begin
     select array_agg(x.id), array_agg(distinct x.channel_id) into v_past, v_lanes
     from (select m.id, m.channel_id from message m
-        where m.expires_at <= v_now and not exists (select from lease l where l.message_id = m.id)
+        where m.expires_at <= v_now and not exists (select from lease l where l.message_id = m.id offset 0)
         order by m.expires_at limit p_limit) x;
     if v_past is null then
         return 0;

@@ -19,7 +19,7 @@ begin
         select d.id from dead d where d.id = any(p_ids) order by d.id for update skip locked
     ),
     gone as (
-        delete from dead d using chosen c where d.id = c.id returning d.*
+        delete from dead d where d.id = any(array(select c.id from chosen c)) returning d.*
     ),
     counted as (
         insert into dead_count (queue, channel, n)

@@ -47,7 +47,7 @@ create table "penstock".channel (
 create index channel_gate on "penstock".channel (id) where backlog is not null or closing;
 
 create sequence "penstock".message_id;
--- No cache: a cached block would let a later claim hand out a lower fence.
+-- One number a claim. No cache: a cached block would let a later claim hand out a lower fence.
 create sequence "penstock".fence;
 
 create table "penstock".message (
@@ -94,8 +94,7 @@ create index wake_order on "penstock".wake (queue, at);
 -- The schedule of a channel that has known work (or state to remember), one live row each; every
 -- visit of an owner replaces it by a higher version. turn: when its turn came (in the ring), when
 -- its rate allows the next start (future), or null: parked until a wake (limit full, paused, idle).
--- pri/due/mid: for each priority that has work, the position of its next message; clean: nothing
--- from there on is leased.
+-- pri/due/mid: for each priority that has work, the position of the last message taken.
 create table "penstock".token (
     channel_id uuid not null,
     version bigint not null,
@@ -105,7 +104,6 @@ create table "penstock".token (
     tat timestamptz,
     credit double precision not null,
     skips bigint not null,
-    clean boolean not null,
     queue text collate "C" not null,
     pri smallint[] not null,
     due timestamptz[] not null,
@@ -115,6 +113,8 @@ create table "penstock".token (
 create unique index token_latest on "penstock".token (channel_id, version);
 create index token_ring on "penstock".token (queue, turn) where turn is not null;
 create index token_parked on "penstock".token (queue) where turn is null and n > 0;
+
+create type "penstock".places_v1 as (pri smallint[], due timestamptz[], mid bigint[]);
 
 -- The right to work on a message until a time. counted: the claim charged it to the channel's
 -- concurrency, so its end leaves a wake.
