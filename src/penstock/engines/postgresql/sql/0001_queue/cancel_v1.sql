@@ -6,6 +6,7 @@ create or replace function "penstock".cancel_v1(p_ids bigint[], p_now timestampt
 returns table (id bigint, status text)
 language plpgsql
 set search_path = "penstock", pg_temp
+set enable_seqscan = off
 set jit = off
 as $$
 #variable_conflict use_column

@@ -32,6 +32,12 @@ declare
     v_dead bigint[];
     v_error_types text[];
     v_errors text[];
+    v_back bigint[];
+    v_dues timestamptz[];
+    v_fails boolean[];
+    v_keep boolean[];
+    v_states bytea[];
+    v_state_types text[];
     v_freed uuid[];
     v_freed_queues text[];
     v_freed_channels text[];
@@ -50,20 +56,13 @@ begin
         returning l.message_id, l.fence, l.claimed_at, l.channel_id, l.counted, l.worker
     ),
     fate as materialized (
-        select e.*, m.tid, m.attempt, m.spent, m.first_published_at, m.published_at, m.due, m.priority, m.queue, m.channel,
+        select e.*, m.attempt, m.first_published_at, m.published_at, m.due, m.priority, m.queue, m.channel,
             m.kind, octet_length(m.payload) as payload_size, i.next_due, i.failed, i.reason, i.error_type, i.error,
-            case when i.keep then m.state else i.state end as state,
-            case when i.keep then m.state_type else i.state_type end as state_type,
+            i.keep, i.state, i.state_type,
             i.failed and m.spent + 1 >= m.max_attempts as dead
         from ended e
-        cross join lateral (select k.ctid as tid, k.* from message k where k.id = e.message_id offset 0) m
+        cross join lateral (select k.* from message k where k.id = e.message_id offset 0) m
         join item i on i.id = e.message_id and i.fence = e.fence
-    ),
-    returned as (
-        update message m set
-            due = f.next_due, attempt = m.attempt + 1, spent = case when f.failed then m.spent + 1 else 0 end,
-            state = f.state, state_type = f.state_type
-        from fate f where m.ctid = f.tid and not f.dead
     ),
     told as (
         insert into history (xid, message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
@@ -73,20 +72,23 @@ begin
             case when f.failed then 'retried' else 'deferred' end,
             case when f.dead then 'max_attempts' else f.reason end, f.error_type, f.error
         from fate f where v_history = 'all' or (v_history = 'failures' and f.failed)
-    ),
-    woken as (
-        insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
-        select greatest(f.next_due, v_now), f.channel_id, f.next_due, f.message_id, 1, f.priority, f.queue, f.channel
-        from fate f where not f.dead
     )
     select array_agg(f.message_id), array_agg(f.fence), array_agg(case when f.dead then 'dead' else 'deferred' end),
         array_agg(f.message_id) filter (where f.dead), array_agg(f.error_type) filter (where f.dead),
         array_agg(f.error) filter (where f.dead),
+        array_agg(f.message_id) filter (where not f.dead), array_agg(f.next_due) filter (where not f.dead),
+        array_agg(f.failed) filter (where not f.dead), array_agg(f.keep) filter (where not f.dead),
+        array_agg(f.state) filter (where not f.dead), array_agg(f.state_type) filter (where not f.dead),
         array_agg(f.channel_id) filter (where f.counted), array_agg(f.queue) filter (where f.counted),
         array_agg(f.channel) filter (where f.counted)
-    into v_ids, v_fences, v_status, v_dead, v_error_types, v_errors, v_freed, v_freed_queues, v_freed_channels
+    into v_ids, v_fences, v_status, v_dead, v_error_types, v_errors,
+        v_back, v_dues, v_fails, v_keep, v_states, v_state_types, v_freed, v_freed_queues, v_freed_channels
     from fate f;
 
+    if v_back is not null then
+        perform put_back_v1(v_back, v_dues, array_fill(true, array[cardinality(v_back)]), v_fails,
+            v_keep, v_states, v_state_types, v_now);
+    end if;
     if v_dead is not null then
         perform bury_v1(v_dead, array_fill('max_attempts'::text, array[cardinality(v_dead)]), v_error_types, v_errors, v_now);
     end if;

@@ -4,6 +4,7 @@ create or replace function "penstock".discard_v1(p_ids bigint[], p_now timestamp
 returns table (id bigint)
 language plpgsql
 set search_path = "penstock", pg_temp
+set enable_seqscan = off
 set jit = off
 as $$
 #variable_conflict use_column

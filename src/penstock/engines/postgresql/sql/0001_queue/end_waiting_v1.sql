@@ -4,6 +4,7 @@ create or replace function "penstock".end_waiting_v1(p_ids bigint[], p_outcome t
 returns bigint[]
 language plpgsql
 set search_path = "penstock", pg_temp
+set enable_seqscan = off
 set jit = off
 as $$
 declare

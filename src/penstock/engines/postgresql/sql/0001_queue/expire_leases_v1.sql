@@ -23,6 +23,8 @@ declare
     v_setting setting;
     v_due bigint[];
     v_dead bigint[];
+    v_back bigint[];
+    v_dues timestamptz[];
     v_freed uuid[];
     v_freed_queues text[];
     v_freed_channels text[];
@@ -48,15 +50,11 @@ begin
         delete from lease l where l.message_id = any(array(select o.message_id from lost o))
     ),
     fate as materialized (
-        select o.*, m.tid, m.attempt, m.first_published_at, m.published_at, m.due, m.priority, m.queue, m.channel, m.kind,
+        select o.*, m.attempt, m.first_published_at, m.published_at, m.due, m.priority, m.queue, m.channel, m.kind,
             octet_length(m.payload) as payload_size, m.spent + 1 >= m.max_attempts as dead,
             v_now + least(v_setting.backoff_most, v_setting.backoff_first * power(2, least(m.spent, 40))) as next_due
         from lost o
-        cross join lateral (select k.ctid as tid, k.* from message k where k.id = o.message_id offset 0) m
-    ),
-    returned as (
-        update message m set due = f.next_due, attempt = m.attempt + 1, spent = m.spent + 1
-        from fate f where m.ctid = f.tid and not f.dead
+        cross join lateral (select k.* from message k where k.id = o.message_id offset 0) m
     ),
     told as (
         insert into history (message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
@@ -65,17 +63,17 @@ begin
             f.payload_size, false, f.dead, f.priority, f.queue, f.channel, f.kind, f.worker,
             'expired', case when f.dead then 'max_attempts' end
         from fate f where v_setting.history <> 'none'
-    ),
-    woken as (
-        insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
-        select f.next_due, f.channel_id, f.next_due, f.message_id, 1, f.priority, f.queue, f.channel
-        from fate f where not f.dead
     )
     select count(*), array_agg(f.message_id) filter (where f.dead),
+        array_agg(f.message_id) filter (where not f.dead), array_agg(f.next_due) filter (where not f.dead),
         array_agg(f.channel_id) filter (where f.counted), array_agg(f.queue) filter (where f.counted),
         array_agg(f.channel) filter (where f.counted)
-    into expired, v_dead, v_freed, v_freed_queues, v_freed_channels from fate f;
+    into expired, v_dead, v_back, v_dues, v_freed, v_freed_queues, v_freed_channels from fate f;
 
+    if v_back is not null then
+        perform put_back_v1(v_back, v_dues, array_fill(true, array[cardinality(v_back)]),
+            array_fill(true, array[cardinality(v_back)]), array_fill(true, array[cardinality(v_back)]), '{}', '{}', v_now);
+    end if;
     if v_freed is not null then
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
     end if;

@@ -23,6 +23,8 @@ declare
     v_xid bigint := pg_current_xact_id()::text::bigint;
     v_ids bigint[];
     v_fences bigint[];
+    v_late bigint[];
+    v_dues timestamptz[];
     v_freed uuid[];
     v_freed_queues text[];
     v_freed_channels text[];
@@ -38,14 +40,11 @@ begin
         returning l.message_id, l.fence, l.claimed_at, l.channel_id, l.counted, l.worker
     ),
     fate as materialized (
-        select e.*, m.tid, m.attempt, m.first_published_at, m.published_at, m.due, m.priority, m.queue, m.channel, m.kind,
+        select e.*, m.attempt, m.first_published_at, m.published_at, m.due, m.priority, m.queue, m.channel, m.kind,
             octet_length(m.payload) as payload_size, i.delay, coalesce(v_now + i.delay, m.due) as next_due
         from ended e
-        cross join lateral (select k.ctid as tid, k.* from message k where k.id = e.message_id offset 0) m
+        cross join lateral (select k.* from message k where k.id = e.message_id offset 0) m
         join item i on i.id = e.message_id and i.fence = e.fence
-    ),
-    delayed as (
-        update message m set due = f.next_due from fate f where m.ctid = f.tid and f.delay is not null
     ),
     told as (
         insert into history (xid, message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
@@ -57,14 +56,19 @@ begin
     woken as (
         insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
         select greatest(f.next_due, v_now), f.channel_id, f.next_due, f.message_id, 1, f.priority, f.queue, f.channel
-        from fate f
+        from fate f where f.delay is null
     )
     select array_agg(f.message_id), array_agg(f.fence),
+        array_agg(f.message_id) filter (where f.delay is not null), array_agg(f.next_due) filter (where f.delay is not null),
         array_agg(f.channel_id) filter (where f.counted), array_agg(f.queue) filter (where f.counted),
         array_agg(f.channel) filter (where f.counted)
-    into v_ids, v_fences, v_freed, v_freed_queues, v_freed_channels
+    into v_ids, v_fences, v_late, v_dues, v_freed, v_freed_queues, v_freed_channels
     from fate f;
 
+    if v_late is not null then
+        perform put_back_v1(v_late, v_dues, array_fill(false, array[cardinality(v_late)]), '{}',
+            array_fill(true, array[cardinality(v_late)]), '{}', '{}', v_now);
+    end if;
     if v_freed is not null then
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
     end if;

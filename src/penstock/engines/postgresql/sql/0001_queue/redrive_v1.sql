@@ -7,6 +7,7 @@ create or replace function "penstock".redrive_v1(
 ) returns table (id bigint)
 language plpgsql
 set search_path = "penstock", pg_temp
+set enable_seqscan = off
 set jit = off
 as $$
 #variable_conflict use_column

@@ -7,6 +7,7 @@ create or replace function "penstock".refuse_v1(p_status text[], p_queue text[],
 returns text[]
 language sql
 set search_path = "penstock", pg_temp
+set enable_seqscan = off
 as $$
     with item as materialized (
         select

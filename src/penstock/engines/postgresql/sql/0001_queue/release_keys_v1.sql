@@ -4,6 +4,11 @@ create or replace function "penstock".release_keys_v1(
     p_ids bigint[], p_queues text[], p_keys text[], p_windows interval[], p_now timestamptz
 ) returns void
 language plpgsql
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_nestloop = on
 as $$
 begin
     if p_keys is null then
