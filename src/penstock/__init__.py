@@ -1,0 +1,174 @@
+"""Penstock: durable multi-tenant message queues inside PostgreSQL.
+
+Public names load what they need when they are first used; importing the package loads no driver.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .client.async_channel import AsyncChannel
+    from .client.async_dead_letters import AsyncDeadLetters
+    from .client.async_message import AsyncMessage
+    from .client.async_queue import AsyncQueue
+    from .client.claim import Claim
+    from .client.sync_channel import Channel
+    from .client.sync_dead_letters import DeadLetters
+    from .client.sync_message import Message
+    from .client.sync_queue import Queue
+    from .drivers.protocols import AsyncExecutor, Executor
+    from .errors import (
+        BacklogFull,
+        ChannelClosed,
+        ConnectionUnavailable,
+        DatabaseFailed,
+        DecodeError,
+        DriverMissing,
+        InvalidInput,
+        InvalidName,
+        InvalidOption,
+        InvalidPayload,
+        InvalidTime,
+        LeaseLost,
+        PayloadTooLarge,
+        PenstockError,
+        PublishRefused,
+        SchemaError,
+        SchemaMissing,
+        SchemaTooNew,
+        SchemaTooOld,
+        UnsupportedConnection,
+    )
+    from .migrate import install_sql, upgrade_sql
+    from .model import (
+        KEEP,
+        Answer,
+        Cancelled,
+        ChannelNumbers,
+        DeadLetter,
+        HistoryEntry,
+        NewMessage,
+        Policy,
+        Published,
+        QueueNumbers,
+        Settings,
+        Settled,
+        UpkeepReport,
+    )
+
+_HOMES = {
+    "client.async_channel": ["AsyncChannel"],
+    "client.async_dead_letters": ["AsyncDeadLetters"],
+    "client.async_message": ["AsyncMessage"],
+    "client.async_queue": ["AsyncQueue"],
+    "client.claim": ["Claim"],
+    "client.sync_channel": ["Channel"],
+    "client.sync_dead_letters": ["DeadLetters"],
+    "client.sync_message": ["Message"],
+    "client.sync_queue": ["Queue"],
+    "drivers.protocols": ["AsyncExecutor", "Executor"],
+    "errors": [
+        "BacklogFull",
+        "ChannelClosed",
+        "ConnectionUnavailable",
+        "DatabaseFailed",
+        "DecodeError",
+        "DriverMissing",
+        "InvalidInput",
+        "InvalidName",
+        "InvalidOption",
+        "InvalidPayload",
+        "InvalidTime",
+        "LeaseLost",
+        "PayloadTooLarge",
+        "PenstockError",
+        "PublishRefused",
+        "SchemaError",
+        "SchemaMissing",
+        "SchemaTooNew",
+        "SchemaTooOld",
+        "UnsupportedConnection",
+    ],
+    "migrate": ["install_sql", "upgrade_sql"],
+    "model": [
+        "KEEP",
+        "Answer",
+        "Cancelled",
+        "ChannelNumbers",
+        "DeadLetter",
+        "HistoryEntry",
+        "NewMessage",
+        "Policy",
+        "Published",
+        "QueueNumbers",
+        "Settings",
+        "Settled",
+        "UpkeepReport",
+    ],
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "KEEP",
+    "Answer",
+    "AsyncChannel",
+    "AsyncDeadLetters",
+    "AsyncExecutor",
+    "AsyncMessage",
+    "AsyncQueue",
+    "BacklogFull",
+    "Cancelled",
+    "Channel",
+    "ChannelClosed",
+    "ChannelNumbers",
+    "Claim",
+    "ConnectionUnavailable",
+    "DatabaseFailed",
+    "DeadLetter",
+    "DeadLetters",
+    "DecodeError",
+    "DriverMissing",
+    "Executor",
+    "HistoryEntry",
+    "InvalidInput",
+    "InvalidName",
+    "InvalidOption",
+    "InvalidPayload",
+    "InvalidTime",
+    "LeaseLost",
+    "Message",
+    "NewMessage",
+    "PayloadTooLarge",
+    "PenstockError",
+    "Policy",
+    "PublishRefused",
+    "Published",
+    "Queue",
+    "QueueNumbers",
+    "SchemaError",
+    "SchemaMissing",
+    "SchemaTooNew",
+    "SchemaTooOld",
+    "Settings",
+    "Settled",
+    "UnsupportedConnection",
+    "UpkeepReport",
+    "__version__",
+    "install_sql",
+    "upgrade_sql",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{home}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,79 @@
+"""What all nouns of a client share: its engine, its connections and its groups."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
+
+from penstock.contract import BATCH, Engine
+from penstock.drivers.given_async import execute_on
+from penstock.drivers.runner import AsyncRunner, drive_async
+from penstock.plan import Plan
+
+from .group_async import AsyncGroup
+from .options import Options
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+# A call of more than this is a batch already and goes by itself.
+MERGED = 100
+
+
+class AsyncCore:
+    """Runs plans; merges small calls of the same verb that are made at the same time."""
+
+    def __init__(self, engine: Engine, runner: AsyncRunner, options: Options) -> None:
+        self.engine = engine
+        self.options = options
+        self._runner = runner
+        self._groups: dict[object, AsyncGroup[Any, Any]] = {}
+
+    async def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
+        """On a connection of our own, or in the transaction of the caller's ``connection``."""
+        if connection is not None:
+            return await drive_async(plan, execute_on(connection))
+        return await self._runner.run(plan, atomic=atomic or self.engine.atomic)
+
+    async def run_items(
+        self,
+        verb: Callable[[Sequence[Item]], Plan[list[T]]],
+        items: Sequence[Item],
+        connection: object = None,
+    ) -> list[T]:
+        """A verb that answers item by item."""
+        if not items:
+            return []
+        if connection is not None or len(items) > MERGED or not self.options.coalesce:
+            return await self.run(verb(items), connection, atomic=len(items) > BATCH)
+
+        async def flush(parts: list[Sequence[Item]]) -> list[list[T]]:
+            merged = [item for part in parts for item in part]
+            return _split(await self.run(verb(merged)), parts)
+
+        return await self.merge(verb.__name__, flush, len, items)  # type: ignore[no-any-return]
+
+    async def merge(
+        self,
+        key: object,
+        flush: Callable[[list[Any]], Awaitable[list[Any]]],
+        size: Callable[[Any], int],
+        part: Any,
+        undo: Callable[[Any], Awaitable[None]] | None = None,
+    ) -> Any:
+        """The answer to ``part``, from a round trip shared with the calls of the same ``key``."""
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups.setdefault(key, AsyncGroup(flush, size, BATCH, undo))
+        return await group.call(part)
+
+    async def close(self) -> None:
+        for group in list(self._groups.values()):
+            await group.drain()
+        await self._runner.close()
+
+
+def _split(answers: list[T], parts: Sequence[Sequence[object]]) -> list[list[T]]:
+    split, start = [], 0
+    for part in parts:
+        split.append(answers[start : start + len(part)])
+        start += len(part)
+    return split

@@ -1,0 +1,84 @@
+"""What may be passed in: checked before anything is written."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from penstock.contract import BATCH
+from penstock.errors import InvalidOption, InvalidTime
+from penstock.names import check_name
+
+SHORTEST_LEASE = timedelta(seconds=1)
+LONGEST_LEASE = timedelta(days=1)
+LONGEST_DELAY = timedelta(days=100 * 366)
+_ZERO = timedelta(0)
+
+
+def check_lease(value: object) -> timedelta:
+    if not isinstance(value, timedelta):
+        raise InvalidTime(f"the lease must be a timedelta, not {type(value).__name__}")
+    if not SHORTEST_LEASE <= value <= LONGEST_LEASE:
+        raise InvalidTime(f"the lease is {value}: it must be between one second and one day")
+    return value
+
+
+def check_length(what: str, value: object) -> timedelta:
+    """A delay or another length of time that may be zero."""
+    if not isinstance(value, timedelta):
+        raise InvalidTime(f"{what} must be a timedelta, not {type(value).__name__}")
+    if not _ZERO <= value <= LONGEST_DELAY:
+        raise InvalidTime(f"{what} is {value}: it must not be negative or above a century")
+    return value
+
+
+def check_time(what: str, value: object) -> datetime:
+    if not isinstance(value, datetime):
+        raise InvalidTime(f"{what} must be a datetime, not {type(value).__name__}")
+    if value.utcoffset() is None:
+        raise InvalidTime(
+            f"{what} is {value.isoformat()} without a time zone: "
+            "use datetime.now(timezone.utc), or .astimezone() for local time"
+        )
+    return value
+
+
+def check_delay_or_at(
+    delay: timedelta | None, at: datetime | None, names: tuple[str, str] = ("delay", "at")
+) -> None:
+    if delay is not None:
+        check_length(names[0], delay)
+        if at is not None:
+            raise InvalidTime(f"{names[0]} and {names[1]} exclude each other: give one")
+    if at is not None:
+        check_time(names[1], at)
+
+
+def check_number(what: str, value: object, least: int, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidOption(f"{what} must be an int, not {type(value).__name__}")
+    if not least <= value <= most:
+        raise InvalidOption(f"{what} is {value}: it must be between {least} and {most}")
+    return value
+
+
+def check_limit(value: object) -> int:
+    return check_number("limit", value, 1, BATCH)
+
+
+def check_ids(values: Iterable[int]) -> list[int]:
+    return [check_number("a message id", value, 1, 2**63 - 1) for value in values]
+
+
+def check_queues(values: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise InvalidOption(f"queues must be a list of names, not the text {values!r}")
+    names = tuple(dict.fromkeys(check_name("queue", value) for value in values))
+    if not names:
+        raise InvalidOption("queues is empty: name at least one queue")
+    return names
+
+
+def check_storable(what: str, value: object) -> str:
+    """Free text for the database: what it cannot hold is replaced, not refused."""
+    if not isinstance(value, str):
+        raise InvalidOption(f"{what} must be str, not {type(value).__name__}")
+    return value.replace("\0", "\N{SYMBOL FOR NULL}").encode("utf-8", "replace").decode()

@@ -1,0 +1,86 @@
+"""A message as the caller writes it to a draft that an engine can store."""
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from penstock.contract import DEFAULT_MAX_ATTEMPTS
+from penstock.errors import InvalidOption, InvalidPayload
+from penstock.model import Draft, NewMessage
+from penstock.names import check_kind, check_name
+from penstock.payload import JSON, encode, encode_json
+
+from .checks import check_delay_or_at, check_length, check_number
+
+_MOST_ATTEMPTS = 2**31 - 1
+# jsonb has no word for it. (An even number of backslashes before it is just backslashes.)
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def draft_all(items: Any, queue: str, channel: str, most: int) -> list[Draft]:
+    """Drafts of NewMessages, or of bare payloads."""
+    return [
+        draft_new(item if isinstance(item, NewMessage) else NewMessage(item), queue, channel, most)
+        for item in items
+    ]
+
+
+def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft:
+    """A draft of one message; ``queue`` and ``channel`` where it names none itself."""
+    payload, content_type = encode(message.payload, most)
+    if message.content_type is not None:
+        content_type = _content_type(message.content_type)
+    if message.delay is not None or message.at is not None:
+        check_delay_or_at(message.delay, message.at)
+    if message.expires_in is not None or message.expires_at is not None:
+        check_delay_or_at(message.expires_in, message.expires_at, ("expires_in", "expires_at"))
+    attempts = message.max_attempts
+    return Draft(
+        payload,
+        check_name("queue", queue if message.queue is None else message.queue),
+        check_name("channel", channel if message.channel is None else message.channel),
+        message.kind and check_kind(message.kind),
+        content_type,
+        None if message.headers is None else _headers(message.headers),
+        None if message.key is None else check_name("key", message.key),
+        _key_window(message.key, message.key_window),
+        check_number("priority", message.priority, 0, 9),
+        message.delay,
+        message.at,
+        message.expires_in,
+        message.expires_at,
+        DEFAULT_MAX_ATTEMPTS
+        if attempts is None
+        else check_number("max_attempts", attempts, 1, _MOST_ATTEMPTS),
+    )
+
+
+def draft_state(state: object, most: int) -> tuple[bytes | None, str | None]:
+    """A state to save, and its content type; None clears it."""
+    return (None, None) if state is None else encode(state, most)
+
+
+def _headers(headers: object) -> str | None:
+    if not isinstance(headers, Mapping):
+        raise InvalidPayload(f"headers must be a mapping, not {type(headers).__name__}")
+    if not headers:
+        return None
+    text = encode_json(headers).decode()
+    if _NUL.search(text):
+        raise InvalidPayload("a header holds a NUL character, which cannot be stored")
+    return text
+
+
+def _key_window(key: str | None, window: timedelta | None) -> timedelta | None:
+    if window is None:
+        return None
+    if key is None:
+        raise InvalidOption("key_window says how long a key lives: give a key too")
+    return check_length("key_window", window)
+
+
+def _content_type(value: object) -> str:
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or not value:
+        raise InvalidOption(f"the content type {value!r} is none: use something like {JSON!r}")
+    return value

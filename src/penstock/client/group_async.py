@@ -1,0 +1,112 @@
+"""Group commit for tasks: while one flush is under way, later calls wait and go together.
+
+There is no timer: a lone call goes at once.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+from penstock.errors import ConnectionUnavailable, PenstockError
+
+Part = TypeVar("Part")
+Answer = TypeVar("Answer")
+
+
+class AsyncGroup(Generic[Part, Answer]):
+    """Merges calls into flushes of at most ``most``, by ``size`` of their parts.
+
+    ``undo`` gets an answer whose caller was cancelled meanwhile. A flush runs in a task of its
+    own, so that cancelling a caller disturbs no other.
+    """
+
+    def __init__(
+        self,
+        flush: Callable[[list[Part]], Awaitable[list[Answer]]],
+        size: Callable[[Part], int],
+        most: int,
+        undo: Callable[[Answer], Awaitable[None]] | None = None,
+    ) -> None:
+        self._flush = flush
+        self._size = size
+        self._most = most
+        self._undo = undo
+        self._waiting: list[tuple[Part, asyncio.Future[Answer]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def call(self, part: Part) -> Answer:
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._waiting.append((part, future))
+        if self._task is None:
+            self._task = asyncio.create_task(self._work())
+        try:
+            return await future
+        except asyncio.CancelledError:
+            # The answer may have come in the same turn of the loop as the cancellation.
+            if future.done() and not future.cancelled() and future.exception() is None:
+                await self._take_back(future.result())
+            raise
+
+    async def drain(self) -> None:
+        """Waits for the calls that are under way."""
+        while self._task is not None:
+            await asyncio.wait([self._task])
+
+    async def _work(self) -> None:
+        try:
+            while batch := self._next_batch():
+                await self._settle(batch)
+        finally:
+            self._task = None
+
+    def _next_batch(self) -> list[tuple[Part, asyncio.Future[Answer]]]:
+        batch: list[tuple[Part, asyncio.Future[Answer]]] = []
+        total = 0
+        while self._waiting:
+            part, future = self._waiting[0]
+            total += self._size(part)
+            if batch and total > self._most:
+                break
+            del self._waiting[0]
+            if not future.cancelled():
+                batch.append((part, future))
+        return batch
+
+    async def _settle(self, batch: list[tuple[Part, asyncio.Future[Answer]]]) -> None:
+        try:
+            answers = await self._flush([part for part, _ in batch])
+        except (PenstockError, ValueError, TypeError) as error:
+            await self._settle_failed(batch, error)
+        except asyncio.CancelledError:
+            for _, future in batch:
+                future.cancel()
+            raise
+        except Exception as error:
+            for _, future in batch:
+                _refuse(future, error)
+        else:
+            for (_, future), answer in zip(batch, answers, strict=True):
+                if future.cancelled():
+                    await self._take_back(answer)
+                else:
+                    future.set_result(answer)
+
+    async def _settle_failed(
+        self, batch: list[tuple[Part, asyncio.Future[Answer]]], error: Exception
+    ) -> None:
+        """One part may be at fault: each goes by itself, unless the connection is gone."""
+        if len(batch) == 1 or isinstance(error, ConnectionUnavailable):
+            for _, future in batch:
+                _refuse(future, error)
+            return
+        for entry in batch:
+            await self._settle([entry])
+
+    async def _take_back(self, answer: Answer) -> None:
+        if self._undo is not None:
+            await asyncio.shield(self._undo(answer))
+
+
+def _refuse(future: "asyncio.Future[Answer]", error: BaseException) -> None:
+    if not future.done():
+        future.set_exception(error)

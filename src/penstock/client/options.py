@@ -1,0 +1,41 @@
+"""The options of a client, checked."""
+
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+from datetime import timedelta
+
+from penstock.names import check_name
+from penstock.payload import MAX_PAYLOAD
+
+from .checks import check_lease, check_length, check_number
+
+LEASE = timedelta(seconds=30)
+UPKEEP_EVERY = timedelta(seconds=1)
+MOST_PAYLOAD = 256 * 1024 * 1024  # a batch must stay below what PostgreSQL takes in one value
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    queue: str = "default"
+    lease: timedelta = LEASE
+    worker: str | None = None
+    max_payload: int = MAX_PAYLOAD
+    coalesce: bool = True
+    upkeep_every: timedelta | None = UPKEEP_EVERY
+
+    def __post_init__(self) -> None:
+        check_name("queue", self.queue)
+        check_lease(self.lease)
+        check_number("max_payload", self.max_payload, 1, MOST_PAYLOAD)
+        if self.worker is None:
+            object.__setattr__(self, "worker", default_worker())
+        check_name("worker", self.worker)
+        if self.upkeep_every is not None:
+            check_length("upkeep_every", self.upkeep_every)
+
+
+def default_worker() -> str:
+    """A name that tells people where it runs and that no two clients share."""
+    return f"{socket.gethostname()[:200]}:{os.getpid()}:{secrets.token_hex(4)}"

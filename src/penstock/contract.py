@@ -1,0 +1,122 @@
+"""The engine contract: one method per verb, each a plan.
+
+Nothing above an engine knows its database, and no engine knows a driver. An engine belongs to one
+client and may remember between calls where it stopped looking.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple, Protocol
+
+from .model import (
+    Answer,
+    Cancelled,
+    ChannelNumbers,
+    DeadLetter,
+    DeadLetterFilter,
+    Deferral,
+    Draft,
+    Extension,
+    Failure,
+    Held,
+    HistoryEntry,
+    HistoryKept,
+    Policy,
+    Published,
+    QueueNumbers,
+    Return,
+    Settings,
+    Settled,
+    UpkeepReport,
+)
+from .plan import Plan, Row
+
+DEFAULT_MAX_ATTEMPTS = 20
+BATCH = 10_000
+"""The most messages in one statement."""
+
+
+class Taken(NamedTuple):
+    """What a claim answered; ``claimed_at`` and ``until`` hold for all its leases.
+
+    A row is: id, fence, queue, channel, kind, priority, attempt, max_attempts, due, published_at,
+    first_published_at, expires_at (these four as seconds since 1970), key, content_type, headers
+    (JSON text), state_type, state, payload; more columns may follow.
+    """
+
+    rows: Sequence[Row]
+    answer: Answer
+    look_again: timedelta | None
+    claimed_at: datetime | None
+    until: datetime | None
+
+
+class Engine(Protocol):
+    """Settling verbs answer in the order of what they were given, one for one."""
+
+    @property
+    def atomic(self) -> bool:
+        """Whether every plan needs a transaction around it."""
+        ...
+
+    def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]: ...
+
+    def claim(
+        self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
+    ) -> Plan[Taken]: ...
+
+    def complete(self, leases: Sequence[Held]) -> Plan[list[Settled]]: ...
+
+    def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]: ...
+
+    def fail(self, failures: Sequence[Failure]) -> Plan[list[Settled]]: ...
+
+    def extend(self, extensions: Sequence[Extension]) -> Plan[list[Settled]]: ...
+
+    def give_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]: ...
+
+    def cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]: ...
+
+    def set_policies(self, queue: str, policies: Mapping[str, Policy]) -> Plan[None]: ...
+
+    def pause(self, queue: str, channels: Sequence[str], paused: bool) -> Plan[None]: ...
+
+    def remove(self, queue: str, channels: Sequence[str]) -> Plan[None]: ...
+
+    def policy(self, queue: str, channel: str) -> Plan[Policy]: ...
+
+    def dead_letters(
+        self, wanted: DeadLetterFilter, limit: int, after: DeadLetter | None
+    ) -> Plan[list[DeadLetter]]: ...
+
+    def redrive(
+        self, wanted: Sequence[int] | DeadLetterFilter, max_attempts: int | None, delay: timedelta
+    ) -> Plan[int]: ...
+
+    def discard(self, wanted: Sequence[int] | DeadLetterFilter) -> Plan[int]: ...
+
+    def queue_numbers(self) -> Plan[list[QueueNumbers]]: ...
+
+    def channel_numbers(
+        self, queue: str | None, channel: str | None, limit: int
+    ) -> Plan[list[ChannelNumbers]]: ...
+
+    def history(self, message_id: int) -> Plan[list[HistoryEntry]]: ...
+
+    def settings(self) -> Plan[Settings]: ...
+
+    def configure(
+        self,
+        history: HistoryKept | None,
+        history_days: int | None,
+        backoff_first: timedelta | None,
+        backoff_most: timedelta | None,
+    ) -> Plan[Settings]: ...
+
+    def upkeep(self) -> Plan[UpkeepReport]: ...
+
+    def install(self) -> Plan[None]: ...
+
+    def upgrade(self) -> Plan[None]: ...
+
+    def schema_version(self) -> Plan[int]: ...

@@ -1,0 +1,87 @@
+"""What drivers raise, in our own terms; and URLs that can be shown."""
+
+import re
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from penstock.errors import ConnectionUnavailable, DatabaseFailed, PenstockError, SchemaMissing
+
+_MISSING = {"42883", "42P01", "3F000"}  # function, table, schema
+# 08: connection; the others: shutting down, starting up, too many clients, idle and killed.
+_AWAY = re.compile("08|57P0[1-5]|53300|25P0[34]")
+_AWAY_NAMES = {
+    "OperationalError",
+    "InterfaceError",
+    "ConnectionDoesNotExistError",
+    "PoolTimeout",
+    "PoolClosed",
+    "TooManyRequests",
+}
+_CREDENTIALS = re.compile(r"(?<=://)([^/@:]*):[^@]*@")
+_PASSWORD = re.compile(r"(password=)[^&\s]+", re.IGNORECASE)
+
+NOT_READ_COMMITTED = "25000"
+
+
+def masked(url: str) -> str:
+    """The URL without its password."""
+    return _PASSWORD.sub(r"\1***", _CREDENTIALS.sub(r"\1:***@", url))
+
+
+def sqlstate(error: BaseException) -> str | None:
+    """The SQLSTATE of any driver's error, also through SQLAlchemy's and Django's wrapping."""
+    for layer in (error, getattr(error, "orig", None), error.__cause__):
+        if layer is None:
+            continue
+        state = getattr(layer, "sqlstate", None) or getattr(layer, "pgcode", None)
+        if isinstance(state, str):
+            return state
+    return None
+
+
+def missing_schema(error: BaseException) -> SchemaMissing | None:
+    """Whether the error means that Penstock is not there; all that is mapped on connections that
+    are not ours, whose other errors belong to their owner."""
+    if sqlstate(error) not in _MISSING:
+        return None
+    return SchemaMissing(
+        f"{_first_line(error)}: run queue.install(), "
+        "or queue.upgrade() if an older version is installed"
+    )
+
+
+def translated(error: Exception, url: str) -> PenstockError:
+    """Our error for a driver's error on a connection of our own."""
+    if isinstance(error, PenstockError):
+        return error
+    state = sqlstate(error)
+    text = _without_password(_first_line(error), url)
+    if missing := missing_schema(error):
+        return missing
+    if is_away(error):
+        return ConnectionUnavailable(f"no connection to {masked(url)}: {text}")
+    return DatabaseFailed(f"the database refused: {text}", state)
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether the connection, rather than the statement, is at fault."""
+    state = sqlstate(error)
+    if state is not None:
+        return _AWAY.match(state) is not None
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, OSError) or bool(names & _AWAY_NAMES)
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0]
+
+
+def _without_password(text: str, url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        secrets = [parts.password, *(v for k, v in parse_qsl(parts.query) if k == "password")]
+    except ValueError:
+        return text
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***").replace(unquote(secret), "***")
+    return text

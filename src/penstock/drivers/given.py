@@ -1,0 +1,58 @@
+"""Recognising a connection by the names of its classes, so that nothing is imported for it."""
+
+import inspect
+
+from penstock.errors import UnsupportedConnection
+
+KINDS = {
+    "psycopg.Connection": "psycopg",
+    "psycopg.AsyncConnection": "async psycopg",
+    "asyncpg.connection.Connection": "async asyncpg",
+    "asyncpg.pool.PoolConnectionProxy": "async asyncpg",
+    "sqlalchemy.orm.session.Session": "sqlalchemy",
+    "sqlalchemy.orm.scoping.scoped_session": "sqlalchemy",
+    "sqlalchemy.engine.base.Connection": "sqlalchemy",
+    "sqlalchemy.ext.asyncio.session.AsyncSession": "async sqlalchemy",
+    "sqlalchemy.ext.asyncio.scoping.async_scoped_session": "async sqlalchemy",
+    "sqlalchemy.ext.asyncio.engine.AsyncConnection": "async sqlalchemy",
+    "django.db.backends.base.base.BaseDatabaseWrapper": "cursor",
+    "django.utils.connection.ConnectionProxy": "cursor",
+    "psycopg2.extensions.connection": "cursor",
+}
+
+_ADVICE = (
+    "pass a psycopg, asyncpg, SQLAlchemy or Django connection, or an object with one method "
+    "execute(sql, params) that returns the rows"
+)
+
+
+def kind_of(connection: object, *, is_async: bool) -> str:
+    """Which adapter fits, without its world; raises UnsupportedConnection if none does."""
+    kind = _known(type(connection)) or _protocol(connection)
+    shown = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    if kind is None:
+        raise UnsupportedConnection(f"cannot work on a {shown}: {_ADVICE}")
+    if kind.startswith("async ") != is_async:
+        raise UnsupportedConnection(
+            f"a {shown} cannot be used with {'AsyncQueue' if is_async else 'Queue'}: "
+            f"use {'Queue' if is_async else 'AsyncQueue'}, or a connection of this world"
+        )
+    return kind.removeprefix("async ")
+
+
+def _known(kind: type) -> str | None:
+    for base in kind.__mro__:
+        name = f"{base.__module__}.{base.__qualname__}"
+        # psycopg's classes say where they are exported, or where they are written.
+        found = KINDS.get(name.replace("psycopg.connection.", "psycopg."))
+        found = found or KINDS.get(name.replace("psycopg.connection_async.", "psycopg."))
+        if found:
+            return found
+    return None
+
+
+def _protocol(connection: object) -> str | None:
+    execute = getattr(connection, "execute", None)
+    if not callable(execute):
+        return None
+    return "async protocol" if inspect.iscoroutinefunction(execute) else "protocol"

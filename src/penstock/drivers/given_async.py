@@ -1,0 +1,59 @@
+"""Statements on a connection that the caller gave, in the caller's transaction, for asyncio."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from penstock.plan import Row, Statement
+
+from .faults import missing_schema
+from .given import kind_of
+from .runner import AsyncExecute
+
+if TYPE_CHECKING:
+    from .protocols import AsyncExecutor
+
+
+def execute_on(connection: Any) -> AsyncExecute:
+    """What runs statements on this connection; never begins or commits."""
+    run = _ADAPTERS[kind_of(connection, is_async=True)]
+
+    async def execute(statement: Statement) -> Sequence[Row]:
+        try:
+            return await run(connection, statement)
+        except Exception as error:
+            if missing := missing_schema(error):
+                raise missing from error
+            raise
+
+    return execute
+
+
+async def _on_psycopg(connection: Any, statement: Statement) -> Sequence[Row]:
+    from psycopg import AsyncRawCursor
+    from psycopg.rows import tuple_row
+
+    async with AsyncRawCursor(connection, row_factory=tuple_row) as cursor:
+        await cursor.execute(statement.sql.encode(), statement.params, binary=True)
+        return await cursor.fetchall()
+
+
+async def _on_asyncpg(connection: Any, statement: Statement) -> Sequence[Row]:
+    return [tuple(row) for row in await connection.fetch(statement.sql, *statement.params)]
+
+
+async def _on_sqlalchemy(connection: Any, statement: Statement) -> Sequence[Row]:
+    from .sqlalchemy_text import bound
+
+    return (await connection.execute(*bound(statement))).all()  # type: ignore[no-any-return]
+
+
+async def _on_protocol(connection: "AsyncExecutor", statement: Statement) -> Sequence[Row]:
+    return await connection.execute(statement.sql, statement.params)
+
+
+_ADAPTERS = {
+    "psycopg": _on_psycopg,
+    "asyncpg": _on_asyncpg,
+    "sqlalchemy": _on_sqlalchemy,
+    "protocol": _on_protocol,
+}

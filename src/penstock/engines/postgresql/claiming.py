@@ -1,0 +1,37 @@
+"""claim and upkeep: the verbs that remember where the live part of their tables begins."""
+
+from datetime import datetime, timedelta
+
+from penstock.contract import Taken
+from penstock.model import Answer, UpkeepReport
+from penstock.plan import Plan
+
+from .base import Base, Clock
+
+_QUANTUM = 10
+_UPKEEP_LIMIT = 1000
+_ANSWER = 18  # the first column of the last row's part
+
+
+class Claiming(Base):
+    def __init__(self, schema: str = "penstock", clock: Clock | None = None) -> None:
+        super().__init__(schema, clock)
+        # Floors only save work: an older one, or none, is always right too.
+        self._floors: dict[tuple[str, ...], str] = {}
+        self._lease_floor: datetime | None = None
+
+    def claim(
+        self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
+    ) -> Plan[Taken]:
+        floors = self._floors.get(queues)
+        rows = yield self._say_now("claim", list(queues), limit, lease, worker, _QUANTUM, floors)
+        answer, claimed_at, until, look_again, self._floors[queues] = rows[-1][_ANSWER:]
+        return Taken(rows[:-1], Answer(answer), look_again, claimed_at, until)
+
+    def upkeep(self) -> Plan[UpkeepReport]:
+        rows = yield self._say_now("upkeep", _UPKEEP_LIMIT, self._lease_floor)
+        ran, expired, buried, lapsed, tidied, partitioned, floor = rows[0]
+        if not ran:
+            return UpkeepReport(ran=False)
+        self._lease_floor = floor
+        return UpkeepReport(True, expired, buried, lapsed, tidied, partitioned)

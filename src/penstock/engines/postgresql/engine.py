@@ -1,0 +1,24 @@
+"""The engine: all groups of verbs in one object."""
+
+from typing import TYPE_CHECKING
+
+from .channels import Channels
+from .claiming import Claiming
+from .dead_letters import DeadLetters
+from .migrations import Migrations
+from .publishing import Publishing
+from .reading import Reading
+from .settling import Settling
+
+if TYPE_CHECKING:
+    from penstock.contract import Engine
+
+
+class PostgresqlEngine(Publishing, Claiming, Settling, Channels, DeadLetters, Reading, Migrations):
+    """Every verb but install and redrive is one statement, and so its own transaction."""
+
+    atomic = False
+
+
+if TYPE_CHECKING:
+    _: type[Engine] = PostgresqlEngine

@@ -1,0 +1,109 @@
+"""Numbered migrations: one folder each under ``sql/``, tables first, then functions, then views."""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+from penstock.errors import SchemaMissing, SchemaTooNew
+from penstock.names import check_schema
+from penstock.plan import Plan, Statement
+
+from .base import Base
+from .sqltext import FOLDER, query, render, template
+
+
+class Migration(NamedTuple):
+    number: int
+    name: str
+    text: str
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All that this version knows, in order, with the schema still called ``"penstock"``."""
+    folders = sorted((FOLDER / "sql").iterdir(), key=lambda folder: folder.name)
+    return tuple(_read(folder) for folder in folders if folder.name[:4].isdigit())
+
+
+def install_sql(schema: str = "penstock") -> str:
+    """The SQL that installs Penstock into ``schema``, for a migration tool or a careful reader.
+
+    Run it once, in one transaction.
+
+    >>> print(install_sql("jobs"))
+    """
+    return upgrade_sql(0, schema)
+
+
+def upgrade_sql(version: int, schema: str = "penstock") -> str:
+    """The SQL that brings a schema of ``version`` up to this version's, empty if it is there.
+
+    Run it once, in one transaction.
+
+    >>> print(upgrade_sql(1, "jobs"))
+    """
+    check_schema(schema)
+    missing = [m for m in migrations() if m.number > version]
+    if not missing:
+        return ""
+    parts = [_rendered(migration, schema) for migration in missing]
+    return "\n\n".join([*parts, query("partition", schema) + ";\n"])
+
+
+class Migrations(Base):
+    def install(self) -> Plan[None]:
+        """Safe to repeat, and when two processes do it at once. Needs one transaction."""
+        yield self._say("migration_lock", self.schema)
+        applied = yield from self._applied()
+        yield from self._apply(applied or 0)
+
+    def upgrade(self) -> Plan[None]:
+        yield self._say("migration_lock", self.schema)
+        yield from self._apply((yield from self.schema_version()))
+
+    def schema_version(self) -> Plan[int]:
+        applied = yield from self._applied()
+        if applied is None:
+            raise SchemaMissing(
+                f"Penstock is not installed in schema {self.schema!r}: run queue.install()"
+            )
+        return applied
+
+    def _applied(self) -> Plan[int | None]:
+        rows = yield self._say("migration_exists", self.schema)
+        if not rows[0][0]:
+            return None
+        rows = yield self._say("migration_number")
+        return int(rows[0][0])
+
+    def _apply(self, version: int) -> Plan[None]:
+        known = migrations()[-1].number
+        if version > known:
+            raise SchemaTooNew(
+                f"schema {self.schema!r} has version {version}, this Penstock knows {known}: "
+                "upgrade the package"
+            )
+        script = upgrade_sql(version, self.schema)
+        if script:
+            yield Statement(script, script=True)
+
+
+def _read(folder: Traversable) -> Migration:
+    number, _, name = folder.name.partition("_")
+    files = [file for file in folder.iterdir() if file.name.endswith(".sql")]
+    texts = [file.read_text(encoding="utf-8") for file in sorted(files, key=_order)]
+    return Migration(int(number), name, "\n".join(texts))
+
+
+def _order(file: Traversable) -> tuple[int, str]:
+    place: Sequence[str] = ("tables.sql", "", "views.sql")
+    return place.index(file.name) if file.name in place else 1, file.name
+
+
+def _rendered(migration: Migration, schema: str) -> str:
+    # A migration's name is a folder of this package: letters and underscores.
+    note = template("migration_note")
+    note = note.replace("$1", str(migration.number)).replace("$2", f"'{migration.name}'")
+    header = f"-- Penstock, migration {migration.number:04}: {migration.name}"
+    return "\n".join([header, render(migration.text, schema), render(note, schema) + ";"])

@@ -1,0 +1,44 @@
+"""The verbs of a lease holder, and cancel. Each carries the fence and answers per message."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from penstock.model import Cancelled, Deferral, Extension, Failure, Held, Return, Settled
+from penstock.plan import Plan
+
+from .base import Base
+
+
+class Settling(Base):
+    def complete(self, leases: Sequence[Held]) -> Plan[list[Settled]]:
+        """The function names only those that were lost."""
+        rows = yield self._say_now("complete", *_columns(leases))
+        lost = {(row[0], row[1]) for row in rows}
+        return [Settled(*held, "lost" if held in lost else "completed") for held in leases]
+
+    def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]:
+        return self._settle("defer", deferrals)
+
+    def fail(self, failures: Sequence[Failure]) -> Plan[list[Settled]]:
+        return self._settle("fail", failures)
+
+    def extend(self, extensions: Sequence[Extension]) -> Plan[list[Settled]]:
+        return self._settle("extend", extensions)
+
+    def give_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
+        return self._settle("give_back", returns)
+
+    def cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
+        rows = yield self._say_now("cancel", list(ids))
+        status = {row[0]: row[1] for row in rows}
+        return [Cancelled(id, status[id]) for id in ids]
+
+    def _settle(self, verb: str, items: Sequence[tuple[Any, ...]]) -> Plan[list[Settled]]:
+        rows = yield self._say_now(verb, *_columns(items))
+        # In the function's own order, and once for a message that was named twice.
+        answers = {(row[0], row[1]): Settled(*row) for row in rows}
+        return [answers[item[0], item[1]] for item in items]
+
+
+def _columns(items: Sequence[tuple[Any, ...]]) -> list[list[Any]]:
+    return [list(values) for values in zip(*items, strict=True)]

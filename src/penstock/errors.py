@@ -1,0 +1,126 @@
+"""Everything that Penstock raises, as one tree.
+
+PenstockError
+├── InvalidInput (ValueError)      refused before anything was written
+│   ├── InvalidName                a queue, channel, kind, key or schema name
+│   ├── InvalidPayload             cannot be written as bytes, text or strict JSON
+│   │   └── PayloadTooLarge
+│   ├── InvalidTime                a naive datetime, a negative delay, two times at once
+│   ├── InvalidOption              an unknown or impossible option
+│   └── DecodeError                a payload that is not what the reader asked for
+├── PublishRefused                 .results says what happened to each message
+│   ├── BacklogFull
+│   └── ChannelClosed
+├── LeaseLost                      somebody else may be working on the message
+├── SchemaError
+│   ├── SchemaMissing
+│   ├── SchemaTooOld
+│   └── SchemaTooNew
+├── ConnectionUnavailable          the outcome of a write under way is unknown
+├── DatabaseFailed                 the database refused a statement; .sqlstate says why
+├── DriverMissing (ImportError)
+└── UnsupportedConnection (TypeError)
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+class PenstockError(Exception):
+    """The root of the tree."""
+
+
+class InvalidInput(PenstockError, ValueError):
+    """What was passed in cannot be used; nothing was written."""
+
+
+class InvalidName(InvalidInput):
+    """A name is empty, too long, or not text that every database can hold."""
+
+
+class InvalidPayload(InvalidInput):
+    """A payload, a header or a state cannot be written."""
+
+
+class PayloadTooLarge(InvalidPayload):
+    """A payload is larger than the client's ``max_payload``."""
+
+
+class InvalidTime(InvalidInput):
+    """A time without a zone, a length out of range, or two times where one is meant."""
+
+
+class InvalidOption(InvalidInput):
+    """An option that does not exist, or has an impossible value."""
+
+
+class DecodeError(InvalidInput):
+    """A payload is not what the reader asked for."""
+
+
+class PublishRefused(PenstockError):
+    """Some messages were not taken; the others of the call were published.
+
+    ``results`` holds one answer per message, in the order of the call.
+    """
+
+    def __init__(self, text: str, results: Sequence[Any] = ()) -> None:
+        super().__init__(text)
+        self.results = tuple(results)
+        """Of :class:`penstock.Published`."""
+
+
+class BacklogFull(PublishRefused):
+    """The channel holds as many messages as its policy allows."""
+
+
+class ChannelClosed(PublishRefused):
+    """The channel is being removed and takes no new messages."""
+
+
+class LeaseLost(PenstockError):
+    """The lease ran out, or the message was settled already; nothing was written."""
+
+    def __init__(self, text: str, message_id: int, fence: int) -> None:
+        super().__init__(text)
+        self.message_id = message_id
+        self.fence = fence
+
+
+class SchemaError(PenstockError):
+    """The database does not hold the schema that this version needs."""
+
+
+class SchemaMissing(SchemaError):
+    """Penstock is not installed in this schema of this database."""
+
+
+class SchemaTooOld(SchemaError):
+    """The schema needs an upgrade before this version can work on it."""
+
+
+class SchemaTooNew(SchemaError):
+    """The schema was upgraded beyond what this version knows."""
+
+
+class ConnectionUnavailable(PenstockError):
+    """The database could not be reached, or went away during a call.
+
+    A write that was under way may or may not have happened: publish again with the same key.
+    """
+
+
+class DatabaseFailed(PenstockError):
+    """The database refused a statement; nothing of it was written."""
+
+    def __init__(self, text: str, sqlstate: str | None = None) -> None:
+        super().__init__(text)
+        self.sqlstate = sqlstate
+
+
+class DriverMissing(PenstockError, ImportError):
+    """The driver that the URL asks for is not installed."""
+
+
+class UnsupportedConnection(PenstockError, TypeError):
+    """A connection that this client cannot work on."""

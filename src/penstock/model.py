@@ -1,0 +1,301 @@
+"""The nouns: what goes in and what comes out, without any database in it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum, StrEnum
+from typing import Any, Final, Literal, NamedTuple
+
+
+class Answer(StrEnum):
+    """What a claim found: messages, nothing due, only blocked channels, or others at work."""
+
+    GOT = "got"
+    EMPTY = "empty"
+    BLOCKED = "blocked"
+    BUSY = "busy"
+
+
+class Keep(Enum):
+    """The type of :data:`KEEP`."""
+
+    KEEP = "keep"
+
+    def __repr__(self) -> str:
+        return "KEEP"
+
+
+KEEP: Final = Keep.KEEP
+"""Leave the saved state as it is. ``None`` clears it, anything else replaces it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message to publish with ``publish_many``; what is left out takes the call's default.
+
+    >>> queue.publish_many([NewMessage({"order": 1}, channel="tenant-42", priority=5)])
+    """
+
+    payload: Any
+    channel: str | None = None
+    queue: str | None = None
+    kind: str = ""
+    key: str | None = None
+    key_window: timedelta | None = None
+    headers: Mapping[str, Any] | None = None
+    priority: int = 0
+    delay: timedelta | None = None
+    at: datetime | None = None
+    expires_in: timedelta | None = None
+    expires_at: datetime | None = None
+    max_attempts: int | None = None
+    content_type: str | None = None
+
+
+PublishStatus = Literal["published", "existing", "full", "closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What happened to one message of a publish; ``id`` is None if it was refused."""
+
+    id: int | None
+    status: PublishStatus
+
+    @property
+    def existing(self) -> bool:
+        """Whether a live message with the same key was there already; ``id`` is that one's."""
+        return self.status == "existing"
+
+    @property
+    def refused(self) -> bool:
+        return self.id is None
+
+
+SettleStatus = Literal["completed", "deferred", "dead", "failed", "extended", "given_back", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What happened to one message of a settling call.
+
+    ``status`` is "lost" if the lease was no longer ours, and "dead" if a deferral with an error
+    used up the attempts. ``until`` is the new end of an extended lease.
+    """
+
+    id: int
+    fence: int
+    status: SettleStatus
+    until: datetime | None = None
+
+    @property
+    def lost(self) -> bool:
+        return self.status == "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """What happened to one message of a cancel: only waiting messages can be cancelled."""
+
+    id: int
+    status: Literal["cancelled", "leased", "dead", "absent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """A channel's limits; None is unlimited.
+
+    ``rate`` is in starts per second, ``burst`` how many may start at once (by default one second's
+    worth). ``paused`` and ``closing`` are read, and set by ``pause()`` and ``remove()``.
+
+    >>> queue.set_policies({"tenant-42": Policy(concurrency=2, rate=10, burst=20)})
+    """
+
+    concurrency: int | None = None
+    rate: float | None = None
+    burst: int | None = None
+    backlog: int | None = None
+    weight: float = 1.0
+    paused: bool = False
+    closing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A message that was given up, with why."""
+
+    id: int
+    queue: str
+    channel: str
+    kind: str
+    key: str | None
+    priority: int
+    died_at: datetime
+    published_at: datetime
+    first_published_at: datetime
+    attempt: int
+    max_attempts: int
+    content_type: str
+    headers: Mapping[str, Any]
+    payload: bytes
+    reason: str
+    error_type: str | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterFilter:
+    """Which dead letters are meant; what is None matches all. ``until`` is not included."""
+
+    queue: str | None = None
+    channel: str | None = None
+    kind: str | None = None
+    reason: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One finished attempt of a message, or its end without one."""
+
+    id: int
+    message_id: int
+    queue: str
+    channel: str
+    kind: str
+    priority: int | None
+    attempt: int
+    fence: int | None
+    worker: str | None
+    outcome: str
+    reason: str | None
+    error_type: str | None
+    error: str | None
+    first_published_at: datetime | None
+    published_at: datetime | None
+    due: datetime | None
+    claimed_at: datetime | None
+    ended_at: datetime
+    payload_size: int | None
+    terminal: bool
+    dead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelNumbers:
+    """How many messages of a channel are in which state."""
+
+    queue: str
+    channel: str
+    waiting: int = 0
+    scheduled: int = 0
+    leased: int = 0
+    dead: int = 0
+    oldest_due: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueNumbers:
+    """How many messages of a queue are in which state, over ``channels`` channels."""
+
+    queue: str
+    waiting: int = 0
+    scheduled: int = 0
+    leased: int = 0
+    dead: int = 0
+    channels: int = 0
+    oldest_due: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepReport:
+    """What upkeep did; ``ran`` is False if another process was at it."""
+
+    ran: bool
+    expired: int = 0
+    buried: int = 0
+    lapsed: int = 0
+    tidied: int = 0
+    partitioned: int = 0
+
+
+HistoryKept = Literal["all", "failures", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for the whole schema: how much history is kept, and the back-off of expired
+    leases."""
+
+    history: HistoryKept
+    history_days: int
+    backoff_first: timedelta
+    backoff_most: timedelta
+
+
+class Draft(NamedTuple):
+    """A checked and encoded message, ready for an engine. ``headers`` is JSON text."""
+
+    payload: bytes
+    queue: str
+    channel: str
+    kind: str
+    content_type: str
+    headers: str | None
+    key: str | None
+    key_window: timedelta | None
+    priority: int
+    delay: timedelta | None
+    at: datetime | None
+    expires_in: timedelta | None
+    expires_at: datetime | None
+    max_attempts: int
+
+
+class Deferral(NamedTuple):
+    """One message to defer. ``keep`` leaves the saved state alone, whatever ``state`` says."""
+
+    id: int
+    fence: int
+    delay: timedelta | None
+    at: datetime | None
+    keep: bool
+    state: bytes | None
+    state_type: str | None
+    reason: str | None
+    error_type: str | None
+    error: str | None
+
+
+class Failure(NamedTuple):
+    """One message to give up."""
+
+    id: int
+    fence: int
+    reason: str
+    error_type: str | None
+    error: str | None
+
+
+class Extension(NamedTuple):
+    """One lease to hold for ``length`` from now on."""
+
+    id: int
+    fence: int
+    length: timedelta
+
+
+class Return(NamedTuple):
+    """One message to give back, now or after ``delay``."""
+
+    id: int
+    fence: int
+    delay: timedelta | None
+
+
+class Held(NamedTuple):
+    """A lease: which message, and the fence that proves it is ours."""
+
+    id: int
+    fence: int

@@ -1,0 +1,104 @@
+"""Payloads: values to bytes with a content type, and back by annotation. No pickle.
+
+JSON is strict and the same whether msgspec is installed or not: it is only faster.
+"""
+
+import json
+from contextlib import suppress
+from typing import Any, TypeVar, overload
+
+from .convert import convert
+from .errors import DecodeError, InvalidPayload, PayloadTooLarge
+from .plain import plain
+
+try:
+    import msgspec
+except ImportError:  # the stdlib writes and reads the same
+    msgspec = None  # type: ignore[assignment]
+
+T = TypeVar("T")
+
+BYTES = "application/octet-stream"
+TEXT = "text/plain; charset=utf-8"
+JSON = "application/json"
+
+MAX_PAYLOAD = 1024 * 1024
+
+
+def encode(value: object, most: int = MAX_PAYLOAD) -> tuple[bytes, str]:
+    """The bytes to store and their content type: bytes and text as they are, all else as JSON."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        data, content_type = bytes(value), BYTES
+    elif isinstance(value, str):
+        data, content_type = _utf8(value), TEXT
+    else:
+        data, content_type = encode_json(value), JSON
+    if len(data) > most:
+        raise PayloadTooLarge(
+            f"the payload has {len(data):,} bytes, {most:,} are allowed: "
+            "store it elsewhere and publish a reference, or raise max_payload"
+        )
+    return data, content_type
+
+
+def encode_json(value: object) -> bytes:
+    """Compact strict JSON in UTF-8."""
+    simple = plain(value)
+    try:
+        if msgspec is not None:
+            with suppress(OverflowError):  # an integer of more than 64 bits
+                return msgspec.json.encode(simple)
+        return _ENCODER.encode(simple).encode()
+    except UnicodeEncodeError:
+        raise InvalidPayload("a text has half a surrogate pair and cannot be written") from None
+    except ValueError as error:
+        raise InvalidPayload(f"the value cannot be written as JSON: {error}") from None
+
+
+def decode_json(data: bytes) -> Any:
+    """The value of a JSON payload."""
+    try:
+        return json.loads(data, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise DecodeError("the payload is nested too deeply to be read") from None
+    except ValueError as error:
+        raise DecodeError(f"the payload is not JSON: {error}") from None
+
+
+def decode_text(data: bytes) -> str:
+    """The text of a payload in UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise DecodeError(f"the payload is not text in UTF-8: {error}") from None
+
+
+@overload
+def decode(data: bytes, content_type: str, wanted: type[T]) -> T: ...
+@overload
+def decode(data: bytes, content_type: str, wanted: Any) -> Any: ...
+def decode(data: bytes, content_type: str, wanted: Any) -> Any:
+    """The payload as ``wanted``: bytes, str, or whatever JSON can be converted to."""
+    if wanted is bytes:
+        return data
+    if wanted is str and not content_type.startswith(JSON):
+        return decode_text(data)
+    return convert(decode_json(data), wanted)
+
+
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+)
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise InvalidPayload(
+            "the text has half a surrogate pair and cannot be written: publish bytes instead"
+        ) from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,24 @@
+"""Plans: what to say to the database, without saying how.
+
+A verb is a generator that yields statements and is sent their rows; a runner of the sync or of the
+async world drives it. Plans never begin or commit a transaction.
+"""
+
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+Row = Sequence[Any]
+
+
+class Statement(NamedTuple):
+    """One statement with ``$1`` placeholders, each inside a CAST, so that any driver can tell its
+    type. A ``script`` is many statements without parameters and answers no rows."""
+
+    sql: str
+    params: Sequence[Any] = ()
+    script: bool = False
+
+
+Plan = Generator[Statement, Sequence[Row], T]
