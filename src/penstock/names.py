@@ -38,4 +38,5 @@ def _check_text(what: str, value: object, most: int) -> str:
         raise InvalidName(f"the {what} {value[:40]!r}… has {size} bytes, {most} are allowed")
     if "\0" in value:
         raise InvalidName(f"the {what} {value!r} has a NUL character, which cannot be stored")
-    return value
+    # Drivers write a StrEnum by its name, and refuse lists of mixed types.
+    return value if type(value) is str else str.__str__(value)

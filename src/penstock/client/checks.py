@@ -1,4 +1,8 @@
-"""What may be passed in: checked before anything is written."""
+"""What may be passed in: checked before anything is written.
+
+Values of subclasses (a StrEnum, pandas' Timestamp) come out as the plain type, because drivers
+refuse lists of mixed types and have ideas of their own about enums.
+"""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -18,7 +22,7 @@ def check_lease(value: object) -> timedelta:
         raise InvalidTime(f"the lease must be a timedelta, not {type(value).__name__}")
     if not SHORTEST_LEASE <= value <= LONGEST_LEASE:
         raise InvalidTime(f"the lease is {value}: it must be between one second and one day")
-    return value
+    return _plain_length(value)
 
 
 def check_length(what: str, value: object) -> timedelta:
@@ -27,7 +31,7 @@ def check_length(what: str, value: object) -> timedelta:
         raise InvalidTime(f"{what} must be a timedelta, not {type(value).__name__}")
     if not _ZERO <= value <= LONGEST_DELAY:
         raise InvalidTime(f"{what} is {value}: it must not be negative or above a century")
-    return value
+    return _plain_length(value)
 
 
 def check_time(what: str, value: object) -> datetime:
@@ -38,18 +42,17 @@ def check_time(what: str, value: object) -> datetime:
             f"{what} is {value.isoformat()} without a time zone: "
             "use datetime.now(timezone.utc), or .astimezone() for local time"
         )
-    return value
+    return value if type(value) is datetime else datetime.combine(value.date(), value.timetz())
 
 
 def check_delay_or_at(
     delay: timedelta | None, at: datetime | None, names: tuple[str, str] = ("delay", "at")
-) -> None:
+) -> tuple[timedelta | None, datetime | None]:
     if delay is not None:
-        check_length(names[0], delay)
         if at is not None:
             raise InvalidTime(f"{names[0]} and {names[1]} exclude each other: give one")
-    if at is not None:
-        check_time(names[1], at)
+        return check_length(names[0], delay), None
+    return None, None if at is None else check_time(names[1], at)
 
 
 def check_number(what: str, value: object, least: int, most: int) -> int:
@@ -57,7 +60,7 @@ def check_number(what: str, value: object, least: int, most: int) -> int:
         raise InvalidOption(f"{what} must be an int, not {type(value).__name__}")
     if not least <= value <= most:
         raise InvalidOption(f"{what} is {value}: it must be between {least} and {most}")
-    return value
+    return int(value)
 
 
 def check_limit(value: object) -> int:
@@ -82,3 +85,9 @@ def check_storable(what: str, value: object) -> str:
     if not isinstance(value, str):
         raise InvalidOption(f"{what} must be str, not {type(value).__name__}")
     return value.replace("\0", "\N{SYMBOL FOR NULL}").encode("utf-8", "replace").decode()
+
+
+def _plain_length(value: timedelta) -> timedelta:
+    if type(value) is timedelta:
+        return value
+    return timedelta(value.days, value.seconds, value.microseconds)

@@ -31,10 +31,7 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
     payload, content_type = encode(message.payload, most)
     if message.content_type is not None:
         content_type = _content_type(message.content_type)
-    if message.delay is not None or message.at is not None:
-        check_delay_or_at(message.delay, message.at)
-    if message.expires_in is not None or message.expires_at is not None:
-        check_delay_or_at(message.expires_in, message.expires_at, ("expires_in", "expires_at"))
+    expiry = ("expires_in", "expires_at")
     attempts = message.max_attempts
     return Draft(
         payload,
@@ -46,10 +43,8 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
         None if message.key is None else check_name("key", message.key),
         _key_window(message.key, message.key_window),
         check_number("priority", message.priority, 0, 9),
-        message.delay,
-        message.at,
-        message.expires_in,
-        message.expires_at,
+        *check_delay_or_at(message.delay, message.at),
+        *check_delay_or_at(message.expires_in, message.expires_at, expiry),
         DEFAULT_MAX_ATTEMPTS
         if attempts is None
         else check_number("max_attempts", attempts, 1, _MOST_ATTEMPTS),
@@ -83,4 +78,4 @@ def _key_window(key: str | None, window: timedelta | None) -> timedelta | None:
 def _content_type(value: object) -> str:
     if not isinstance(value, str) or not value.isascii() or not value.isprintable() or not value:
         raise InvalidOption(f"the content type {value!r} is none: use something like {JSON!r}")
-    return value
+    return str.__str__(value)

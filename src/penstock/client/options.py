@@ -26,12 +26,15 @@ class Options:
     upkeep_every: timedelta | None = UPKEEP_EVERY
 
     def __post_init__(self) -> None:
-        check_name("queue", self.queue)
-        check_lease(self.lease)
-        check_number("max_payload", self.max_payload, 1, MOST_PAYLOAD)
-        if self.worker is None:
-            object.__setattr__(self, "worker", default_worker())
-        check_name("worker", self.worker)
+        worker = default_worker() if self.worker is None else self.worker
+        checked = {
+            "queue": check_name("queue", self.queue),
+            "lease": check_lease(self.lease),
+            "worker": check_name("worker", worker),
+            "max_payload": check_number("max_payload", self.max_payload, 1, MOST_PAYLOAD),
+        }
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         if self.upkeep_every is not None:
             check_length("upkeep_every", self.upkeep_every)
 

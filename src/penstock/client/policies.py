@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 from penstock.errors import InvalidOption
 from penstock.model import Policy
@@ -23,23 +22,26 @@ def checked(policy: Policy) -> Policy:
         raise InvalidOption(f"a policy must be a Policy, not {type(policy).__name__}")
     if policy.paused or policy.closing:
         raise InvalidOption("paused and closing are no limits: use pause() and remove()")
-    for name, least in (("concurrency", 1), ("burst", 1), ("backlog", 0)):
-        value = getattr(policy, name)
-        if value is not None:
-            check_number(name, value, least, _MOST)
-    _check_real("weight", policy.weight, 0.01, 1000)
-    if policy.rate is None:
-        if policy.burst is not None:
-            raise InvalidOption("burst goes with rate: give a rate too")
-        return policy
-    _check_real("rate", policy.rate, 1e-6, 1e9)
-    if policy.burst is None:
-        return replace(policy, burst=max(1, math.ceil(policy.rate)))
-    return policy
+    if policy.burst is not None and policy.rate is None:
+        raise InvalidOption("burst goes with rate: give a rate too")
+    rate = None if policy.rate is None else _real("rate", policy.rate, 1e-6, 1e9)
+    burst = _count("burst", policy.burst, 1)
+    return Policy(
+        _count("concurrency", policy.concurrency, 1),
+        rate,
+        max(1, math.ceil(rate)) if burst is None and rate is not None else burst,
+        _count("backlog", policy.backlog, 0),
+        _real("weight", policy.weight, 0.01, 1000),
+    )
 
 
-def _check_real(what: str, value: object, least: float, most: float) -> None:
+def _count(what: str, value: int | None, least: int) -> int | None:
+    return None if value is None else check_number(what, value, least, _MOST)
+
+
+def _real(what: str, value: object, least: float, most: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidOption(f"{what} must be a number, not {type(value).__name__}")
     if not least <= value <= most:
         raise InvalidOption(f"{what} is {value}: it must be between {least} and {most}")
+    return float(value)

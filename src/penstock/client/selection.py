@@ -6,7 +6,7 @@ from penstock.errors import InvalidOption
 from penstock.model import DeadLetterFilter
 from penstock.names import check_kind, check_name
 
-from .checks import check_ids, check_time
+from .checks import check_ids, check_storable, check_time
 
 _ALL = DeadLetterFilter()
 
@@ -23,14 +23,11 @@ def selection(ids: Iterable[int] | None, by: DeadLetterFilter) -> list[int] | De
 
 
 def checked_filter(by: DeadLetterFilter) -> DeadLetterFilter:
-    for what in ("queue", "channel"):
-        if (name := getattr(by, what)) is not None:
-            check_name(what, name)
-    if by.kind is not None:
-        check_kind(by.kind)
-    if by.reason is not None and not isinstance(by.reason, str):
-        raise InvalidOption(f"reason must be str, not {type(by.reason).__name__}")
-    for what in ("since", "until"):
-        if (time := getattr(by, what)) is not None:
-            check_time(what, time)
-    return by
+    return DeadLetterFilter(
+        None if by.queue is None else check_name("queue", by.queue),
+        None if by.channel is None else check_name("channel", by.channel),
+        None if by.kind is None else check_kind(by.kind),
+        None if by.reason is None else check_storable("reason", by.reason),
+        None if by.since is None else check_time("since", by.since),
+        None if by.until is None else check_time("until", by.until),
+    )

@@ -27,7 +27,7 @@ def deferrals(
     error: Error,
     most: int,
 ) -> list[Deferral]:
-    check_delay_or_at(delay, at)
+    delay, at = check_delay_or_at(delay, at)
     keep = state is KEEP
     saved, saved_type = (None, None) if keep else draft_state(state, most)
     if reason is not None:
@@ -42,13 +42,13 @@ def failures(messages: Iterable[MessageFields], reason: str, error: Error) -> li
 
 
 def extensions(messages: Iterable[MessageFields], length: timedelta) -> list[Extension]:
-    check_lease(length)
+    length = check_lease(length)
     return [Extension(m.id, m.fence, length) for m in _messages(messages)]
 
 
 def returns(messages: Iterable[MessageFields], delay: timedelta | None) -> list[Return]:
     if delay is not None:
-        check_length("delay", delay)
+        delay = check_length("delay", delay)
     return [Return(m.id, m.fence, delay) for m in _messages(messages)]
 
 

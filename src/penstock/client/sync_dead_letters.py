@@ -67,8 +67,8 @@ class DeadLetters:
         by = DeadLetterFilter(queue, channel, kind, reason, since, until)
         wanted = selection(ids, by)
         if max_attempts is not None:
-            check_number("max_attempts", max_attempts, 1, _MOST_ATTEMPTS)
-        check_length("delay", delay)
+            max_attempts = check_number("max_attempts", max_attempts, 1, _MOST_ATTEMPTS)
+        delay = check_length("delay", delay)
         return self._core.run(self._core.engine.redrive(wanted, max_attempts, delay))
 
     def discard(

@@ -16,7 +16,7 @@ _AWAY_NAMES = {
     "PoolClosed",
     "TooManyRequests",
 }
-_CREDENTIALS = re.compile(r"(?<=://)([^/@:]*):[^@]*@")
+_CREDENTIALS = re.compile(r"(?<=://)([^/@:]*):\S*@")  # a password may hold an @ itself
 _PASSWORD = re.compile(r"(password=)[^&\s]+", re.IGNORECASE)
 
 NOT_READ_COMMITTED = "25000"
@@ -59,6 +59,8 @@ def translated(error: Exception, url: str) -> PenstockError:
         return missing
     if is_away(error):
         return ConnectionUnavailable(f"no connection to {masked(url)}: {text}")
+    if state is None:
+        return DatabaseFailed(f"the statement could not be sent to {masked(url)}: {text}")
     return DatabaseFailed(f"the database refused: {text}", state)
 
 

@@ -28,7 +28,7 @@ def named(sql: str) -> str:
 
     def replace(match: re.Match[str]) -> str:
         if match[1] is None:
-            return match[0].replace("\\", "\\\\").replace(":", "\\:")
+            return match[0].replace(":", "\\:")
         return f":p{match[1]}"
 
     return _TOKEN.sub(replace, sql)

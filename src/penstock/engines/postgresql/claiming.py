@@ -1,5 +1,6 @@
 """claim and upkeep: the verbs that remember where the live part of their tables begins."""
 
+import time
 from datetime import datetime, timedelta
 
 from penstock.contract import Taken
@@ -10,6 +11,7 @@ from .base import Base, Clock
 
 _QUANTUM = 10
 _UPKEEP_LIMIT = 1000
+_FULL_SCAN_EVERY = 1.0  # seconds
 _ANSWER = 18  # the first column of the last row's part
 
 
@@ -18,15 +20,24 @@ class Claiming(Base):
         super().__init__(schema, clock)
         # Floors only save work: an older one, or none, is always right too.
         self._floors: dict[tuple[str, ...], str] = {}
+        self._full_scan_at: dict[tuple[str, ...], float] = {}
         self._lease_floor: datetime | None = None
 
     def claim(
         self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
     ) -> Plan[Taken]:
-        floors = self._floors.get(queues)
+        floors = self._floors_of(queues)
         rows = yield self._say_now("claim", list(queues), limit, lease, worker, _QUANTUM, floors)
         answer, claimed_at, until, look_again, self._floors[queues] = rows[-1][_ANSWER:]
         return Taken(rows[:-1], Answer(answer), look_again, claimed_at, until)
+
+    def _floors_of(self, queues: tuple[str, ...]) -> str | None:
+        """None every so often: a scan from the left catches what committed late behind a floor."""
+        now = time.monotonic()
+        if now < self._full_scan_at.get(queues, 0):
+            return self._floors.get(queues)
+        self._full_scan_at[queues] = now + _FULL_SCAN_EVERY
+        return None
 
     def upkeep(self) -> Plan[UpkeepReport]:
         rows = yield self._say_now("upkeep", _UPKEEP_LIMIT, self._lease_floor)

@@ -1,0 +1,26 @@
+"""One PostgreSQL server for the whole run, and a fresh schema for each test that asks for one."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from penstock.embedded import EmbeddedPostgres
+from tests.place import Place, fresh_schema
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[EmbeddedPostgres]:
+    settings = {"fsync": False, "full_page_writes": False, "max_connections": 200}
+    with EmbeddedPostgres(version=18, settings=settings) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def database(server: EmbeddedPostgres) -> str:
+    """The URL of a database of our own."""
+    return server.create_database("penstock_tests")
+
+
+@pytest.fixture
+def place(database: str) -> Place:
+    return Place(database, fresh_schema())

@@ -1,0 +1,161 @@
+"""What goes wrong between us and the database, and what callers are told."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import psycopg
+import pytest
+
+from penstock import AsyncQueue, ConnectionUnavailable, DatabaseFailed, Queue
+from penstock.drivers.faults import masked, translated
+from penstock.embedded import EmbeddedPostgres
+from tests.pgbouncer import PgBouncer, pgbouncer_binary
+from tests.place import Place
+
+SCHEMES = ["postgresql", "postgresql+asyncpg"]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://u:pa%20ss@h/db", "postgresql://u:***@h/db"),
+        ("postgresql://u:p@ss@h/db", "postgresql://u:***@h/db"),
+        (
+            "postgresql://h/db?user=u&password=x&port=1",
+            "postgresql://h/db?user=u&password=***&port=1",
+        ),
+        ("postgresql://u@h/db", "postgresql://u@h/db"),
+    ],
+)
+def test_passwords_are_masked(url: str, shown: str) -> None:
+    assert masked(url) == shown
+
+
+def test_a_password_in_a_drivers_text_is_masked() -> None:
+    url = "postgresql://u:pa%20ss@h/db?password=other"
+    error = translated(psycopg.OperationalError("with pa ss, pa%20ss and other"), url)
+    assert str(error).endswith("with ***, *** and ***")
+
+
+def test_nobody_listens() -> None:
+    with (
+        Queue("postgresql://u:secret@127.0.0.1:1/x") as queue,
+        pytest.raises(ConnectionUnavailable, match=r"u:\*\*\*@127\.0\.0\.1:1/x.*refused") as raised,
+    ):
+        queue.publish(1)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_nobody_listens_async(scheme: str) -> None:
+    async def main() -> None:
+        async with AsyncQueue(f"{scheme}://u:secret@127.0.0.1:1/x") as queue:
+            with pytest.raises(ConnectionUnavailable) as raised:
+                await queue.publish(1)
+            assert "secret" not in str(raised.value)
+
+    asyncio.run(main())
+
+
+def test_broken_connections_are_replaced(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, "psycopg.pool")
+    with Queue(place.url, schema=place.schema) as queue:
+        queue.install()
+        end_all_connections(place.url)
+        with pytest.raises(ConnectionUnavailable):
+            queue.publish(1)
+        for n in range(20):
+            assert queue.publish(n).id
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_broken_connections_are_replaced_async(place: Place, scheme: str) -> None:
+    async def main() -> None:
+        url = place.url.replace("postgresql", scheme, 1)
+        async with AsyncQueue(url, schema=place.schema, coalesce=False) as queue:
+            await queue.install()
+            await asyncio.gather(*(queue.numbers() for _ in range(5)))
+            end_all_connections(place.url)
+            calls = (queue.publish(n) for n in range(5))
+            answers = await asyncio.gather(*calls, return_exceptions=True)
+            assert ConnectionUnavailable in {type(answer) for answer in answers}
+            for n in range(20):
+                assert (await queue.publish(n)).id
+
+    asyncio.run(main())
+
+
+def end_all_connections(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "select pg_terminate_backend(pid, 5000) from pg_stat_activity "
+            "where datname = current_database() and pid <> pg_backend_pid()"
+        )
+
+
+@pytest.mark.parametrize("isolation", ["serializable", "repeatable read"])
+def test_another_default_isolation(place: Place, isolation: str) -> None:
+    value = isolation.replace(" ", "\\ ")  # in a list of options a space must be escaped
+    option = quote(f"-c default_transaction_isolation={value}")
+    with Queue(f"{place.url}?options={option}", schema=place.schema) as queue:
+        queue.install()
+        queue.publish(1)
+        (message,) = queue.claim()
+        message.complete()
+
+
+def test_another_default_isolation_on_asyncpg(place: Place, server: EmbeddedPostgres) -> None:
+    url = server.create_database("serial").replace("postgresql", "postgresql+asyncpg", 1)
+    with psycopg.connect(server.url("serial"), autocommit=True) as connection:
+        connection.execute("alter database serial set default_transaction_isolation = serializable")
+
+    async def main() -> None:
+        async with AsyncQueue(url, schema=place.schema) as queue:
+            await queue.install()
+            await queue.publish(1)
+            (message,) = await queue.claim()
+            await message.complete()
+
+    asyncio.run(main())
+
+
+def test_the_database_refuses(place: Place) -> None:
+    option = quote("-c default_transaction_read_only=on")
+    with Queue(f"{place.url}?options={option}") as queue:
+        with pytest.raises(DatabaseFailed) as raised:
+            queue.install()
+        assert raised.value.sqlstate == "25006"
+
+
+@pytest.fixture(scope="module")
+def bouncer(server: EmbeddedPostgres) -> Iterator[PgBouncer]:
+    binary = pgbouncer_binary()
+    if binary is None:
+        pytest.skip("no pgbouncer here")
+    with PgBouncer(binary, "127.0.0.1", server.port, pool_size=2) as running:
+        yield running
+
+
+def test_through_pgbouncer(place: Place, bouncer: PgBouncer) -> None:
+    with Queue(bouncer.url("penstock_tests"), schema=place.schema, pooler=True) as queue:
+        queue.install()
+        for n in range(20):
+            queue.publish(n)
+            (message,) = queue.claim()
+            message.complete()
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_through_pgbouncer_async(place: Place, bouncer: PgBouncer, scheme: str) -> None:
+    async def main() -> None:
+        url = bouncer.url("penstock_tests").replace("postgresql", scheme, 1)
+        async with AsyncQueue(url, schema=place.schema, pooler=True, coalesce=False) as queue:
+            await queue.install()
+            await asyncio.gather(*(queue.publish(n) for n in range(50)))
+            claims = await asyncio.gather(*(queue.claim(10) for _ in range(10)))
+            messages = [message for claim in claims for message in claim]
+            await asyncio.gather(*(message.complete() for message in messages))
+
+    asyncio.run(main())

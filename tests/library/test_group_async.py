@@ -1,0 +1,197 @@
+"""Group commit for tasks: who goes together, who is answered what."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from penstock import Answer, AsyncQueue, ConnectionUnavailable, DatabaseFailed
+from penstock.client.group_async import AsyncGroup
+from tests.library.worlds import run_async
+from tests.place import Place
+
+
+class Flush:
+    """A flush that waits until it is let go, and answers each part doubled."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Any]] = []
+        self.gate = asyncio.Event()
+        self.started = asyncio.Event()
+        self.error: Exception | None = None
+
+    async def __call__(self, parts: list[Any]) -> list[Any]:
+        self.batches.append(parts)
+        self.started.set()
+        await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        if "bad" in parts:
+            raise DatabaseFailed("bad", "22000")
+        return [part * 2 for part in parts]
+
+
+def size(part: Any) -> int:
+    return part if isinstance(part, int) else 1
+
+
+@run_async
+async def test_later_calls_go_together() -> None:
+    flush = Flush()
+    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 6)
+    first = asyncio.create_task(group.call(1))
+    await flush.started.wait()
+    rest = [asyncio.create_task(group.call(n)) for n in (2, 3, 4, 10, 5)]
+    await asyncio.sleep(0)
+    flush.gate.set()
+    assert await asyncio.gather(first, *rest) == [2, 4, 6, 8, 20, 10]
+    assert flush.batches == [[1], [2, 3], [4], [10], [5]]
+    await group.drain()
+
+
+@run_async
+async def test_a_bad_part_spoils_only_its_own_call() -> None:
+    flush = Flush()
+    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100)
+    first = asyncio.create_task(group.call("first"))
+    await flush.started.wait()
+    rest = [asyncio.create_task(group.call(part)) for part in ("a", "bad", "b")]
+    await asyncio.sleep(0)
+    flush.gate.set()
+    answers = await asyncio.gather(first, *rest, return_exceptions=True)
+    assert [answers[0], answers[1], answers[3]] == ["firstfirst", "aa", "bb"]
+    assert isinstance(answers[2], DatabaseFailed)
+    assert flush.batches == [["first"], ["a", "bad", "b"], ["a"], ["bad"], ["b"]]
+
+
+@run_async
+async def test_a_lost_connection_is_told_to_all_and_not_tried_again() -> None:
+    flush = Flush()
+    flush.error = ConnectionUnavailable("gone")
+    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100)
+    calls = [asyncio.create_task(group.call("first"))]
+    await flush.started.wait()
+    calls += [asyncio.create_task(group.call(part)) for part in ("a", "b")]
+    await asyncio.sleep(0)
+    flush.gate.set()
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [ConnectionUnavailable] * 3
+    assert flush.batches == [["first"], ["a", "b"]]
+
+
+@run_async
+async def test_cancelling_one_disturbs_no_other() -> None:
+    flush = Flush()
+    undone = []
+
+    async def undo(answer: Any) -> None:
+        undone.append(answer)
+
+    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100, undo)
+    first = asyncio.create_task(group.call("first"))
+    await flush.started.wait()
+    waiting, other = (asyncio.create_task(group.call(part)) for part in ("waiting", "other"))
+    await asyncio.sleep(0)
+    first.cancel()
+    waiting.cancel()
+    await asyncio.sleep(0)
+    flush.gate.set()
+    assert await other == "otherother"
+    answers = await asyncio.gather(first, waiting, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [asyncio.CancelledError] * 2
+    # Under way: undone. Still waiting: never sent.
+    assert undone == ["firstfirst"]
+    assert flush.batches == [["first"], ["other"]]
+
+
+@run_async
+async def test_an_answer_that_meets_a_cancellation_is_undone() -> None:
+    undone = []
+
+    async def flush(parts: list[str]) -> list[str]:
+        await asyncio.sleep(0)
+        # Runs after the answer was given and before the caller wakes.
+        asyncio.get_running_loop().call_soon(call.cancel)
+        return parts
+
+    async def undo(answer: Any) -> None:
+        undone.append(answer)
+
+    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100, undo)
+    call = asyncio.create_task(group.call("x"))
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert undone == ["x"]
+
+
+@run_async
+async def test_concurrent_calls_share_round_trips(place: Place) -> None:
+    async with AsyncQueue(place.url, schema=place.schema) as queue:
+        await queue.install()
+        trips = count_trips(queue)
+        published = await asyncio.gather(*(queue.publish(n, key=str(n % 50)) for n in range(100)))
+        assert len({p.id for p in published}) == 50
+        assert sum(p.existing for p in published) == 50
+        assert trips == ["publish"]
+        trips.clear()
+        claims = await asyncio.gather(*(queue.claim(4) for _ in range(20)))
+        messages = [message for claim in claims for message in claim]
+        assert len({m.id for m in messages}) == 50
+        assert all(len(claim) <= 4 for claim in claims)
+        empty = [claim for claim in claims if not claim]
+        assert {claim.answer for claim in empty} <= {Answer.BUSY, Answer.EMPTY}
+        assert all(claim.look_again == timedelta(0) for claim in empty if claim.answer == "busy")
+        assert sorted(trips) == ["claim", "claim", "upkeep"]
+        trips.clear()
+        await messages[0].complete()
+        answers = await asyncio.gather(
+            *(message.complete() for message in messages), return_exceptions=True
+        )
+        assert [str(a)[:9] for a in answers if a is not None] == ["the lease"]
+        assert len(trips) <= 4
+
+
+@run_async
+async def test_claims_of_a_cancelled_caller_are_given_back(place: Place) -> None:
+    async with AsyncQueue(place.url, schema=place.schema, upkeep_every=None) as queue:
+        await queue.install()
+        await queue.publish(1)
+        sent = asyncio.Event()
+        run = queue._core.run
+
+        async def watched(*args: Any, **kwargs: Any) -> Any:
+            sent.set()
+            return await run(*args, **kwargs)
+
+        queue._core.run = watched  # type: ignore[method-assign]
+        call = asyncio.create_task(queue.claim())
+        await sent.wait()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await queue._core._groups["claim", ("default",), timedelta(seconds=30)].drain()
+        (message,) = await queue.claim()
+        assert message.attempt == 1
+
+
+@run_async
+async def test_without_coalescing_each_call_goes_alone(place: Place) -> None:
+    async with AsyncQueue(place.url, schema=place.schema, coalesce=False) as queue:
+        await queue.install()
+        trips = count_trips(queue)
+        await asyncio.gather(*(queue.publish(n) for n in range(5)))
+        assert trips == ["publish"] * 5
+
+
+def count_trips(queue: AsyncQueue) -> list[str]:
+    """Fills with the name of each plan that goes to the database."""
+    trips: list[str] = []
+    run = queue._core.run
+
+    async def counted(plan: Any, *args: Any, **kwargs: Any) -> Any:
+        trips.append(plan.__name__)
+        return await run(plan, *args, **kwargs)
+
+    queue._core.run = counted  # type: ignore[method-assign]
+    return trips
