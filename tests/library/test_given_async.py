@@ -10,9 +10,16 @@ import pytest
 from psycopg.rows import dict_row
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
-from penstock import AsyncQueue, BacklogFull, NewMessage, SchemaMissing, UnsupportedConnection
+from penstock import (
+    AsyncQueue,
+    BacklogFull,
+    NewMessage,
+    Queue,
+    SchemaMissing,
+    UnsupportedConnection,
+)
 from tests.library.worlds import run_async
-from tests.place import Place
+from tests.place import Place, fresh_schema
 
 
 class Rollback(Exception):
@@ -111,17 +118,27 @@ ADAPTERS = [
 Open = Callable[[Place], AbstractAsyncContextManager[Any]]
 
 
+@pytest.fixture(scope="module")
+def odd(database: str) -> Place:
+    """A schema, installed once, whose name trips whoever reads placeholders inside quotes."""
+    place = Place(database, f'it\'s $1 :p1 %s 50% \\ "{fresh_schema()}"')
+    with Queue(place.url, schema=place.schema) as queue:
+        queue.install()
+    return place
+
+
 @pytest.fixture
-def odd(place: Place) -> Place:
-    """A schema whose name trips whoever reads placeholders inside quotes."""
-    return place._replace(schema=f'it\'s $1 :p1 %s 50% \\ "{place.schema}"')
+def name(request: pytest.FixtureRequest) -> str:
+    """A queue of the test's own."""
+    return str(request.node.name)
 
 
 @pytest.mark.parametrize("open_connection", ADAPTERS)
 @run_async
-async def test_everything_in_the_callers_transaction(odd: Place, open_connection: Open) -> None:
-    async with AsyncQueue(odd.url, schema=odd.schema) as queue:
-        await queue.install()
+async def test_everything_in_the_callers_transaction(
+    odd: Place, name: str, open_connection: Open
+) -> None:
+    async with AsyncQueue(odd.url, schema=odd.schema, queue=name) as queue:
         async with open_connection(odd) as connection:
             many = [
                 NewMessage({"n": 1}, headers={"h": "ü%s:x"}, kind="k:%", key="a"),
@@ -133,7 +150,7 @@ async def test_everything_in_the_callers_transaction(odd: Place, open_connection
             published = await queue.publish_many(many, connection=connection)
             again = await queue.publish(1, key="a", connection=connection)
             assert again.existing and again.id == published[0].id
-            assert await queue.numbers() == []
+            assert await queue.channel_numbers(queue=name) == []
         messages = {m.id: m for m in await queue.claim(limit=10)}
         first, second, third, fourth, fifth = (messages[p.id] for p in published if p.id)
         assert (first.json(), first.headers, first.kind) == ({"n": 1}, {"h": "ü%s:x"}, "k:%")
@@ -149,14 +166,13 @@ async def test_everything_in_the_callers_transaction(odd: Place, open_connection
             await fifth.give_back(connection=connection)
         left = [m.id for m in await queue.claim(limit=10)]
         assert sorted(left) == sorted([second.id, fifth.id])
-        assert len(await queue.dead_letters.list()) == 1
+        assert len(await queue.dead_letters.list(queue=name)) == 1
 
 
 @pytest.mark.parametrize("open_connection", ADAPTERS)
 @run_async
-async def test_rollback_leaves_nothing(odd: Place, open_connection: Open) -> None:
-    async with AsyncQueue(odd.url, schema=odd.schema) as queue:
-        await queue.install()
+async def test_rollback_leaves_nothing(odd: Place, name: str, open_connection: Open) -> None:
+    async with AsyncQueue(odd.url, schema=odd.schema, queue=name) as queue:
         await queue.publish("kept", channel="kept")
         (message,) = await queue.claim()
         with pytest.raises(Rollback):
@@ -166,17 +182,17 @@ async def test_rollback_leaves_nothing(odd: Place, open_connection: Open) -> Non
                 raise Rollback
         assert not await queue.claim()
         await message.complete()
-        assert await queue.numbers() == []
+        assert await queue.channel_numbers(queue=name) == []
 
 
 @pytest.mark.parametrize("open_connection", ADAPTERS)
 @run_async
-async def test_refusals_and_missing_schemas(odd: Place, open_connection: Open) -> None:
-    async with AsyncQueue(odd.url, schema=odd.schema) as queue:
+async def test_refusals_and_missing_schemas(odd: Place, name: str, open_connection: Open) -> None:
+    async with AsyncQueue(odd.url, schema=odd.schema, queue=name) as queue:
+        missing = AsyncQueue(odd.url, schema=fresh_schema())
         with pytest.raises(SchemaMissing):
             async with open_connection(odd) as connection:
-                await queue.publish(1, connection=connection)
-        await queue.install()
+                await missing.publish(1, connection=connection)
         await queue.channel("full").limit(backlog=0)
         async with open_connection(odd) as connection:
             with pytest.raises(BacklogFull):

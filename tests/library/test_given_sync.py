@@ -10,7 +10,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from penstock import BacklogFull, NewMessage, Queue, SchemaMissing, UnsupportedConnection
-from tests.place import Place
+from tests.place import Place, fresh_schema
 
 
 class Rollback(Exception):
@@ -159,16 +159,18 @@ ADAPTERS = [
 Open = Callable[[Place], AbstractContextManager[Any]]
 
 
-@pytest.fixture
-def odd(place: Place) -> Place:
-    """A schema whose name trips whoever reads placeholders inside quotes."""
-    return place._replace(schema=f'it\'s $1 :p1 %s 50% \\ "{place.schema}"')
-
-
-@pytest.fixture
-def queue(odd: Place) -> Iterator[Queue]:
-    with Queue(odd.url, schema=odd.schema) as queue:
+@pytest.fixture(scope="module")
+def odd(database: str) -> Place:
+    """A schema, installed once, whose name trips whoever reads placeholders inside quotes."""
+    place = Place(database, f'it\'s $1 :p1 %s 50% \\ "{fresh_schema()}"')
+    with Queue(place.url, schema=place.schema) as queue:
         queue.install()
+    return place
+
+
+@pytest.fixture
+def queue(odd: Place, request: pytest.FixtureRequest) -> Iterator[Queue]:
+    with Queue(odd.url, schema=odd.schema, queue=request.node.name) as queue:
         yield queue
 
 
@@ -187,7 +189,7 @@ def test_everything_in_the_callers_transaction(
         published = queue.publish_many(many, connection=connection)
         again = queue.publish(1, key="a", connection=connection)
         assert again.existing and again.id == published[0].id
-        assert queue.numbers() == []
+        assert queue.channel_numbers(queue=queue.name) == []
     messages = {m.id: m for m in queue.claim(limit=10)}
     first, second, third, fourth, fifth = (messages[p.id] for p in published if p.id)
     assert (first.json(), first.headers, first.kind) == ({"n": 1}, {"h": "ü%s:x"}, "k:%")
@@ -201,7 +203,7 @@ def test_everything_in_the_callers_transaction(
         assert fourth.extend(queue.settings().backoff_most, connection=connection) > until
         fifth.give_back(connection=connection)
     assert sorted(m.id for m in queue.claim(limit=10)) == sorted([second.id, fifth.id])
-    assert len(queue.dead_letters.list()) == 1
+    assert len(queue.dead_letters.list(queue=queue.name)) == 1
 
 
 @pytest.mark.parametrize("open_connection", ADAPTERS)
@@ -214,7 +216,7 @@ def test_rollback_leaves_nothing(odd: Place, queue: Queue, open_connection: Open
         raise Rollback
     assert not queue.claim()
     message.complete()
-    assert queue.numbers() == []
+    assert queue.channel_numbers(queue=queue.name) == []
 
 
 @pytest.mark.parametrize("open_connection", ADAPTERS)
@@ -230,9 +232,9 @@ def test_a_refusal_leaves_the_transaction_alive(
 
 
 @pytest.mark.parametrize("open_connection", ADAPTERS)
-def test_a_missing_schema_says_so(odd: Place, open_connection: Open) -> None:
-    queue = Queue(odd.url, schema=odd.schema)
-    with pytest.raises(SchemaMissing), open_connection(odd) as connection:
+def test_a_missing_schema_says_so(place: Place, open_connection: Open) -> None:
+    queue = Queue(place.url, schema=place.schema)
+    with pytest.raises(SchemaMissing), open_connection(place) as connection:
         queue.publish(1, connection=connection)
 
 

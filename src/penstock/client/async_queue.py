@@ -57,6 +57,11 @@ class AsyncQueue(AsyncPublishing, AsyncClaiming, AsyncSettling, AsyncOperating):
         self._shown = f"{masked(url)}, queue {queue!r}, schema {schema!r}"
 
     @property
+    def name(self) -> str:
+        """The queue for calls that name none."""
+        return self._core.options.queue
+
+    @property
     def worker(self) -> str:
         """The name under which this client holds leases."""
         return self._core.options.worker or ""
