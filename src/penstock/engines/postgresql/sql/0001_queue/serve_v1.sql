@@ -50,6 +50,7 @@ begin
             t.tid, coalesce(t.version, 0) as version, t.turn,
             coalesce(t.n, 0) as known, coalesce(t.n, 0) + coalesce(g.n, 0) as n,
             coalesce(t.leased, 0) as held, coalesce(t.leased, 0) - coalesce(g.freed, 0) as leased,
+            coalesce(cardinality(t.pri), 0) as places,
             coalesce(t.skips, 0) as skips,
             greatest(coalesce(t.tat, p_now), p_now) as tat,
             -- A visit that the batch's end cut short goes on; else a new quantum is due.
@@ -85,7 +86,7 @@ begin
     ),
     -- The messages of each channel, in the order in which they start.
     found as materialized (
-        select r.*, m.ids, m.tids, m.dues, null::smallint[] as pris, coalesce(cardinality(m.ids), 0) as found
+        select r.*, m.ids, m.tids, m.dues, null::smallint[] as pris, coalesce(cardinality(m.ids), 0) as found, false as rest
         from room r
         cross join lateral (
             select array_agg(m.id) as ids, array_agg(m.tid) as tids, array_agg(m.due) as dues
@@ -101,13 +102,15 @@ begin
         where r.quota > 0 and cardinality(r.pri) = 1
         union all
         -- In a channel with several priorities one start in ten goes to the longest waiting.
-        select r.*, m.ids, m.tids, m.dues, m.pris, coalesce(cardinality(m.ids), 0)
+        select r.*, m.ids, m.tids, m.dues, m.pris, coalesce(cardinality(m.ids), 0), coalesce(m.rest, false)
         from room r
         cross join lateral (
-            select array_agg(m.id) as ids, array_agg(m.tid) as tids, array_agg(m.due) as dues, array_agg(m.priority) as pris
+            select array_agg(m.id) as ids, array_agg(m.tid) as tids, array_agg(m.due) as dues, array_agg(m.priority) as pris,
+                max(m.seen) > r.quota as rest
             from (
                 select m.* from (
-                    select m.*, h.priority, row_number() over (order by m.due, m.id) > (r.skips + r.quota) / 10 as young
+                    select m.*, h.priority, count(*) over () as seen,
+                        row_number() over (order by m.due, m.id) > (r.skips + r.quota) / 10 as young
                     from unnest(r.pri, r.due, r.mid) h(priority, due, mid)
                     cross join lateral (
                         select k.ctid as tid, k.id, k.due from message k
@@ -115,7 +118,7 @@ begin
                             and (k.due, k.id) > (h.due, h.mid) and k.due <= p_now
                             and (k.expires_at is null or k.expires_at > p_now)
                             and not exists (select from lease e where e.message_id = k.id offset 0)
-                        order by k.due, k.id limit r.quota
+                        order by k.due, k.id limit r.quota + 1
                     ) m
                 ) m
                 order by m.young, m.priority desc, m.due, m.id limit r.quota
@@ -123,7 +126,7 @@ begin
         ) m
         where r.quota > 0 and cardinality(r.pri) > 1
         union all
-        select r.*, null, null, null, null, 0 from room r
+        select r.*, null, null, null, null, 0, coalesce(cardinality(r.pri) > 0, false) from room r
         where r.quota = 0 or r.pri is null or cardinality(r.pri) = 0
     ),
     -- What the batch has room for, channel after channel.
@@ -141,7 +144,7 @@ begin
         select p.id, v_fence, p_now + p_lease, p_now, p.channel_id, p.counted, p_worker from picked p
     ),
     next as materialized (
-        select s.channel_id, s.version, s.tid, s.queue, s.turn as old_turn, s.known, s.held, s.n - s.taken as n,
+        select s.channel_id, s.version, s.tid, s.queue, s.turn as old_turn, s.known, s.held, s.places, s.rest, s.n - s.taken as n,
             s.leased + case when s.concurrency is null then 0 else s.taken end as leased,
             case when s.rate is not null then s.tat + s.taken / s.rate * interval '1 second' end as tat,
             case when s.early or s.taken < s.quota then s.credit - s.taken
@@ -168,14 +171,15 @@ begin
                         where t.pri = b.pri order by t.due desc, t.id desc limit 1), b.mid)
                     from unnest(s.pri, s.mid) with ordinality b(pri, mid, i) order by b.i) end as mid
         from (
-            select s.*, s.n > s.taken and s.found >= s.quota as more from share s
+            -- Found fewer than the quota and took them all: nothing is left to look for.
+            select s.*, s.n > s.taken and (s.found >= s.quota or s.found > s.taken) as more from share s
         ) s
     ),
     -- A channel that is at rest and was at rest needs no new version.
     changed as materialized (
         select n.* from next n
-        where n.more or n.n <> 0 or n.leased <> 0 or n.gated
-            or (n.tid is not null and (n.old_turn is not null or n.known <> 0 or n.held <> 0))
+        where n.more or n.rest or n.n <> 0 or n.leased <> 0 or n.gated
+            or (n.tid is not null and (n.old_turn is not null or n.known <> 0 or n.held <> 0 or n.places <> 0))
     ),
     dropped as (
         delete from token k where k.ctid = any(array(select c.tid from changed c where c.tid is not null))
@@ -186,9 +190,12 @@ begin
             case when c.more then c.credit else 0 end,
             case when c.more and cardinality(c.pri) > 1 then c.skips else 0 end,
             c.queue,
-            case when c.more then c.pri else '{}' end,
-            case when c.more then c.due else '{}' end,
-            case when c.more then c.mid else '{}' end
+            -- rest: something may be left though the count is down to none, because a message whose wake
+            -- is still to be read was taken in its place. That wake brings the count back, but it knows
+            -- only the position in its own priority.
+            case when c.more or c.rest then c.pri else '{}' end,
+            case when c.more or c.rest then c.due else '{}' end,
+            case when c.more or c.rest then c.mid else '{}' end
         from changed c
     )
     select array_agg(p.id), array_agg(p.tid) into ids, tids from picked p;
