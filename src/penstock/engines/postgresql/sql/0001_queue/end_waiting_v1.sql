@@ -27,10 +27,11 @@ begin
             d.payload_size, true, false, d.priority, d.queue, d.channel, d.kind, p_outcome
         from done d, setting s where s.history = 'all'
     ),
-    -- One message fewer, from the moment at which its own wake counts it.
+    -- One message fewer, from just after the moment at which its own wake counts it.
     woken as (
         insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
-        select greatest(d.due, p_now), d.channel_id, d.due, d.id, -1, d.priority, d.queue, d.channel from done d
+        select case when d.due > p_now then d.due + interval '1 microsecond' else p_now end,
+            d.channel_id, d.due, d.id, -1, d.priority, d.queue, d.channel from done d
     )
     select coalesce(array_agg(d.id), '{}'),
         array_agg(d.id) filter (where d.key is not null), array_agg(d.queue) filter (where d.key is not null),
