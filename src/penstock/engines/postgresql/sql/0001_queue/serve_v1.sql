@@ -146,7 +146,7 @@ begin
     next as materialized (
         select s.channel_id, s.version, s.tid, s.queue, s.turn as old_turn, s.known, s.held, s.places, s.rest, s.n - s.taken as n,
             s.leased + case when s.concurrency is null then 0 else s.taken end as leased,
-            case when s.rate is not null then s.tat + s.taken / s.rate * interval '1 second' end as tat,
+            s.next_tat as tat,
             case when s.early or s.taken < s.quota then s.credit - s.taken
                 else s.credit - s.taken - floor(s.credit - s.taken) end as credit,
             case when (s.skips + s.quota) / 10 > 0 and s.taken > 0 then 0 else s.skips + s.taken end as skips,
@@ -154,8 +154,8 @@ begin
             case
                 when not s.more or s.paused or s.concurrency - s.leased <= s.taken then null
                 when s.early then s.turn
-                when s.burst - extract(epoch from s.tat - p_now)::double precision * s.rate + 1e-9 - s.taken < 1 then
-                    s.tat + ((s.taken - s.burst + 1) / s.rate) * interval '1 second' + interval '1 microsecond'
+                when s.burst - extract(epoch from s.next_tat - p_now)::double precision * s.rate + 1e-9 < 1 then
+                    s.next_tat - floor((s.burst - 1) / s.rate * 1e6) * interval '1 microsecond'
                 -- Cut short: it keeps its turn, if it had one. (A turn from a wake's time would lie to the
                 -- left of the floors of others.)
                 when s.taken < s.quota and s.turn <= p_now then s.turn
@@ -172,7 +172,10 @@ begin
                     from unnest(s.pri, s.mid) with ordinality b(pri, mid, i) order by b.i) end as mid
         from (
             -- Found fewer than the quota and took them all: nothing is left to look for.
-            select s.*, s.n > s.taken and (s.found >= s.quota or s.found > s.taken) as more from share s
+            select s.*, s.n > s.taken and (s.found >= s.quota or s.found > s.taken) as more,
+                -- Rounded up to the clock's step: rounding to the nearest would let the rate creep over.
+                s.tat + ceil(s.taken / s.rate * 1e6 - 1e-3) * interval '1 microsecond' as next_tat
+            from share s
         ) s
     ),
     -- A channel that is at rest and was at rest needs no new version.

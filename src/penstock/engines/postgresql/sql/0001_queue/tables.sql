@@ -36,7 +36,7 @@ create table "penstock".channel (
     created_at timestamptz not null default clock_timestamp(),
     weight double precision not null default 1 check (weight between 0.01 and 1000),
     concurrency bigint check (concurrency >= 1),
-    rate double precision check (rate > 0),
+    rate double precision check (rate between 1e-6 and 1e9),
     burst bigint check (burst >= 1),
     backlog bigint check (backlog >= 0),
     paused boolean not null default false,
