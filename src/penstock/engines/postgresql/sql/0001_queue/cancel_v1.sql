@@ -14,18 +14,13 @@ declare
     v_now timestamptz := write_time_v1(p_now);
     v_ended bigint[];
 begin
-    insert into channel (id, queue, name)
-    select distinct on (m.channel_id) m.channel_id, m.queue, m.channel
-    from message m where m.id = any(p_ids) order by m.channel_id
-    on conflict do nothing;
-    perform from channel c
-    where c.id in (select m.channel_id from message m where m.id = any(p_ids))
-    order by c.id for no key update;
+    perform own_v1(array_agg(x.queue), array_agg(x.channel))
+    from (select distinct m.queue, m.channel from message m where m.id = any(p_ids)) x;
     v_ended := end_waiting_v1(p_ids, 'cancelled', v_now);
     return query
     select x.id, case
         when x.id = any(v_ended) then 'cancelled'
-        when exists (select from lease l where l.message_id = x.id) then 'leased'
+        when exists (select from message m where m.id = x.id) then 'leased'
         when exists (select from dead d where d.id = x.id) then 'dead'
         else 'absent' end
     from (select distinct u.id from unnest(p_ids) u(id)) x;

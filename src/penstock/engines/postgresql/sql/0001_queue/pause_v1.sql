@@ -10,13 +10,7 @@ as $$
 declare
     v_now timestamptz := write_time_v1(p_now);
 begin
-    insert into channel (id, queue, name)
-    select channel_id_v1(p_queue, x.name), p_queue, x.name
-    from unnest(p_channels) x(name) order by 1
-    on conflict do nothing;
-    perform from channel c
-    where c.id in (select channel_id_v1(p_queue, x.name) from unnest(p_channels) x(name))
-    order by c.id for no key update;
+    perform own_v1(array_fill(p_queue, array[cardinality(p_channels)]), p_channels);
     update channel c set paused = p_paused
     where c.id in (select channel_id_v1(p_queue, x.name) from unnest(p_channels) x(name));
     insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)

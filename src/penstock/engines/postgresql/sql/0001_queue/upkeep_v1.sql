@@ -9,6 +9,10 @@ language plpgsql
 set search_path = "penstock", pg_temp
 as $$
 begin
+    if current_setting('transaction_isolation') <> 'read committed' then
+        raise exception 'penstock: upkeep needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation')
+            using errcode = 'invalid_transaction_state', hint = 'Run it on a connection of its own.';
+    end if;
     ran := pg_try_advisory_xact_lock(hashtextextended(current_schema() || '.upkeep', 0));
     if not ran then
         floor := p_floor;
