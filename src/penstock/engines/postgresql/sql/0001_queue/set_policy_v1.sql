@@ -16,13 +16,7 @@ declare
     v_limited uuid[];
     v_charged uuid[];
 begin
-    insert into channel (id, queue, name)
-    select channel_id_v1(p_queue, x.name), p_queue, x.name
-    from unnest(p_channels) x(name) order by 1
-    on conflict do nothing;
-    perform from channel c
-    where c.id in (select channel_id_v1(p_queue, x.name) from unnest(p_channels) x(name))
-    order by c.id for no key update;
+    perform own_v1(array_fill(p_queue, array[cardinality(p_channels)]), p_channels);
 
     v_limited := array(
         select channel_id_v1(p_queue, x.name) from unnest(p_channels, p_concurrency) x(name, concurrency)
@@ -37,6 +31,8 @@ begin
     if cardinality(v_limited) > 0 then
         with open as (
             select l.message_id from lease l where l.channel_id = any(v_limited) and not l.counted
+                -- A stray is charged already.
+                and not exists (select from stray s where s.message_id = l.message_id and s.fence = l.fence)
             order by l.message_id for update skip locked
         ),
         charged as (
