@@ -44,7 +44,7 @@ begin
     ),
     woken as (
         insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
-        select b.due, b.channel_id, b.due, min(b.id), count(*), b.priority, b.queue, b.channel
+        select greatest(b.due, v_now), b.channel_id, b.due, min(b.id), count(*), b.priority, b.queue, b.channel
         from back b group by b.channel_id, b.due, b.priority, b.queue, b.channel
     )
     select b.id from back b order by b.id;
