@@ -19,7 +19,9 @@ begin
         continue when to_regclass(quote_ident(v_name)) is not null;
         begin
             execute format('create table %I (like history including defaults)', v_name);
-            -- What came before its partition did.
+            -- What came before its partition did. Locked first, as attaching does anyway: a row that came
+            -- in between would undo it all, under load every time.
+            lock table history_other in access exclusive mode;
             execute format(
                 'with early as (delete from history_other where ended_at >= %1$L and ended_at < %2$L returning *) '
                 'insert into %3$I select * from early',
