@@ -16,12 +16,46 @@ set enable_mergejoin = off
 set enable_nestloop = on
 as $$
 declare
-    v_taken bigint[];
     v_undecided integer;
+    v_past boolean;
+    v_taken integer;
 begin
     ids := p_ids;
     status := array_fill(null::text, array[cardinality(p_ids)]);
     for v_try in 1 .. 20 loop
+        -- Look before asking: a live key answers at once, also while its message's end is uncommitted.
+        -- Every turn is a new statement and sees what others committed while the insert waited.
+        select
+            array_agg(coalesce(d.message_id, x.id) order by x.ordinal),
+            array_agg(
+                case when x.key is null or x.status is not null then x.status
+                    when d.message_id = x.id then 'reserved'
+                    when d.message_id is not null then 'existing' end
+                order by x.ordinal),
+            count(*) filter (where x.key is not null and x.status is null and d.message_id is null),
+            coalesce(bool_or(d.past), false)
+        into ids, status, v_undecided, v_past
+        from unnest(ids, p_queue, p_key, status) with ordinality x(id, queue, key, status, ordinal)
+        left join lateral (
+            select case when k.expires_at <= p_now then null else k.message_id end as message_id,
+                k.expires_at <= p_now as past
+            from dedupe k
+            where x.status is null and k.queue = coalesce(x.queue, p_queue[1]) and k.key = x.key
+            offset 0
+        ) d on true;
+        exit when v_undecided = 0;
+
+        -- Held by a key whose time has passed: clear the way, in order.
+        if v_past then
+            delete from dedupe d where (d.queue, d.key) in (
+                select k.queue, k.key
+                from (
+                    select distinct coalesce(x.queue, p_queue[1]) as queue, x.key
+                    from unnest(p_queue, p_key, status) x(queue, key, status) where x.status is null
+                ) x join dedupe k on k.queue = x.queue and k.key = x.key
+                where k.expires_at <= p_now
+                order by k.queue, k.key for update of k);
+        end if;
         -- Ours, if the insert says so. It waits for another publisher of the same key to end.
         with first as materialized (
             select distinct on (i.queue, i.key) i.id, i.queue, i.key
@@ -31,40 +65,13 @@ begin
                 where x.key is not null and x.status is null
             ) i
             order by i.queue, i.key, i.ordinal
-        ),
-        taken as (
-            insert into dedupe (queue, key, message_id)
-            select f.queue, f.key, f.id from first f order by f.queue, f.key
-            on conflict (queue, key) do nothing
-            returning message_id
         )
-        select array_agg(t.message_id) into v_taken from taken t;
-
-        -- A new statement: what others committed while the insert waited is visible now.
-        select
-            array_agg(coalesce(d.message_id, x.id) order by x.ordinal),
-            array_agg(
-                case when x.key is null or x.status is not null then x.status
-                    when x.id = any(v_taken) then 'reserved'
-                    when d.message_id is not null then 'existing' end
-                order by x.ordinal),
-            count(*) filter (
-                where x.key is not null and x.status is null and d.message_id is null
-                    and (x.id = any(v_taken)) is not true)
-        into ids, status, v_undecided
-        from unnest(ids, p_queue, p_key, status) with ordinality x(id, queue, key, status, ordinal)
-        left join lateral (
-            select k.message_id from dedupe k
-            where x.status is null and k.queue = coalesce(x.queue, p_queue[1]) and k.key = x.key
-                and (k.expires_at is null or k.expires_at > p_now)
-            offset 0
-        ) d on true;
-
+        insert into dedupe (queue, key, message_id)
+        select f.queue, f.key, f.id from first f order by f.queue, f.key
+        on conflict (queue, key) do nothing;
+        get diagnostics v_taken = row_count;
+        v_undecided := v_undecided - v_taken;
         exit when v_undecided = 0;
-        -- Held by a key whose time has passed, or gone since: clear the way and try again.
-        delete from dedupe d
-        using (select distinct coalesce(x.queue, p_queue[1]) as queue, x.key from unnest(p_queue, p_key) x(queue, key)) x
-        where d.queue = x.queue and d.key = x.key and d.expires_at <= p_now;
     end loop;
     if v_undecided > 0 then
         raise exception 'penstock: a publish key changed hands too often to be decided'
