@@ -27,6 +27,7 @@ create or replace function "penstock".publish_v1(
 language plpgsql
 set search_path = "penstock", pg_temp
 set jit = off
+set enable_seqscan = off
 set enable_nestloop = off
 as $$
 declare
@@ -34,7 +35,6 @@ declare
     v_now timestamptz;
     v_ids bigint[];
     v_status text[] := array_fill(null::text, array[v_count]);
-    v_refused bigint[];
 begin
     v_now := write_time_v1(p_now);
     v_ids := array(select nextval('message_id') from generate_series(1, v_count));
@@ -46,9 +46,15 @@ begin
 
     if exists (select from channel c where c.backlog is not null or c.closing) then
         v_status := refuse_v1(v_status, p_queue, p_channel);
-        v_refused := array(
-            select x.id from unnest(v_ids, v_status) x(id, status) where x.status in ('full', 'closed'));
-        delete from dedupe d where d.message_id = any(v_refused);
+        -- A key that was reserved for nothing is free again, also for its namesakes in the batch.
+        perform release_keys_v1(array_agg(x.id), array_agg(coalesce(x.queue, p_queue[1])), array_agg(x.key), '{}', v_now)
+        from unnest(v_ids, v_status, p_queue, p_key) x(id, status, queue, key)
+        where x.status in ('full', 'closed') and x.key is not null;
+        v_status := array(
+            select coalesce(r.status, x.status)
+            from unnest(v_ids, v_status) with ordinality x(id, status, ordinal)
+            left join unnest(v_ids, v_status) r(id, status) on r.id = x.id and r.status in ('full', 'closed')
+            order by x.ordinal);
     end if;
 
     return query
