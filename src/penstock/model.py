@@ -55,9 +55,10 @@ class NewMessage:
 PublishStatus = Literal["published", "existing", "full", "closed"]
 
 
-@dataclass(frozen=True, slots=True)
-class Published:
+class Published(NamedTuple):
     """What happened to one message of a publish; ``id`` is None if it was refused."""
+
+    # Answers come by the thousand, and a tuple is made five times faster than a frozen dataclass.
 
     id: int | None
     status: PublishStatus
@@ -75,8 +76,7 @@ class Published:
 SettleStatus = Literal["completed", "deferred", "dead", "failed", "extended", "given_back", "lost"]
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """What happened to one message of a settling call.
 
     ``status`` is "lost" if the lease was no longer ours, and "dead" if a deferral with an error

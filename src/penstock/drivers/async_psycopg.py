@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor
 from psycopg.rows import TupleRow, tuple_row
+from psycopg.types.array import ListBinaryDumper
 from psycopg_pool import AsyncConnectionPool
 
 from penstock.plan import Plan, Row, Statement
@@ -103,6 +104,7 @@ class AsyncPsycopgRunner:
                     max_size=self._pool_size,
                     timeout=self._wait,
                     kwargs={"autocommit": True, "prepare_threshold": self._prepare_threshold},
+                    configure=_configure,
                     open=False,
                     name="penstock",
                 )
@@ -114,6 +116,11 @@ class AsyncPsycopgRunner:
         """A server that went away broke all idle connections: find out now, not call by call."""
         if self._pool is not None and is_away(error):
             await self._pool.check()
+
+
+async def _configure(connection: AsyncConnection[Any]) -> None:
+    # As text, each payload would be written in hexadecimal and searched for quotes.
+    connection.adapters.register_dumper(list, ListBinaryDumper)
 
 
 async def _execute(connection: AsyncConnection[Any], statement: Statement) -> Sequence[Row]:

@@ -13,6 +13,8 @@ class Settling(Base):
     def complete(self, leases: Sequence[Held]) -> Plan[list[Settled]]:
         """The function names only those that were lost."""
         rows = yield self._say_now("complete", *_columns(leases))
+        if not rows:
+            return [Settled(id, fence, "completed") for id, fence in leases]
         lost = {(row[0], row[1]) for row in rows}
         return [Settled(*held, "lost" if held in lost else "completed") for held in leases]
 
