@@ -4,10 +4,13 @@ There is no timer: a lone call goes at once.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from penstock.errors import ConnectionUnavailable, PenstockError
+
+_log = logging.getLogger("penstock")
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
@@ -85,11 +88,14 @@ class AsyncGroup(Generic[Part, Answer]):
             for _, future in batch:
                 _refuse(future, error)
         else:
+            unwanted = []
             for (_, future), answer in zip(batch, answers, strict=True):
                 if future.cancelled():
-                    await self._take_back(answer)
+                    unwanted.append(answer)
                 else:
                     future.set_result(answer)
+            for answer in unwanted:
+                await self._take_back(answer)
 
     async def _settle_failed(
         self, batch: list[tuple[Part, asyncio.Future[Answer]]], error: Exception
@@ -103,8 +109,13 @@ class AsyncGroup(Generic[Part, Answer]):
             await self._settle([entry])
 
     async def _take_back(self, answer: Answer) -> None:
-        if self._undo is not None:
+        if self._undo is None:
+            return
+        try:
             await asyncio.shield(self._undo(answer))
+        except PenstockError as error:
+            # Nobody is left to be told; what was claimed comes back when its lease runs out.
+            _log.warning("an answer that nobody waits for could not be undone: %s", error)
 
 
 def _refuse(future: "asyncio.Future[Answer]", error: BaseException) -> None:

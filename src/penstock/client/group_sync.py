@@ -4,11 +4,14 @@ The first caller leads: it flushes for all who wait, then hands over. There is n
 thread of our own: a lone call goes at once.
 """
 
+import logging
 from collections.abc import Callable
 from threading import Condition, Lock
 from typing import Generic, TypeVar
 
 from penstock.errors import ConnectionUnavailable, PenstockError
+
+_log = logging.getLogger("penstock")
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
@@ -85,8 +88,8 @@ class Group(Generic[Part, Answer]):
                     entry.condition.notify()
                 self._hand_over()
         for entry in batch:
-            if entry.abandoned and entry.error is None and self._undo is not None:
-                self._undo(entry.answer)
+            if entry.abandoned:
+                self._take_back(entry)
 
     def _hand_over(self) -> None:
         self._busy = bool(self._waiting)
@@ -102,8 +105,17 @@ class Group(Generic[Part, Answer]):
             self._waiting.remove(entry)
             if entry.leads:
                 self._hand_over()
-        elif entry.done and entry.error is None and self._undo is not None:
+        elif entry.done:
+            self._take_back(entry)
+
+    def _take_back(self, entry: _Entry[Part, Answer]) -> None:
+        if self._undo is None or entry.error is not None:
+            return
+        try:
             self._undo(entry.answer)
+        except PenstockError as error:
+            # Nobody is left to be told; what was claimed comes back when its lease runs out.
+            _log.warning("an answer that nobody waits for could not be undone: %s", error)
 
     def _next_batch(self) -> list[_Entry[Part, Answer]]:
         batch: list[_Entry[Part, Answer]] = []
