@@ -13,7 +13,10 @@
 --
 -- Floors: the caller's memory of where the live part of the ring and of the wakes begins, with the
 -- transactions that were running then: only they can still add something to the left, and when
--- one has ended the scan goes back to where it began. Null: scan from the left edge.
+-- one has ended the scan goes back to where it began. Null: scan from the left edge. A snapshot
+-- lists only those of them that are older than the newest one that has ended; age() tells how many
+-- numbers were given out since, without taking one, but only the first time in a transaction: a
+-- second claim in it answers no floors.
 --
 -- Answers the messages (times as seconds since 1970, cheap to read), then one row without id: the
 -- answer ('got', 'empty', 'blocked', 'busy'), the lease's times, when to look again, and the floors.
@@ -53,7 +56,10 @@ as $$
 #variable_conflict use_column
 declare
     v_now timestamptz;
+    v_first timestamptz;
     v_snapshot pg_snapshot;
+    v_newest bigint;
+    v_blind boolean;
     v_turn_from timestamptz;
     v_wake_from timestamptz;
     v_left integer := p_limit;
@@ -87,7 +93,12 @@ begin
         v_more := false;
         answer := null;
         if v_pass = 1 then
+            v_first := v_now;
             v_snapshot := pg_current_snapshot();
+            v_newest := (age('3'::xid)::bigint + 3 - pg_snapshot_xmax(v_snapshot)::text::bigint) & 4294967295;
+            v_blind := v_newest > 1000 or pg_current_xact_id_if_assigned() is not null
+                or coalesce(current_setting('penstock.claimed', true), '') <> '';
+            perform set_config('penstock.claimed', 'once', true);
             -- A clock that was set back makes the floors worthless.
             v_turn_from := case when p_turn_floor <= v_now then p_turn_floor else '-infinity' end;
             v_wake_from := case when p_wake_floor <= v_now then p_wake_floor else '-infinity' end;
@@ -153,16 +164,20 @@ begin
             exit when v_read < v_span or v_span > 200000 or v_yield >= v_left;
             v_span := v_span * 10;
         end loop;
-        if v_pass = 1 and pg_snapshot_xmin(v_snapshot) <> pg_snapshot_xmax(v_snapshot) then
+        if v_pass = 1 and not v_blind
+            and (v_newest > 0 or pg_snapshot_xmin(v_snapshot) <> pg_snapshot_xmax(v_snapshot)) then
             select array_agg(x.xid), array_agg(x.turn), array_agg(x.wake)
             into strays, stray_turns, stray_wakes
             from (
-                select i.xid::text::bigint as xid,
-                    coalesce(s.turn, p_turn_floor, '-infinity') as turn,
-                    coalesce(s.wake, p_wake_floor, '-infinity') as wake
-                from pg_snapshot_xip(v_snapshot) i(xid)
-                left join unnest(p_strays, p_stray_turns, p_stray_wakes) s(xid, turn, wake)
-                    on s.xid = i.xid::text::bigint
+                select i.xid,
+                    coalesce(s.turn, case when p_turn_floor <= v_first then p_turn_floor end, '-infinity') as turn,
+                    coalesce(s.wake, case when p_wake_floor <= v_first then p_wake_floor end, '-infinity') as wake
+                from (
+                    select i.xid::text::bigint from pg_snapshot_xip(v_snapshot) i(xid)
+                    union all
+                    select pg_snapshot_xmax(v_snapshot)::text::bigint + g from generate_series(0, v_newest - 1) g
+                ) i(xid)
+                left join unnest(p_strays, p_stray_turns, p_stray_wakes) s(xid, turn, wake) on s.xid = i.xid
             ) x;
         end if;
         exit when v_lanes is null;
@@ -203,7 +218,8 @@ begin
             v_yield := (select sum(least(s, v_rounds * p_quantum)) from unnest(v_supply) s);
         end loop;
 
-        v_now := coalesce(p_now, clock_timestamp());
+        -- Never before the look: what was due then must be found.
+        v_now := coalesce(p_now, greatest(v_now, clock_timestamp()));
         claimed_at := coalesce(claimed_at, v_now);
         select s.fence, s.ids, s.tids into v_fence, v_ids, v_tids
         from serve_v1(v_lanes, v_places, v_owned, v_rows, v_calls, v_left, p_lease, p_worker, p_quantum, v_rounds, v_now) s;
@@ -239,6 +255,9 @@ begin
                 (select w.at from wake w where w.queue = q.name and w.at > v_now order by w.at limit 1)))
             from unnest(p_queues) q(name)) end;
     end if;
+    -- What began after the first look is in no list, so the floors stay before it.
+    turn_floor := case when not v_blind then least(turn_floor, v_first) end;
+    wake_floor := case when not v_blind then least(wake_floor, v_first) end;
     id := null;
     until := claimed_at + p_lease;
     return next;
