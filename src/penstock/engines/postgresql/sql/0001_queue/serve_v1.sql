@@ -86,7 +86,8 @@ begin
     ),
     -- The messages of each channel, in the order in which they start.
     found as materialized (
-        select r.*, m.ids, m.tids, m.dues, null::smallint[] as pris, coalesce(cardinality(m.ids), 0) as found, false as rest
+        select r.*, m.ids, m.tids, m.dues, null::smallint[] as pris,
+            least(coalesce(cardinality(m.ids), 0), r.quota) as found, coalesce(cardinality(m.ids) > r.quota, false) as rest
         from room r
         cross join lateral (
             select array_agg(m.id) as ids, array_agg(m.tid) as tids, array_agg(m.due) as dues
@@ -96,7 +97,8 @@ begin
                     and (k.due, k.id) > (r.due[1], r.mid[1]) and k.due <= p_now
                     and (k.expires_at is null or k.expires_at > p_now)
                     and not exists (select from lease e where e.message_id = k.id offset 0)
-                order by k.due, k.id limit r.quota
+                -- One more than all that are counted: is there a rest?
+                order by k.due, k.id limit r.quota + case when r.quota = r.n then 1 else 0 end
             ) m
         ) m
         where r.quota > 0 and cardinality(r.pri) = 1
@@ -193,9 +195,8 @@ begin
             case when c.more then c.credit else 0 end,
             case when c.more and cardinality(c.pri) > 1 then c.skips else 0 end,
             c.queue,
-            -- rest: something may be left though the count is down to none, because a message whose wake
-            -- is still to be read was taken in its place. That wake brings the count back, but it knows
-            -- only the position in its own priority.
+            -- rest: something may be left though the count is down to none, because wakes were not read in
+            -- the order of their messages. A later wake brings the count back, but not this position.
             case when c.more or c.rest then c.pri else '{}' end,
             case when c.more or c.rest then c.due else '{}' end,
             case when c.more or c.rest then c.mid else '{}' end
