@@ -4,8 +4,9 @@
 -- served least recently served first, `quantum x weight` messages a visit; inside a channel by
 -- (priority, due, publish order). An idle claim writes nothing.
 --
--- Locks: channel rows, with SKIP LOCKED; a claim that owns nothing yet may wait for one. New
--- channel rows are inserted at most once a claim, in id order. So claims cannot deadlock.
+-- Locks: channel rows, with SKIP LOCKED. It waits only while it holds no row that was there before:
+-- to insert new channel rows (in id order), and once for a channel when all are held by others. So
+-- claims cannot deadlock, with each other or with the verbs that lock channel rows in id order.
 --
 -- One pass: look (which channels are next, from the floors on), own (lock their rows), serve
 -- (serve_v1: consume wakes and tokens, lease, requeue). Every step is a new statement and sees
@@ -17,6 +18,9 @@
 -- lists only those of them that are older than the newest one that has ended; age() tells how many
 -- numbers were given out since, without taking one, but only the first time in a transaction: a
 -- second claim in it answers no floors.
+--
+-- Crowd: the caller's memory of how many other claims it meets. In a crowd each starts some batches
+-- further on, at random, instead of all standing before the same channels.
 --
 -- Answers the messages (times as seconds since 1970, cheap to read), then one row without id: the
 -- answer ('got', 'empty', 'blocked', 'busy'), the lease's times, when to look again, and the floors.
@@ -31,6 +35,7 @@ create or replace function "penstock".claim_v1(
     p_strays bigint[] default '{}',
     p_stray_turns timestamptz[] default '{}',
     p_stray_wakes timestamptz[] default '{}',
+    p_crowd integer default 0,
     p_now timestamptz default null
 ) returns table (
     id bigint, fence bigint, queue text, channel text, kind text, priority smallint, attempt bigint,
@@ -39,7 +44,7 @@ create or replace function "penstock".claim_v1(
     headers jsonb, state_type text, state bytea, payload bytea,
     answer text, claimed_at timestamptz, until timestamptz, look_again timestamptz,
     turn_floor timestamptz, wake_floor timestamptz,
-    strays bigint[], stray_turns timestamptz[], stray_wakes timestamptz[]
+    strays bigint[], stray_turns timestamptz[], stray_wakes timestamptz[], crowd integer
 )
 language plpgsql
 -- Every table is read through a lateral look-up or by row address, so that index scans are the only
@@ -78,9 +83,9 @@ declare
     v_ids bigint[];
     v_fence bigint;
     v_new uuid[];
-    v_created boolean := false;
     v_more boolean;
-    v_waits integer := 0;
+    v_holding boolean := false;
+    v_offset integer;
     v_rounds double precision;
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
@@ -88,6 +93,8 @@ begin
             using errcode = 'invalid_transaction_state', hint = 'Claim on a connection of its own.';
     end if;
 
+    crowd := p_crowd;
+    v_offset := floor(random() * (crowd + 1))::integer * p_limit;
     for v_pass in 1 .. 20 loop
         v_now := coalesce(p_now, clock_timestamp());
         v_more := false;
@@ -100,8 +107,8 @@ begin
                 or coalesce(current_setting('penstock.claimed', true), '') <> '';
             perform set_config('penstock.claimed', 'once', true);
             -- A clock that was set back makes the floors worthless.
-            v_turn_from := case when p_turn_floor <= v_now then p_turn_floor else '-infinity' end;
-            v_wake_from := case when p_wake_floor <= v_now then p_wake_floor else '-infinity' end;
+            v_turn_from := case when p_turn_floor <= v_now then p_turn_floor else 'epoch' end;
+            v_wake_from := case when p_wake_floor <= v_now then p_wake_floor else 'epoch' end;
             if cardinality(p_strays) > 0 then
                 select least(v_turn_from, min(s.turn)), least(v_wake_from, min(s.wake))
                 into v_turn_from, v_wake_from
@@ -120,14 +127,14 @@ begin
                 from unnest(p_queues) q(name) cross join lateral (
                     select k.channel_id, k.turn, k.n from token k
                     where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
-                    order by k.turn limit v_left) t
+                    order by k.turn limit v_left offset v_offset) t
             ),
             call as materialized (
                 select w.tid, w.channel_id, w.at, w.n
                 from unnest(p_queues) q(name) cross join lateral (
                     select k.ctid as tid, k.channel_id, k.at, k.n from wake k
                     where k.queue = q.name and k.at >= v_wake_from and k.at <= v_now
-                    order by k.at limit v_span) w
+                    order by k.at limit v_span offset v_offset) w
             ),
             lane as (
                 select e.channel_id, sum(e.n) as n,
@@ -161,8 +168,15 @@ begin
             ) c;
 
             -- Many wakes of few channels: read on, or those behind them would wait for them.
-            exit when v_read < v_span or v_span > 200000 or v_yield >= v_left;
-            v_span := v_span * 10;
+            if v_offset > 0 then
+                turn_floor := v_turn_from;
+                wake_floor := v_wake_from;
+                exit when v_lanes is not null;
+                v_offset := 0;
+            else
+                exit when v_read < v_span or v_span > 200000 or v_yield >= v_left;
+                v_span := v_span * 10;
+            end if;
         end loop;
         if v_pass = 1 and not v_blind
             and (v_newest > 0 or pg_snapshot_xmin(v_snapshot) <> pg_snapshot_xmax(v_snapshot)) then
@@ -170,8 +184,8 @@ begin
             into strays, stray_turns, stray_wakes
             from (
                 select i.xid,
-                    coalesce(s.turn, case when p_turn_floor <= v_first then p_turn_floor end, '-infinity') as turn,
-                    coalesce(s.wake, case when p_wake_floor <= v_first then p_wake_floor end, '-infinity') as wake
+                    coalesce(s.turn, case when p_turn_floor <= v_first then p_turn_floor end, 'epoch') as turn,
+                    coalesce(s.wake, case when p_wake_floor <= v_first then p_wake_floor end, 'epoch') as wake
                 from (
                     select i.xid::text::bigint from pg_snapshot_xip(v_snapshot) i(xid)
                     union all
@@ -182,37 +196,46 @@ begin
         end if;
         exit when v_lanes is null;
 
-        -- Own: what another claim holds stays where it is.
-        select coalesce(array_agg(c.id), '{}'), array_agg(c.tid) into v_owned, v_rows
-        from (select k.id, k.ctid as tid from channel k where k.id = any(v_lanes) for no key update skip locked) c;
-        if cardinality(v_owned) < cardinality(v_lanes) and not v_created then
+        -- Rows for channels met for the first time. The insert may wait for another session that
+        -- does the same, so it is done only while nothing is held, in id order.
+        if not v_holding then
             v_new := array(
                 select l from unnest(v_lanes) l where not exists (select from channel c where c.id = l offset 0));
             if cardinality(v_new) > 0 then
-                v_created := true;
-                with born as (
-                    insert into channel (id, queue, name)
-                    select distinct on (w.channel_id) w.channel_id, w.queue, w.channel
-                    from wake w where w.ctid = any(v_calls) and w.channel_id = any(v_new)
-                    order by w.channel_id
-                    on conflict do nothing
-                    returning channel.id, channel.ctid as tid
-                )
-                select v_owned || array_agg(b.id), v_rows || array_agg(b.tid) into v_owned, v_rows from born b;
+                insert into channel (id, queue, name)
+                select distinct on (w.channel_id) w.channel_id, w.queue, w.channel
+                from wake w where w.ctid = any(v_calls) and w.channel_id = any(v_new)
+                order by w.channel_id
+                on conflict do nothing;
             end if;
         end if;
-        v_more := v_read >= v_span or cardinality(v_owned) < cardinality(v_lanes);
+        -- Own: what another claim holds stays where it is.
+        select coalesce(array_agg(c.id), '{}'), array_agg(c.tid) into v_owned, v_rows
+        from (select k.id, k.ctid as tid from channel k where k.id = any(v_lanes) for no key update skip locked) c;
+        v_more := v_read >= v_span or v_offset > 0 or cardinality(v_owned) < cardinality(v_lanes);
         if cardinality(v_owned) = 0 then
-            answer := coalesce(answer, 'busy');
-            exit when v_waits = 3 or v_left < p_limit;
-            v_waits := v_waits + 1;
-            -- Everything due is being claimed by others: stand in line for the first channel.
-            perform from channel c where c.id = v_lanes[1] for no key update;
+            answer := 'busy';
+            exit when v_holding;
+            if v_offset = 0 and v_pass > 1 then
+                -- Everything due is being claimed by others: stand in line for the first channel, once,
+                -- while nothing else is held.
+                v_holding := true;
+                perform from channel c where c.id = v_lanes[1] for no key update;
+            else
+                crowd := least(2 * crowd + 1, 15);
+                v_offset := case when v_pass = 1 then floor(random() * (crowd + 1))::integer * v_left else 0 end;
+            end if;
             continue;
         end if;
+        v_holding := true;
+        crowd := case when 2 * cardinality(v_owned) < cardinality(v_lanes) then least(2 * crowd + 1, 15) else crowd / 2 end;
 
         -- With few busy channels one quantum each does not fill the batch: several rounds at once.
         v_rounds := 1;
+        if cardinality(v_owned) < cardinality(v_lanes) then
+            select sum(x.n), sum(least(x.n, p_quantum)), array_agg(x.n) into v_total, v_yield, v_supply
+            from unnest(v_lanes, v_supply) x(id, n) where x.id = any(v_owned);
+        end if;
         while v_yield < v_left and v_yield < v_total loop
             v_rounds := v_rounds * 2;
             v_yield := (select sum(least(s, v_rounds * p_quantum)) from unnest(v_supply) s);
@@ -230,13 +253,14 @@ begin
             date_part('epoch', m.first_published_at), date_part('epoch', m.expires_at),
             m.key, m.content_type, m.headers, m.state_type, m.state, m.payload,
             null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
-            null::bigint[], null::timestamptz[], null::timestamptz[]
+            null::bigint[], null::timestamptz[], null::timestamptz[], null::integer
         from unnest(v_tids) x(tid)
         cross join lateral (select k.* from message k where k.ctid = x.tid offset 0) m;
         v_got := coalesce(cardinality(v_ids), 0);
         v_left := v_left - v_got;
         exit when v_left <= 0;
-        v_more := v_more or cardinality(v_lanes) >= 2 * (v_left + v_got) + 50 or v_total > v_got;
+        v_offset := 0;
+        v_more := v_more or cardinality(v_lanes) >= 2 * v_left + 50 or v_total > v_got;
         exit when not v_more;
     end loop;
 
