@@ -1,4 +1,5 @@
--- $1: queues, $2: limit, $3: lease, $4: worker, $5: quantum, $6: floors of the last claim, $7: now.
+-- $1: queues, $2: limit, $3: lease, $4: worker, $5: quantum, $6: floors and crowd of the last
+-- claim, $7: now.
 -- The floors travel as JSON text: they may be infinite, which no driver reads, and must come back
 -- unchanged whatever the session's DateStyle and TimeZone are.
 select
@@ -10,7 +11,7 @@ select
         c.look_again - coalesce(CAST($7 AS timestamptz), clock_timestamp()), interval '0') end as look_again,
     case when c.id is null then CAST(json_build_array(
         c.turn_floor, c.wake_floor, coalesce(c.strays, '{}'), coalesce(c.stray_turns, '{}'),
-        coalesce(c.stray_wakes, '{}')) AS text) end as floors
+        coalesce(c.stray_wakes, '{}'), c.crowd) AS text) end as floors
 from "penstock".claim_v1(
     CAST($1 AS text[]), CAST($2 AS integer), CAST($3 AS interval), CAST($4 AS text), CAST($5 AS integer),
     CAST(CAST($6 AS json) ->> 0 AS timestamptz),
@@ -18,4 +19,5 @@ from "penstock".claim_v1(
     array(select CAST(x AS bigint) from json_array_elements_text(CAST($6 AS json) -> 2) x),
     array(select CAST(x AS timestamptz) from json_array_elements_text(CAST($6 AS json) -> 3) x),
     array(select CAST(x AS timestamptz) from json_array_elements_text(CAST($6 AS json) -> 4) x),
+    p_crowd => coalesce(CAST(CAST($6 AS json) ->> 5 AS integer), 0),
     p_now => CAST($7 AS timestamptz)) c
