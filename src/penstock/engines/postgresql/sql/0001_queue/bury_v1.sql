@@ -20,7 +20,7 @@ begin
         priority, queue, channel, kind, key, content_type, headers, state_type, state, reason, error_type, error, payload)
     select g.id, p_now, g.published_at, g.first_published_at, g.expires_at, g.key_window, g.attempt + 1, g.max_attempts,
         g.priority, g.queue, g.channel, g.kind, g.key, g.content_type, g.headers, g.state_type, g.state,
-        c.reason, c.error_type, c.error, g.payload
+        coalesce(c.reason, 'failed'), c.error_type, c.error, g.payload
     from gone g join cause c on c.id = g.id;
 end
 $$;
