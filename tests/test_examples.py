@@ -1,0 +1,55 @@
+"""The Python in the README and the tutorial runs, block after block, as a reader would type it."""
+
+import re
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from penstock.embedded import EmbeddedPostgres
+
+_ROOT = Path(__file__).parent.parent
+_BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SQL = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_python_of_a_page_runs(
+    page: str,
+    server: EmbeddedPostgres,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    blocks = _BLOCK.findall((_ROOT / page).read_text())
+    assert len(blocks) >= 3
+    name = "examples_" + re.sub(r"\W", "_", page).lower()
+    monkeypatch.setenv("DATABASE_URL", server.create_database(name))
+    names: dict[str, object] = {}
+    try:
+        for block in blocks:
+            exec(compile(block, page, "exec"), names)
+    finally:
+        queue = names.get("queue")
+        if queue is not None:
+            queue.close()  # type: ignore[attr-defined]
+    assert capsys.readouterr().out
+
+
+def test_sql_of_the_reference_runs(server: EmbeddedPostgres) -> None:
+    from penstock import Queue
+
+    url = server.create_database("examples_sql")
+    with Queue(url, queue="receipts") as queue, psycopg.connect(url) as connection:
+        queue.install()
+        for block in _SQL.findall((_ROOT / "docs/reference/sql.md").read_text()):
+            connection.execute(block)
+        connection.execute("create table orders (id int, tenant text)")
+        connection.execute(
+            "create trigger placed after insert on orders "
+            "for each row execute function order_placed()"
+        )
+        connection.execute("insert into orders values (7, 'acme')")
+        connection.commit()
+        (message,) = queue.claim(limit=10)
+        assert message.json() == {"order": 7}
+        assert message.channel == "acme"
