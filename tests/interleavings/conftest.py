@@ -1,0 +1,38 @@
+"""A database with the schema for each server version, and a stepper on it."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import psycopg
+import pytest
+
+from penstock.embedded import EmbeddedPostgres
+from penstock.engines.postgresql.migrations import install_sql
+from tests.interleavings.world import World
+
+
+@pytest.fixture(scope="session", params=[16, 18])
+def home(request: pytest.FixtureRequest, server: EmbeddedPostgres) -> Iterator[str]:
+    """The URL of a database with Penstock in the schema "penstock"."""
+    with ExitStack() as stack:
+        if request.param != server.version:
+            server = stack.enter_context(
+                EmbeddedPostgres(version=request.param, settings={"fsync": False})
+            )
+        url = server.create_database("penstock_interleavings")
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(install_sql().encode())
+            # A deadlock shows at once; the timeout of a claim's lock stays longer.
+            connection.execute(
+                "alter database penstock_interleavings set deadlock_timeout = '50ms'"
+            )
+            connection.execute(
+                "update penstock.setting set backoff_first = '0', backoff_most = '0'"
+            )
+        yield url
+
+
+@pytest.fixture(scope="session")
+def world(home: str) -> Iterator[World]:
+    with World(home) as running:
+        yield running

@@ -1,0 +1,194 @@
+"""Defects that were found by reading and by stepping, each as the shortest way to meet it again."""
+
+import psycopg
+import pytest
+
+from tests.interleavings.world import World
+
+_LEFT = """
+select count(*) from penstock.message m
+where not exists (select from penstock.lease l where l.message_id = m.id)
+"""
+
+
+def _left(world: World) -> int:
+    (number,) = world.own.execute(_LEFT).fetchone() or (-1,)
+    return int(number)
+
+
+def test_nothing_hides_behind_a_floor(world: World) -> None:
+    """The only running transaction is in no snapshot's list."""
+    world.clear()
+    world.claim(world.own)
+    with world.sessions(1) as (producer,):
+        producer.begin()
+        producer.do(world.publish)
+        assert world.claim(world.own) == []
+        producer.commit()
+    assert len(world.claim(world.own)) == 1
+
+
+def test_a_second_claim_in_a_transaction_gives_no_floors(world: World) -> None:
+    world.clear()
+    with world.own.transaction():
+        world.claim(world.own)
+        assert world.floors.turn is not None
+        world.claim(world.own)
+        assert world.floors.turn is None
+
+
+def test_a_visit_cut_short_keeps_its_place(world: World) -> None:
+    """Fewer found than counted, because one is past its time, and the batch has no room for all."""
+    world.clear()
+    for _ in range(3):
+        world.publish(world.own)
+    world.publish(world.own, "b", expires_in="1 microsecond")
+    world.publish(world.own, "b")
+    world.publish(world.own, "b")
+    assert len(world.claim(world.own, 4)) == 4
+    world.check()
+    assert len(world.claim(world.own, 4)) == 1
+
+
+def test_a_message_taken_ahead_of_its_wake_hides_no_other(world: World) -> None:
+    """A high priority is published between the look of a claim and its visit."""
+    world.clear()
+    for priority in (0, 0, 1):
+        world.publish(world.own, priority=priority)
+    assert len(world.claim(world.own, 1)) == 1
+    with world.sessions(2) as (operator, claimer):
+        # The claim looks, then waits: the row of a new channel is being made by somebody else.
+        operator.begin()
+        operator.do(lambda connection: world.set_policy(connection, channel="new"))
+        world.publish(world.own, "new")
+        claimer.do(lambda connection: world.claim(connection, 3))
+        assert claimer.is_waiting
+        world.publish(world.own, priority=1)
+        operator.commit()
+        world.stepper.release([claimer])
+    world.check()
+    while world.claim(world.own):
+        pass
+    assert _left(world) == 0
+
+
+def test_a_limit_set_twice_charges_a_lease_once(world: World) -> None:
+    world.reset()
+    with world.sessions(1) as (holder,):
+        holder.begin()
+        holder.do(lambda connection: world.settle(connection, "extend", world.held))
+        world.set_policy(world.own, 1)
+        holder.commit()
+        world.set_policy(world.own, 2)
+    world.drain()
+
+
+def test_a_cancelled_message_of_a_removed_channel_leaves_no_count(world: World) -> None:
+    world.clear()
+    id = world.publish(world.own)
+    world.own.execute("select penstock.cancel_v1(%s)", [[id]])
+    world.own.execute("select penstock.remove_v1('q', array['a'])")
+    world.own.execute("select penstock.upkeep_v1()")
+    world.check()
+
+
+def test_a_policy_is_not_lost_to_the_channel_being_deleted(world: World) -> None:
+    world.clear()
+    world.own.execute("select penstock.remove_v1('q', array['a'])")
+    with world.sessions(3) as (reader, keeper, operator):
+        # Upkeep owns the channel and waits before it deletes.
+        reader.begin()
+        reader.do(lambda connection: connection.execute("lock table penstock.token in share mode"))
+        keeper.do(lambda connection: connection.execute("select penstock.upkeep_v1()"))
+        assert keeper.is_waiting
+        operator.do(lambda connection: world.set_policy(connection, 3))
+        reader.commit()
+        world.stepper.release([keeper, operator])
+    limits = world.own.execute("select concurrency from penstock.channel").fetchall()
+    assert limits == [(3,)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "select penstock.cancel_v1('{1}')",
+        "select penstock.upkeep_v1()",
+        "select penstock.pause_v1('q', array['a'], true)",
+        "select penstock.remove_v1('q', array['a'])",
+        "select penstock.claim_v1(array['q'], 1, '1 s', '')",
+    ],
+)
+def test_who_owns_channels_reads_what_the_last_owner_wrote(world: World, statement: str) -> None:
+    with (
+        pytest.raises(psycopg.errors.InvalidTransactionState, match="READ COMMITTED"),
+        world.own.transaction(),
+    ):
+        world.own.execute("set transaction isolation level repeatable read")
+        world.own.execute(statement.encode())
+
+
+def test_a_live_key_answers_while_its_message_is_being_completed(world: World) -> None:
+    world.reset()
+    with world.sessions(2) as (holder, producer):
+        holder.begin()
+        holder.do(lambda connection: world.settle(connection, "complete", world.keyed))
+        producer.do(lambda connection: world.publish(connection, key="k"))
+        assert not producer.is_waiting
+        holder.rollback()
+    world.drain()
+
+
+def test_a_refused_key_is_free_also_for_its_namesake(world: World) -> None:
+    world.clear()
+    world.set_policy(world.own, backlog=0)
+    rows = world.own.execute(
+        """select status from penstock.publish_v1(
+            array['x', 'x']::bytea[], array['q'], array['a'], p_key => array['k', 'k'])"""
+    ).fetchall()
+    assert rows == [("full",), ("full",)]
+    world.check()
+
+
+def test_claims_step_around_a_channel_that_another_holds(world: World) -> None:
+    world.clear()
+    for channel in "aabb":
+        world.publish(world.own, channel)
+    assert len(world.claim(world.own, 2)) == 2
+    with world.sessions(2) as (slow, quick):
+        slow.begin()
+        slow.do(
+            lambda connection: connection.execute(
+                "select from penstock.channel where name = 'a' for no key update"
+            )
+        )
+        quick.do(lambda connection: world.claim(connection, 10))
+        assert not quick.is_waiting
+        slow.rollback()
+    world.check()
+    world.drain()
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(3.0, 1), (7.0, 5), (1 / 3, 2), (300_000.0, 10)])
+def test_the_rate_is_kept_to_the_microsecond(world: World, rate: float, burst: int) -> None:
+    """In no window are there more starts than burst + window x rate."""
+    world.clear()
+    world.set_policy(world.own, rate=rate, burst=burst)
+    world.own.execute(
+        "select penstock.publish_v1(array_fill('x'::bytea, array[60]), array['q'], array['a'])"
+    )
+    (now,) = world.own.execute("select clock_timestamp() + interval '1 s'").fetchone() or (None,)
+    for _ in range(50):
+        # Look at the very first moment at which something may start.
+        world.own.execute("select penstock.claim_v1(array['q'], 2, '1 h', '', p_now => %s)", [now])
+        (now,) = world.own.execute("select max(turn) from penstock.token").fetchone() or (None,)
+        if now is None:
+            break
+    starts = world.own.execute(
+        "select extract(epoch from claimed_at) from penstock.lease order by claimed_at"
+    ).fetchall()
+    times = [row[0] for row in starts]
+    assert len(times) > 40
+    for first in range(len(times)):
+        for last in range(first, len(times)):
+            window = float(times[last] - times[first])
+            assert last - first + 1 <= burst + window * rate + 1e-6
