@@ -1,0 +1,107 @@
+"""What a case gets: clients, a clock, the caller's transactions, and a queue of its own."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from penstock.client.async_message import AsyncMessage
+from penstock.client.async_queue import AsyncQueue
+from penstock.client.claim import Claim
+from penstock.model import Answer, NewMessage
+
+from .callers import Caller
+from .clock import HandClock
+
+Open = Callable[..., AsyncQueue]
+OpenCaller = Callable[[], Awaitable[Caller]]
+
+
+class World:
+    """One case's view. ``queue`` is its client; nobody else uses the queue ``name``.
+
+    Clients run no upkeep by themselves: cases call it when they mean it.
+    """
+
+    def __init__(self, name: str, open_client: Open, open_caller: OpenCaller) -> None:
+        self.name = name
+        self.clock = HandClock()
+        self._open_client = open_client
+        self._open_caller = open_caller
+        self._clients: list[AsyncQueue] = []
+        self.queue = self.client()
+
+    def client(self, **options: Any) -> AsyncQueue:
+        """One more client of the same queue, as another process would have it."""
+        wanted = {"queue": self.name, "clock": self.clock, "upkeep_every": None, "pool_size": 4}
+        client = self._open_client(**(wanted | options))
+        self._clients.append(client)
+        return client
+
+    async def caller(self) -> Caller:
+        """The caller's own transaction: ``async with await world.caller() as mine``."""
+        return await self._open_caller()
+
+    async def close(self) -> None:
+        for client in self._clients:
+            await client.close()
+
+    # What many cases do.
+
+    async def publish(self, *payloads: object, **options: Any) -> list[int]:
+        """Each payload in a call of its own, a millisecond apart; answers the ids."""
+        ids = []
+        for payload in payloads:
+            published = await self.queue.publish(payload, **options)
+            assert published.id is not None, published
+            ids.append(published.id)
+            self.clock.advance(0.001)
+        return ids
+
+    async def fill(self, channel: str, count: int, **options: Any) -> list[int]:
+        """``count`` messages in one call; answers the ids."""
+        messages = [NewMessage(number, channel=channel, **options) for number in range(count)]
+        return [p.id for p in await self.queue.publish_many(messages) if p.id is not None]
+
+    async def claim(self, limit: int = 1, client: AsyncQueue | None = None) -> Claim[AsyncMessage]:
+        """A claim that looks again while the answer is "busy", as workers do."""
+        for _ in range(20):
+            claim = await (client or self.queue).claim(limit)
+            if claim.answer is not Answer.BUSY:
+                break
+        return claim
+
+    async def claim_one(self, **options: Any) -> AsyncMessage:
+        claim = await self.queue.claim(**options)
+        assert len(claim) == 1, claim
+        return claim[0]
+
+    async def drain(self, limit: int = 100, client: AsyncQueue | None = None) -> list[AsyncMessage]:
+        """Claims until nothing more comes."""
+        found: list[AsyncMessage] = []
+        while claim := await self.claim(limit, client):
+            found += claim
+        return found
+
+    async def expire(self, seconds: float = 31) -> None:
+        """Lets the leases run out, and has them taken back."""
+        self.clock.advance(seconds)
+        await self.queue.upkeep()
+
+    @asynccontextmanager
+    async def configured(self, **settings: Any) -> AsyncIterator[None]:
+        """Settings hold for the whole schema, so they are put back."""
+        before = await self.queue.settings()
+        await self.queue.configure(**settings)
+        try:
+            yield
+        finally:
+            await self.queue.configure(
+                history=before.history,
+                history_days=before.history_days,
+                backoff_first=before.backoff_first,
+                backoff_most=before.backoff_most,
+            )
+
+    def later(self, seconds: float) -> datetime:
+        return self.clock.now + timedelta(seconds=seconds)

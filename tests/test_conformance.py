@@ -1,0 +1,37 @@
+"""The conformance suite on PostgreSQL 16 and 18, sync and async, psycopg and asyncpg."""
+
+from collections.abc import Iterator
+from typing import get_args
+
+import pytest
+
+pytest.register_assert_rewrite("penstock.conformance")
+
+from penstock.conformance import Case, CaseSkipped, Target, all_cases, run_case  # noqa: E402
+from penstock.conformance.runner import Client, install  # noqa: E402
+from penstock.embedded import EmbeddedPostgres  # noqa: E402
+
+
+@pytest.fixture(scope="module", params=[18, 16], ids=["pg18", "pg16"])
+def database_url(request: pytest.FixtureRequest, server: EmbeddedPostgres) -> Iterator[str]:
+    if request.param == server.version:
+        yield server.create_database("penstock_conformance")
+        return
+    settings = {"fsync": False, "full_page_writes": False}
+    with EmbeddedPostgres(version=request.param, settings=settings) as other:
+        yield other.create_database("penstock_conformance")
+
+
+@pytest.fixture(scope="module", params=get_args(Client))
+def target(request: pytest.FixtureRequest, database_url: str) -> Target:
+    found = Target(database_url, request.param, schema=f"proof of {request.param}")
+    install(found)
+    return found
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name)
+def test_conformance(target: Target, case: Case) -> None:
+    try:
+        run_case(target, case)
+    except CaseSkipped as skipped:
+        pytest.skip(str(skipped))
