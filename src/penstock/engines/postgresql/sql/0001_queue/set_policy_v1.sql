@@ -2,7 +2,9 @@
 --
 -- Keeps: a limit set now holds from the next claim on. Leases that were claimed without being
 -- charged are charged here; those that somebody is writing to at this moment are charged too and
--- noted as strays, for upkeep to settle. Locks channel rows in id order; leases with SKIP LOCKED.
+-- noted as strays, for upkeep to settle. The charge goes into the token itself, not into a wake: a
+-- claim that looked before would serve without having read it. Locks channel rows in id order; leases
+-- with SKIP LOCKED.
 create or replace function "penstock".set_policy_v1(
     p_queue text, p_channels text[], p_concurrency bigint[], p_rate double precision[], p_burst bigint[],
     p_backlog bigint[], p_weight double precision[], p_now timestamptz default null
@@ -50,8 +52,20 @@ begin
         select v_charged || array_agg(l.channel_id) into v_charged from late l;
     end if;
 
-    insert into wake (at, channel_id, due, message_id, n, freed, priority, queue, channel)
-    select v_now, c.id, v_now, 0, 0, -(select count(*) from unnest(v_charged) x(id) where x.id = c.id), 0, c.queue, c.name
+    with charge as materialized (
+        select x.id, count(*) as leased from unnest(v_charged) x(id) group by x.id
+    ),
+    old as (
+        delete from token t where t.channel_id in (select x.id from charge x) returning t.*
+    )
+    insert into token (channel_id, version, turn, n, leased, tat, credit, skips, queue, pri, due, mid)
+    select x.id, coalesce(o.version, 0) + 1, o.turn, coalesce(o.n, 0), coalesce(o.leased, 0) + x.leased, o.tat,
+        coalesce(o.credit, 0), coalesce(o.skips, 0), p_queue,
+        coalesce(o.pri, '{}'), coalesce(o.due, '{}'), coalesce(o.mid, '{}')
+    from charge x left join old o on o.channel_id = x.id;
+
+    insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
+    select v_now, c.id, v_now, 0, 0, 0, c.queue, c.name
     from channel c where c.id in (select channel_id_v1(p_queue, x.name) from unnest(p_channels) x(name));
 end
 $$;
