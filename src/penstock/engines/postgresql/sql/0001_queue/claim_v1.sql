@@ -103,7 +103,7 @@ begin
             v_first := v_now;
             v_snapshot := pg_current_snapshot();
             v_newest := (age('3'::xid)::bigint + 3 - pg_snapshot_xmax(v_snapshot)::text::bigint) & 4294967295;
-            v_blind := v_newest > 1000 or pg_current_xact_id_if_assigned() is not null
+            v_blind := v_newest > 1000 or p_limit < 1 or pg_current_xact_id_if_assigned() is not null
                 or coalesce(current_setting('penstock.claimed', true), '') <> '';
             perform set_config('penstock.claimed', 'once', true);
             -- A clock that was set back makes the floors worthless.
