@@ -3,6 +3,7 @@
 import psycopg
 import pytest
 
+from tests.interleavings.invariants import over_limit
 from tests.interleavings.world import World
 
 _LEFT = """
@@ -192,3 +193,30 @@ def test_the_rate_is_kept_to_the_microsecond(world: World, rate: float, burst: i
         for last in range(first, len(times)):
             window = float(times[last] - times[first])
             assert last - first + 1 <= burst + window * rate + 1e-6
+
+
+def test_a_limit_holds_for_a_claim_that_looked_before_it_was_set(world: World) -> None:
+    world.clear()
+    for _ in range(4):
+        world.publish(world.own)
+    assert len(world.claim(world.own, 2)) == 2
+    with world.sessions(2) as (operator, claimer):
+        operator.begin()
+        operator.do(lambda connection: world.set_policy(connection, channel="new"))
+        world.publish(world.own, "new")
+        claimer.do(lambda connection: world.claim(connection, 10))
+        assert claimer.is_waiting
+        world.set_policy(world.own, 2)
+        operator.commit()
+        world.stepper.release([claimer])
+    assert over_limit(world.own) == []
+    world.drain()
+
+
+def test_a_claim_of_nothing_moves_no_floor(world: World) -> None:
+    world.clear()
+    world.publish(world.own)
+    world.publish(world.own)
+    assert len(world.claim(world.own, 1)) == 1
+    world.claim(world.own, 0)
+    assert len(world.claim(world.own, 1)) == 1
