@@ -31,12 +31,12 @@ begin
     -- What the wakes say of each channel: how many more, how many freed, and after which position to
     -- look in each priority.
     gain as materialized (
-        select c.channel_id, sum(c.n) as n, sum(c.freed) as freed,
+        select c.channel_id, sum(c.n) as n, sum(c.freed) as freed, bool_or(c.fewer) as fewer,
             array_agg(c.priority) filter (where c.mid is not null) as pri,
             array_agg(c.due) filter (where c.mid is not null) as due,
             array_agg(c.mid) filter (where c.mid is not null) as mid
         from (
-            select c.channel_id, c.priority, sum(c.n) as n, sum(c.freed) as freed,
+            select c.channel_id, c.priority, sum(c.n) as n, sum(c.freed) as freed, bool_or(c.n < 0) as fewer,
                 min(c.due) filter (where c.n > 0) as due,
                 (array_agg(c.message_id - 1 order by c.due, c.message_id) filter (where c.n > 0))[1] as mid
             from call c group by c.channel_id, c.priority
@@ -44,12 +44,13 @@ begin
         group by c.channel_id
     ),
     -- The channel, its policy and what its token remembers.
-    lane as materialized (
+    lane as (
         select
             o.id as channel_id, p.ordinal, c.queue, c.concurrency, c.rate, c.burst, c.paused,
             t.tid, coalesce(t.version, 0) as version, t.turn,
             coalesce(t.n, 0) as known, coalesce(t.n, 0) + coalesce(g.n, 0) as n,
             coalesce(t.leased, 0) as held, coalesce(t.leased, 0) - coalesce(g.freed, 0) as leased,
+            coalesce(t.n < 0, false) or coalesce(g.fewer, false) as fewer,
             coalesce(cardinality(t.pri), 0) as places,
             coalesce(t.skips, 0) as skips,
             greatest(coalesce(t.tat, p_now), p_now) as tat,
@@ -60,9 +61,12 @@ begin
             -- Its turn is yet to come: take note of the wakes and leave it in its place.
             coalesce(t.turn > v_last and t.turn <= p_now, false) as early,
             -- After which position to look in each priority: the lowest that anyone told.
-            case when g.pri is null then row(t.pri, t.due, t.mid)::places_v1
-                when cardinality(t.pri) > 0 then lowest_v1(t.pri, t.due, t.mid, g.pri, g.due, g.mid)
-                else row(g.pri, g.due, g.mid)::places_v1 end as after
+            case when g.pri is null then t.pri when cardinality(t.pri) > 0 then
+                (lowest_v1(t.pri, t.due, t.mid, g.pri, g.due, g.mid)).pri else g.pri end as pri,
+            case when g.pri is null then t.due when cardinality(t.pri) > 0 then
+                (lowest_v1(t.pri, t.due, t.mid, g.pri, g.due, g.mid)).due else g.due end as due,
+            case when g.pri is null then t.mid when cardinality(t.pri) > 0 then
+                (lowest_v1(t.pri, t.due, t.mid, g.pri, g.due, g.mid)).mid else g.mid end as mid
         from unnest(p_owned, p_rows) o(id, tid)
         cross join lateral (
             select k.queue, k.weight, k.concurrency, k.rate, k.burst, k.paused
@@ -76,11 +80,11 @@ begin
         left join gain g on g.channel_id = o.id
     ),
     room as materialized (
-        select l.*, (l.after).pri, (l.after).due, (l.after).mid,
+        select l.*,
             case when l.paused or l.early then 0
                 else greatest(0, floor(least(
                     l.credit, p_limit, l.n, l.concurrency - l.leased,
-                    l.burst - extract(epoch from l.tat - p_now)::double precision * l.rate + 1e-9)))
+                    case when l.rate is not null then l.burst - date_part('epoch', l.tat - p_now) * l.rate + 1e-9 end)))
             end::bigint as quota
         from lane l
     ),
@@ -97,8 +101,9 @@ begin
                     and (k.due, k.id) > (r.due[1], r.mid[1]) and k.due <= p_now
                     and (k.expires_at is null or k.expires_at > p_now)
                     and not exists (select from lease e where e.message_id = k.id offset 0)
-                -- One more than all that are counted: is there a rest?
-                order by k.due, k.id limit r.quota + case when r.quota = r.n then 1 else 0 end
+                -- Where one was taken off the count, a message may be left that no wake knows of: is there
+                -- one more than all that are counted? Else what is left lies after an unread wake.
+                order by k.due, k.id limit r.quota + case when r.fewer and r.quota = r.n then 1 else 0 end
             ) m
         ) m
         where r.quota > 0 and cardinality(r.pri) = 1
@@ -137,15 +142,15 @@ begin
         from found f
     ),
     picked as materialized (
-        select m.id, m.tid, h.channel_id, h.concurrency is not null as counted
+        select unnest(h.ids[1 : h.taken]) as id, unnest(h.tids[1 : h.taken]) as tid, h.channel_id,
+            h.concurrency is not null as counted
         from (select s.* from share s where s.taken > 0 order by s.ordinal) h
-        cross join lateral unnest(h.ids[1 : h.taken], h.tids[1 : h.taken]) m(id, tid)
     ),
     leased as (
         insert into lease (message_id, fence, until, claimed_at, channel_id, counted, worker)
         select p.id, v_fence, p_now + p_lease, p_now, p.channel_id, p.counted, p_worker from picked p
     ),
-    next as materialized (
+    next as (
         select s.channel_id, s.version, s.tid, s.queue, s.turn as old_turn, s.known, s.held, s.places, s.rest, s.n - s.taken as n,
             s.leased + case when s.concurrency is null then 0 else s.taken end as leased,
             s.next_tat as tat,
@@ -156,7 +161,7 @@ begin
             case
                 when not s.more or s.paused or s.concurrency - s.leased <= s.taken then null
                 when s.early then s.turn
-                when s.burst - extract(epoch from s.next_tat - p_now)::double precision * s.rate + 1e-9 < 1 then
+                when s.rate is not null and s.burst - date_part('epoch', s.next_tat - p_now) * s.rate + 1e-9 < 1 then
                     s.next_tat - floor((s.burst - 1) / s.rate * 1e6) * interval '1 microsecond'
                 -- Cut short: it keeps its turn, if it had one. (A turn from a wake's time would lie to the
                 -- left of the floors of others.)
@@ -176,7 +181,8 @@ begin
             -- Found fewer than the quota and took them all: nothing is left to look for.
             select s.*, s.n > s.taken and (s.found >= s.quota or s.found > s.taken) as more,
                 -- Rounded up to the clock's step: rounding to the nearest would let the rate creep over.
-                s.tat + ceil(s.taken / s.rate * 1e6 - 1e-3) * interval '1 microsecond' as next_tat
+                case when s.rate is not null then
+                    s.tat + ceil(s.taken / s.rate * 1e6 - 1e-3) * interval '1 microsecond' end as next_tat
             from share s
         ) s
     ),
