@@ -7,8 +7,8 @@ import pytest
 
 pytest.register_assert_rewrite("penstock.conformance")
 
-from penstock.conformance import Case, CaseSkipped, Target, all_cases, run_case  # noqa: E402
-from penstock.conformance.runner import Client, install  # noqa: E402
+from penstock.conformance import Case, CaseSkipped, Harness, Target, all_cases  # noqa: E402
+from penstock.conformance.runner import Client  # noqa: E402
 from penstock.embedded import EmbeddedPostgres  # noqa: E402
 
 
@@ -23,15 +23,15 @@ def database_url(request: pytest.FixtureRequest, server: EmbeddedPostgres) -> It
 
 
 @pytest.fixture(scope="module", params=get_args(Client))
-def target(request: pytest.FixtureRequest, database_url: str) -> Target:
-    found = Target(database_url, request.param, schema=f"proof of {request.param}")
-    install(found)
-    return found
+def harness(request: pytest.FixtureRequest, database_url: str) -> Iterator[Harness]:
+    client = request.param
+    with Harness(Target(database_url, client, schema=f"proof of {client}")) as running:
+        yield running
 
 
 @pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name)
-def test_conformance(target: Target, case: Case) -> None:
+def test_conformance(harness: Harness, case: Case) -> None:
     try:
-        run_case(target, case)
+        harness.run(case)
     except CaseSkipped as skipped:
         pytest.skip(str(skipped))

@@ -6,7 +6,7 @@
 """
 
 from .registry import Case, CaseSkipped, all_cases
-from .runner import Target, conformance, run_case
+from .runner import Harness, Target, conformance
 from .world import World
 
-__all__ = ["Case", "CaseSkipped", "Target", "World", "all_cases", "conformance", "run_case"]
+__all__ = ["Case", "CaseSkipped", "Harness", "Target", "World", "all_cases", "conformance"]

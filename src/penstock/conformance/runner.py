@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Literal
+from typing import Any, Literal, Self
 
 from penstock.client.async_queue import AsyncQueue
 from penstock.client.sync_queue import Queue
@@ -28,50 +28,68 @@ class Target:
     client: Client = "async psycopg"
     schema: str = "penstock conformance"
 
-    def open(self, **options: object) -> AsyncQueue:
-        """A client with the async interface, whatever it is inside."""
-        if self.client == "sync psycopg":
-            return awaiting(Queue(self.url, schema=self.schema, **options))  # type: ignore[arg-type]
-        url = self.url
-        if self.client == "asyncpg":
-            url = url.replace("postgresql://", "postgresql+asyncpg://")
-        return AsyncQueue(url, schema=self.schema, **options)  # type: ignore[arg-type]
 
-    async def caller(self) -> callers.Caller:
-        if self.client == "sync psycopg":
-            return await callers.psycopg_sync(self.url)
-        if self.client == "asyncpg":
-            return await callers.asyncpg(self.url)
-        return await callers.psycopg_async(self.url)
+class Harness:
+    """One event loop and one pool of connections for all cases of a target.
+
+    Every client of a case is a client of its own, with its own memory, but they share their
+    connections: a new session has to plan all functions anew, which costs more than a case.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._loop = asyncio.Runner()
+        self._first = self._new()
+        self._loop.run(self._wrapped(self._first).install())
+
+    def run(self, case: Case) -> None:
+        """Each case has a queue and a clock of its own, and leaves its messages behind.
+
+        Raises AssertionError if the promise is broken, CaseSkipped if it cannot be shown.
+        """
+        name = f"{case.group} {next(_numbers)}"
+        self._loop.run(self._run(case, name))
+
+    def close(self) -> None:
+        self._loop.run(self._wrapped(self._first).close())
+        self._loop.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _run(self, case: Case, name: str) -> None:
+        await case.body(World(name, self._open, self._caller))
+
+    def _open(self, **options: Any) -> AsyncQueue:
+        """A client with the async interface, whatever it is inside."""
+        client = self._new(**options)
+        client._core._runner = self._first._core._runner
+        return self._wrapped(client)
+
+    def _new(self, **options: Any) -> Any:
+        url, schema = self.target.url, self.target.schema
+        if self.target.client == "sync psycopg":
+            return Queue(url, schema=schema, **options)
+        if self.target.client == "asyncpg":
+            url = url.replace("postgresql://", "postgresql+asyncpg://")
+        return AsyncQueue(url, schema=schema, **options)
+
+    def _wrapped(self, client: Any) -> AsyncQueue:
+        return client if isinstance(client, AsyncQueue) else awaiting(client)
+
+    async def _caller(self) -> callers.Caller:
+        if self.target.client == "sync psycopg":
+            return await callers.psycopg_sync(self.target.url)
+        if self.target.client == "asyncpg":
+            return await callers.asyncpg(self.target.url)
+        return await callers.psycopg_async(self.target.url)
 
 
 def conformance(target: Target) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Installs the schema, then yields each case's name and what runs it.
-
-    A run raises AssertionError if the promise is broken, and CaseSkipped if it cannot be shown.
-    """
-    install(target)
-    for case in all_cases():
-        yield case.name, partial(run_case, target, case)
-
-
-def install(target: Target) -> None:
-    async def main() -> None:
-        queue = target.open()
-        await queue.install()
-        await queue.close()
-
-    asyncio.run(main())
-
-
-def run_case(target: Target, case: Case) -> None:
-    """Each case has a queue and a clock of its own, and leaves its messages behind."""
-
-    async def main() -> None:
-        world = World(f"{case.group} {next(_numbers)}", target.open, target.caller)
-        try:
-            await case.body(world)
-        finally:
-            await world.close()
-
-    asyncio.run(main())
+    """Installs the schema, then yields each case's name and what runs it; see Harness.run."""
+    with Harness(target) as harness:
+        for case in all_cases():
+            yield case.name, partial(harness.run, case)

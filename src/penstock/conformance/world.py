@@ -28,23 +28,16 @@ class World:
         self.clock = HandClock()
         self._open_client = open_client
         self._open_caller = open_caller
-        self._clients: list[AsyncQueue] = []
         self.queue = self.client()
 
     def client(self, **options: Any) -> AsyncQueue:
         """One more client of the same queue, as another process would have it."""
-        wanted = {"queue": self.name, "clock": self.clock, "upkeep_every": None, "pool_size": 4}
-        client = self._open_client(**(wanted | options))
-        self._clients.append(client)
-        return client
+        wanted = {"queue": self.name, "clock": self.clock, "upkeep_every": None}
+        return self._open_client(**(wanted | options))
 
     async def caller(self) -> Caller:
         """The caller's own transaction: ``async with await world.caller() as mine``."""
         return await self._open_caller()
-
-    async def close(self) -> None:
-        for client in self._clients:
-            await client.close()
 
     # What many cases do.
 
