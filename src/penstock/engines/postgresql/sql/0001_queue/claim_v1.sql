@@ -137,7 +137,7 @@ begin
                     order by k.at limit v_span offset v_offset) w
             ),
             lane as (
-                select e.channel_id, sum(e.n) as n,
+                select e.channel_id, sum(e.n)::bigint as n,
                     coalesce(min(e.turn), min(case when e.at < p_wake_floor then v_now else e.at end)) as place
                 from (
                     select r.channel_id, r.turn, null::timestamptz as at, r.n from ring r
@@ -148,7 +148,7 @@ begin
             ),
             queued as (
                 select l.channel_id, l.place, l.n,
-                    sum(least(greatest(l.n, 0), p_quantum)) over (order by l.place, l.channel_id rows unbounded preceding)
+                    sum(least(greatest(l.n, 0), p_quantum)::integer) over (order by l.place, l.channel_id rows unbounded preceding)
                     - least(greatest(l.n, 0), p_quantum) as before
                 from lane l
             )
@@ -204,7 +204,7 @@ begin
             if cardinality(v_new) > 0 then
                 insert into channel (id, queue, name)
                 select distinct on (w.channel_id) w.channel_id, w.queue, w.channel
-                from wake w where w.ctid = any(v_calls) and w.channel_id = any(v_new)
+                from wake w where w.ctid = any(v_calls) and (w.channel_id in (select n from unnest(v_new) n)) is true
                 order by w.channel_id
                 on conflict do nothing;
             end if;
@@ -234,7 +234,7 @@ begin
         v_rounds := 1;
         if cardinality(v_owned) < cardinality(v_lanes) then
             select sum(x.n), sum(least(x.n, p_quantum)), array_agg(x.n) into v_total, v_yield, v_supply
-            from unnest(v_lanes, v_supply) x(id, n) where x.id = any(v_owned);
+            from unnest(v_lanes, v_supply) x(id, n) where (x.id in (select o from unnest(v_owned) o)) is true;
         end if;
         while v_yield < v_left and v_yield < v_total loop
             v_rounds := v_rounds * 2;

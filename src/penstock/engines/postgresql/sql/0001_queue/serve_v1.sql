@@ -20,23 +20,24 @@ as $$
 #variable_conflict use_column
 declare
     v_last timestamptz := p_places[cardinality(p_places)];
+    v_sole boolean := cardinality(p_lanes) = 1;
     v_fence bigint := nextval('fence');
 begin
     fence := v_fence;
     with
     call as (
-        delete from wake w where w.ctid = any(p_calls) and w.channel_id = any(p_owned)
+        delete from wake w where w.ctid = any(p_calls) and (w.channel_id in (select o from unnest(p_owned) o)) is true
         returning w.channel_id, w.priority, w.due, w.message_id, w.n, w.freed
     ),
     -- What the wakes say of each channel: how many more, how many freed, and after which position to
     -- look in each priority.
     gain as materialized (
-        select c.channel_id, sum(c.n) as n, sum(c.freed) as freed, bool_or(c.fewer) as fewer,
+        select c.channel_id, sum(c.n)::bigint as n, sum(c.freed)::bigint as freed, bool_or(c.fewer) as fewer,
             array_agg(c.priority) filter (where c.mid is not null) as pri,
             array_agg(c.due) filter (where c.mid is not null) as due,
             array_agg(c.mid) filter (where c.mid is not null) as mid
         from (
-            select c.channel_id, c.priority, sum(c.n) as n, sum(c.freed) as freed, bool_or(c.n < 0) as fewer,
+            select c.channel_id, c.priority, sum(c.n)::bigint as n, sum(c.freed)::bigint as freed, bool_or(c.n < 0) as fewer,
                 min(c.due) filter (where c.n > 0) as due,
                 (array_agg(c.message_id - 1 order by c.due, c.message_id) filter (where c.n > 0))[1] as mid
             from call c group by c.channel_id, c.priority
@@ -55,7 +56,7 @@ begin
             coalesce(t.skips, 0) as skips,
             greatest(coalesce(t.tat, p_now), p_now) as tat,
             -- A visit that the batch's end cut short goes on; else a new quantum is due.
-            case when cardinality(p_lanes) = 1 then p_limit
+            case when v_sole then p_limit
                 when coalesce(t.credit, 0) >= 1 then t.credit
                 else coalesce(t.credit, 0) + p_rounds * p_quantum * c.weight end as credit,
             -- Its turn is yet to come: take note of the wakes and leave it in its place.
@@ -138,7 +139,7 @@ begin
     ),
     -- What the batch has room for, channel after channel.
     share as materialized (
-        select f.*, greatest(0, least(f.found, p_limit - (sum(f.found) over (order by f.ordinal rows unbounded preceding) - f.found))) as taken
+        select f.*, greatest(0, least(f.found, p_limit - (sum(f.found::integer) over (order by f.ordinal rows unbounded preceding) - f.found))) as taken
         from found f
     ),
     picked as materialized (
