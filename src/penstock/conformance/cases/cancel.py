@@ -1,0 +1,125 @@
+"""cancel, and messages past their time."""
+
+from datetime import timedelta
+
+from penstock.conformance.registry import case
+from penstock.conformance.world import World
+from penstock.model import Answer, Cancelled
+
+
+@case("cancel", "ends waiting and scheduled messages, and says what it could not end")
+async def cancel(world: World) -> None:
+    waiting, leased = await world.publish(1, 2)
+    scheduled = (await world.queue.publish(3, delay=timedelta(hours=1))).id
+    assert scheduled
+    first = await world.claim_one()
+    await first.give_back()
+    (message,) = await world.queue.claim()
+    assert message.id == waiting
+    await message.fail()
+    (held,) = await world.queue.claim()
+    assert held.id == leased
+    (extra,) = await world.publish(4)
+    answers = await world.queue.cancel([extra, leased, waiting, scheduled, 2**60])
+    assert answers == [
+        Cancelled(extra, "cancelled"),
+        Cancelled(leased, "leased"),
+        Cancelled(waiting, "dead"),
+        Cancelled(scheduled, "cancelled"),
+        Cancelled(2**60, "absent"),
+    ]
+    await held.complete()
+    world.clock.advance(7200)
+    assert not await world.queue.claim()
+
+
+@case("cancel", "what is left starts in its order")
+async def rest(world: World) -> None:
+    ids = await world.fill("a", 10)
+    await world.claim_one()
+    await world.queue.cancel(ids[2:6])
+    assert [m.id for m in await world.drain(3)] == [ids[1], *ids[6:]]
+
+
+@case("cancel", "leaves one history row, and the message does not come back")
+async def history(world: World) -> None:
+    (id,) = await world.publish(1)
+    await world.queue.cancel([id])
+    assert [a.status for a in await world.queue.cancel([id])] == ["absent"]
+    (entry,) = await world.queue.history(id)
+    assert (entry.outcome, entry.terminal, entry.attempt) == ("cancelled", True, 0)
+
+
+@case("cancel", "a channel that was emptied by it is empty, and goes on")
+async def emptied(world: World) -> None:
+    ids = await world.fill("a", 3)
+    await world.queue.cancel(ids)
+    assert (await world.claim()).answer is Answer.EMPTY
+    (again,) = await world.publish(1, channel="a")
+    assert (await world.claim_one()).id == again
+    numbers = await world.queue.channel("a").numbers()
+    assert (numbers.waiting, numbers.leased) == (0, 1)
+
+
+@case("lapse", "a message past its time is never claimed")
+async def never_claimed(world: World) -> None:
+    await world.publish("short", expires_in=timedelta(seconds=5))
+    (kept,) = await world.publish("long", expires_in=timedelta(seconds=50))
+    world.clock.advance(5)
+    assert [m.id for m in await world.drain()] == [kept]
+
+
+@case("lapse", "upkeep ends it with one history row, and frees its key")
+async def ended(world: World) -> None:
+    (id,) = await world.publish(1, expires_in=timedelta(seconds=5), key="k")
+    world.clock.advance(5)
+    report = await world.queue.upkeep()
+    assert report.lapsed >= 1
+    (entry,) = await world.queue.history(id)
+    assert (entry.outcome, entry.terminal) == ("lapsed", True)
+    assert (await world.queue.publish(2, key="k")).status == "published"
+    (message,) = await world.drain()
+    assert message.json() == 2
+
+
+@case("lapse", "a lease that began in time is left to its holder")
+async def leased(world: World) -> None:
+    await world.publish(1, expires_in=timedelta(seconds=5))
+    message = await world.claim_one()
+    world.clock.advance(10)
+    await world.queue.upkeep()
+    await message.complete()
+    assert [e.outcome for e in await world.queue.history(message.id)] == ["completed"]
+
+
+@case("lapse", "a message that came back too late lapses")
+async def came_back(world: World) -> None:
+    await world.publish(1, expires_in=timedelta(seconds=5))
+    message = await world.claim_one()
+    await message.defer(timedelta(seconds=10))
+    world.clock.advance(20)
+    assert not await world.queue.claim()
+    await world.queue.upkeep()
+    outcomes = [e.outcome for e in await world.queue.history(message.id)]
+    assert outcomes == ["deferred", "lapsed"]
+
+
+@case("lapse", "those that lapsed hide nobody else's work")
+async def behind(world: World) -> None:
+    await world.fill("a", 30, expires_in=timedelta(seconds=5))
+    ids = await world.fill("a", 3)
+    world.clock.advance(6)
+    found = [m.id for m in await world.drain(2)]
+    await world.queue.upkeep()
+    found += [m.id for m in await world.drain(2)]
+    assert found == ids
+
+
+@case("lapse", "a redriven dead letter does not lapse by its old time")
+async def redriven(world: World) -> None:
+    await world.publish(1, expires_in=timedelta(seconds=5))
+    message = await world.claim_one()
+    await message.fail()
+    world.clock.advance(10)
+    await world.queue.dead_letters.redrive([message.id])
+    assert (await world.claim_one()).expires_at is None

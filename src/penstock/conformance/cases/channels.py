@@ -1,0 +1,313 @@
+"""Channels: limits, weights, backlog, pause and removal."""
+
+from datetime import timedelta
+
+from penstock.conformance.raising import raises
+from penstock.conformance.registry import case
+from penstock.conformance.world import World
+from penstock.errors import BacklogFull, ChannelClosed
+from penstock.model import Answer, NewMessage, Policy
+
+
+@case("channel", "needs no set-up and has no limit")
+async def default(world: World) -> None:
+    channel = world.queue.channel("new")
+    assert await channel.policy() == Policy()
+    await world.fill("new", 100)
+    assert len(await world.queue.claim(100)) == 100
+
+
+@case("channel", "a policy is stated as a whole")
+async def stated(world: World) -> None:
+    channel = world.queue.channel("a")
+    await channel.limit(concurrency=2, rate=2.5, backlog=7, weight=3)
+    assert await channel.policy() == Policy(2, 2.5, 3, 7, 3.0)
+    await channel.limit(rate=5, burst=50)
+    assert await channel.policy() == Policy(None, 5.0, 50, None, 1.0)
+    await channel.pause()
+    await channel.unlimited()
+    assert await channel.policy() == Policy(paused=True)
+
+
+@case("channel", "many policies in one call")
+async def many(world: World) -> None:
+    await world.queue.set_policies({"a": Policy(concurrency=1), "b": Policy(weight=2)})
+    assert (await world.queue.channel("a").policy()).concurrency == 1
+    assert (await world.queue.channel("b").policy()).weight == 2
+
+
+@case("concurrency", "no more leases than the limit, whatever is asked for and by whom")
+async def concurrency(world: World) -> None:
+    await world.queue.channel("a").limit(concurrency=3)
+    await world.fill("a", 10)
+    held = list(await world.queue.claim(2)) + list(await world.client().claim(10))
+    assert len(held) == 3
+    for _ in range(3):
+        assert (await world.client().claim(10)).answer is Answer.BLOCKED
+    await held[0].complete()
+    assert len(await world.queue.claim(10)) == 1
+
+
+@case("concurrency", "every way to end a lease frees its slot")
+async def frees(world: World) -> None:
+    await world.queue.channel("a").limit(concurrency=1)
+    await world.fill("a", 8)
+    for verb in ("complete", "defer", "fail", "give_back"):
+        message = await world.claim_one()
+        assert (await world.queue.claim()).answer is Answer.BLOCKED
+        await getattr(message, verb)()
+    await world.claim_one()
+    await world.expire()
+    await world.claim_one()
+
+
+@case("concurrency", "a lower limit holds at once and is met as leases end")
+async def lowered(world: World) -> None:
+    channel = world.queue.channel("a")
+    await channel.limit(concurrency=4)
+    await world.fill("a", 10)
+    held = list(await world.queue.claim(10))
+    await channel.limit(concurrency=2)
+    for message in held[:2]:
+        await message.complete()
+        assert (await world.queue.claim()).answer is Answer.BLOCKED
+    await held[2].complete()
+    assert len(await world.queue.claim(10)) == 1
+
+
+@case("concurrency", "a higher limit holds at once")
+async def raised(world: World) -> None:
+    channel = world.queue.channel("a")
+    await channel.limit(concurrency=1)
+    await world.fill("a", 10)
+    assert len(await world.queue.claim(10)) == 1
+    await channel.limit(concurrency=4)
+    assert len(await world.queue.claim(10)) == 3
+    await channel.unlimited()
+    assert len(await world.queue.claim(10)) == 6
+
+
+@case("concurrency", "leases from before the limit count")
+async def from_before(world: World) -> None:
+    await world.fill("a", 10)
+    held = list(await world.queue.claim(3))
+    await world.queue.channel("a").limit(concurrency=3)
+    assert (await world.queue.claim()).answer is Answer.BLOCKED
+    await world.queue.complete(held[:2])
+    assert len(await world.queue.claim(10)) == 2
+
+
+@case("concurrency", "limits taken away and set again still count what is held")
+async def set_again(world: World) -> None:
+    channel = world.queue.channel("a")
+    await channel.limit(concurrency=2)
+    await world.fill("a", 10)
+    first = list(await world.queue.claim(10))
+    await channel.unlimited()
+    second = list(await world.queue.claim(2))
+    await channel.limit(concurrency=4)
+    assert (await world.queue.claim()).answer is Answer.BLOCKED
+    await world.queue.complete(first + second)
+    assert len(await world.queue.claim(10)) == 4
+
+
+@case("concurrency", "each channel has its own")
+async def own(world: World) -> None:
+    for name in "abc":
+        await world.queue.channel(name).limit(concurrency=2)
+        await world.fill(name, 5)
+    found = [m.channel for m in await world.queue.claim(100)]
+    assert sorted(found) == sorted("aabbcc")
+
+
+@case("rate", "the burst starts at once, then the rate")
+async def rate(world: World) -> None:
+    await world.queue.channel("a").limit(rate=2, burst=3)
+    await world.fill("a", 20)
+    starts = []
+    for _ in range(8):
+        starts.append(len(await world.queue.claim(10)))
+        world.clock.advance(0.5)
+    assert starts == [3, 1, 1, 1, 1, 1, 1, 1]
+
+
+@case("rate", "in any window at most burst + window x rate, however long it was idle")
+async def idle(world: World) -> None:
+    await world.queue.channel("a").limit(rate=1, burst=2)
+    await world.fill("a", 20)
+    assert len(await world.queue.claim(10)) == 2
+    world.clock.advance(3600)
+    assert len(await world.queue.claim(10)) == 2
+    world.clock.advance(0.9)
+    assert not await world.queue.claim(10)
+    world.clock.advance(0.1)
+    assert len(await world.queue.claim(10)) == 1
+
+
+@case("rate", "redeliveries count like any other start")
+async def redeliveries(world: World) -> None:
+    await world.queue.channel("a").limit(rate=1, burst=1)
+    await world.publish(1, channel="a")
+    message = await world.claim_one()
+    await message.give_back()
+    claim = await world.queue.claim()
+    assert claim.answer is Answer.BLOCKED and claim.look_again
+    world.clock.advance(claim.look_again.total_seconds())
+    await world.claim_one()
+
+
+@case("rate", "a steady rate over many odd steps never creeps over")
+async def steady(world: World) -> None:
+    await world.queue.channel("a").limit(rate=3, burst=1)
+    await world.fill("a", 100)
+    started = 0
+    for _ in range(60):
+        started += len(await world.queue.claim(10))
+        world.clock.advance(0.1)
+    assert 15 <= started <= 19
+
+
+@case("rate", "a new rate holds at once")
+async def changed(world: World) -> None:
+    channel = world.queue.channel("a")
+    await channel.limit(rate=0.001, burst=1)
+    await world.fill("a", 5)
+    await world.claim_one()
+    assert (await world.queue.claim()).answer is Answer.BLOCKED
+    await channel.unlimited()
+    assert len(await world.queue.claim(10)) == 4
+
+
+@case("rate", "with concurrency both hold")
+async def both(world: World) -> None:
+    await world.queue.channel("a").limit(rate=1, burst=5, concurrency=2)
+    await world.fill("a", 20)
+    held = await world.queue.claim(10)
+    assert len(held) == 2
+    await world.queue.complete(held)
+    held = await world.queue.claim(10)
+    assert len(held) == 2
+    await world.queue.complete(held)
+    assert len(await world.queue.claim(10)) == 1
+
+
+@case("backlog", "publishing beyond it is refused, the rest of the call is not")
+async def backlog(world: World) -> None:
+    await world.queue.channel("a").limit(backlog=3)
+    await world.fill("a", 2)
+    with raises(BacklogFull) as caught:
+        await world.queue.publish_many(
+            [NewMessage(1, channel="a"), NewMessage(2, channel="a"), NewMessage(3, channel="b")]
+        )
+    assert [r.status for r in caught.error.results] == ["published", "full", "published"]
+    assert [r.refused for r in caught.error.results] == [False, True, False]
+    assert len(await world.drain()) == 4
+
+
+@case("backlog", "what is leased counts until it ends")
+async def backlog_leased(world: World) -> None:
+    await world.queue.channel("a").limit(backlog=1)
+    await world.publish(1, channel="a")
+    message = await world.claim_one()
+    with raises(BacklogFull):
+        await world.queue.publish(2, channel="a")
+    await message.complete()
+    await world.publish(3, channel="a")
+
+
+@case("backlog", "none at all, and none again")
+async def backlog_none(world: World) -> None:
+    channel = world.queue.channel("a")
+    await channel.limit(backlog=0)
+    with raises(BacklogFull):
+        await world.queue.publish(1, channel="a")
+    await channel.unlimited()
+    await world.publish(1, channel="a")
+
+
+@case("pause", "no claim until it is resumed, publishing goes on")
+async def pause(world: World) -> None:
+    channel = world.queue.channel("a")
+    await world.fill("a", 2)
+    held = await world.claim_one()
+    await channel.pause()
+    assert (await channel.policy()).paused
+    await world.fill("a", 2)
+    await held.complete()
+    assert (await world.queue.claim()).answer is Answer.BLOCKED
+    await channel.resume()
+    assert not (await channel.policy()).paused
+    assert len(await world.queue.claim(10)) == 3
+
+
+@case("pause", "a channel nobody knows yet can be paused")
+async def pause_unknown(world: World) -> None:
+    await world.queue.channel("a").pause()
+    await world.publish(1, channel="a")
+    assert not await world.queue.claim()
+    await world.queue.channel("a").resume()
+    await world.claim_one()
+
+
+@case("pause", "limits can be changed meanwhile")
+async def pause_and_limit(world: World) -> None:
+    channel = world.queue.channel("a")
+    await world.fill("a", 5)
+    await channel.pause()
+    await channel.limit(concurrency=2)
+    assert not await world.queue.claim(10)
+    await channel.resume()
+    assert len(await world.queue.claim(10)) == 2
+
+
+@case("remove", "takes no new messages, drains, and then the name is free with a fresh policy")
+async def remove(world: World) -> None:
+    channel = world.queue.channel("old")
+    await channel.limit(concurrency=1)
+    await world.fill("old", 2)
+    await channel.remove()
+    assert (await channel.policy()).closing
+    with raises(ChannelClosed):
+        await world.queue.publish(3, channel="old")
+    for _ in range(2):
+        await world.queue.upkeep()
+        await (await world.claim_one()).complete()
+    await world.queue.upkeep()
+    assert await channel.policy() == Policy()
+    await world.fill("old", 3)
+    assert len(await world.queue.claim(10)) == 3
+
+
+@case("remove", "a paused channel is resumed to drain")
+async def remove_paused(world: World) -> None:
+    channel = world.queue.channel("old")
+    await channel.pause()
+    await world.publish(1, channel="old")
+    await channel.remove()
+    await world.claim_one()
+
+
+@case("remove", "waits for what is leased or scheduled")
+async def remove_waits(world: World) -> None:
+    channel = world.queue.channel("old")
+    await world.queue.publish(1, channel="old", delay=timedelta(seconds=10))
+    await channel.remove()
+    await world.queue.upkeep()
+    assert (await channel.policy()).closing
+    world.clock.advance(10)
+    message = await world.claim_one()
+    await world.queue.upkeep()
+    assert (await channel.policy()).closing
+    await message.complete()
+    await world.queue.upkeep()
+    assert not (await channel.policy()).closing
+
+
+@case("remove", "a new policy takes it back")
+async def remove_undone(world: World) -> None:
+    channel = world.queue.channel("old")
+    await world.publish(1, channel="old")
+    await channel.remove()
+    await channel.limit(concurrency=1)
+    await world.publish(2, channel="old")
+    assert len(await world.queue.claim(10)) == 1

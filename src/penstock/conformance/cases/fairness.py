@@ -1,0 +1,114 @@
+"""Fairness: turns by channel, shares by weight."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from penstock.client.async_queue import AsyncQueue
+from penstock.conformance.registry import case
+from penstock.conformance.world import World
+from penstock.model import NewMessage, Policy
+
+
+async def shares(
+    world: World, calls: int, limit: int = 1, clients: Sequence[AsyncQueue] = ()
+) -> Counter[str]:
+    """How many messages of each channel start, a moment after each other."""
+    found: Counter[str] = Counter()
+    for turn in range(calls):
+        world.clock.advance(0.001)
+        client = clients[turn % len(clients)] if clients else world.queue
+        found.update(m.channel for m in await world.claim(limit, client))
+    return found
+
+
+@case("fairness", "one at a time goes round the channels, a quantum each")
+async def round_robin(world: World) -> None:
+    for name in "abc":
+        await world.fill(name, 60)
+    assert await shares(world, 90) == {"a": 30, "b": 30, "c": 30}
+
+
+@case(
+    "fairness",
+    "a big backlog buys no extra share: quiet channels wait one round",
+)
+async def backlog(world: World) -> None:
+    await world.fill("big", 500)
+    await world.queue.claim(1)
+    for number in range(20):
+        await world.fill(f"small {number}", 2)
+    found = await shares(world, 8, 10)
+    assert len(found) == 21
+    assert found["big"] <= 40
+
+
+@case("fairness", "a batch spreads over many busy channels")
+async def spreads(world: World) -> None:
+    await world.queue.publish_many([NewMessage(n, channel=f"c{n % 20}") for n in range(1000)])
+    found = Counter(m.channel for m in await world.queue.claim(200))
+    assert len(found) == 20 and set(found.values()) == {10}
+
+
+@case("fairness", "a batch fills up from one busy channel")
+async def fills(world: World) -> None:
+    await world.fill("a", 500)
+    assert len(await world.queue.claim(400)) == 400
+
+
+@case("fairness", "a batch fills up from a few busy channels")
+async def fills_few(world: World) -> None:
+    await world.fill("a", 500)
+    await world.fill("b", 20)
+    found = Counter(m.channel for m in await world.claim(300))
+    assert found["b"] == 20 and found["a"] >= 200
+
+
+@case("fairness", "shares follow the weights")
+async def weights(world: World) -> None:
+    await world.queue.set_policies({"a": Policy(weight=1), "b": Policy(weight=3)})
+    for name in "ab":
+        await world.fill(name, 800)
+    found = await shares(world, 20, 40)
+    assert 0.72 <= found["b"] / sum(found.values()) <= 0.78
+
+
+@case("fairness", "a returning channel joins at the current position and hoards no credit")
+async def no_credit(world: World) -> None:
+    await world.fill("a", 300)
+    await world.fill("b", 1)
+    for _ in range(20):
+        await world.queue.claim(5)
+        world.clock.advance(1)
+    await world.fill("b", 100)
+    found = await shares(world, 40)
+    assert 10 <= found["b"] <= 30
+
+
+@case("fairness", "an old time buys no place")
+async def old_time(world: World) -> None:
+    await world.fill("a", 100)
+    await world.fill("old", 100, at=world.later(-86_400))
+    assert await shares(world, 40) == {"a": 20, "old": 20}
+
+
+@case("fairness", "several clients are as fair together as one")
+async def together(world: World) -> None:
+    clients = [world.client() for _ in range(3)]
+    for name in "abcd":
+        await world.fill(name, 100)
+    found = await shares(world, 12, 10, clients)
+    assert found == dict.fromkeys("abcd", 30)
+
+
+@case("fairness", "a crashing tenant does not take over")
+async def crashing(world: World) -> None:
+    await world.fill("crash", 50)
+    await world.fill("good", 50)
+    found: Counter[str] = Counter()
+    for _ in range(10):
+        for message in await world.claim(8):
+            found[message.channel] += 1
+            if message.channel == "good":
+                await message.complete()
+        await world.expire(31)
+    assert found["good"] >= 36
