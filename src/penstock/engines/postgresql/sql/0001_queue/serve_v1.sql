@@ -109,29 +109,9 @@ begin
         ) m
         where r.quota > 0 and cardinality(r.pri) = 1
         union all
-        -- In a channel with several priorities one start in ten goes to the longest waiting.
-        select r.*, m.ids, m.tids, m.dues, m.pris, coalesce(cardinality(m.ids), 0), coalesce(m.rest, false)
+        select r.*, m.ids, m.tids, m.dues, m.pris, coalesce(cardinality(m.ids), 0), m.rest
         from room r
-        cross join lateral (
-            select array_agg(m.id) as ids, array_agg(m.tid) as tids, array_agg(m.due) as dues, array_agg(m.priority) as pris,
-                max(m.seen) > r.quota as rest
-            from (
-                select m.* from (
-                    select m.*, h.priority, count(*) over () as seen,
-                        row_number() over (order by m.due, m.id) > (r.skips + r.quota) / 10 as young
-                    from unnest(r.pri, r.due, r.mid) h(priority, due, mid)
-                    cross join lateral (
-                        select k.ctid as tid, k.id, k.due from message k
-                        where k.channel_id = r.channel_id and k.priority = h.priority
-                            and (k.due, k.id) > (h.due, h.mid) and k.due <= p_now
-                            and (k.expires_at is null or k.expires_at > p_now)
-                            and not exists (select from lease e where e.message_id = k.id offset 0)
-                        order by k.due, k.id limit r.quota + 1
-                    ) m
-                ) m
-                order by m.young, m.priority desc, m.due, m.id limit r.quota
-            ) m
-        ) m
+        cross join lateral pick_v1(r.channel_id, r.pri, r.due, r.mid, r.quota, r.skips, p_now) m
         where r.quota > 0 and cardinality(r.pri) > 1
         union all
         select r.*, null, null, null, null, 0, coalesce(cardinality(r.pri) > 0, false) from room r
@@ -170,18 +150,15 @@ begin
                 else p_now
             end as turn,
             -- Where to look after: the last message taken of each priority, or the old position.
-            s.pri,
-            case when s.taken = 0 then s.due when s.pris is null then s.dues[s.taken : s.taken]
-                else array(select coalesce((select max(t.due) from unnest(s.dues[1 : s.taken], s.pris[1 : s.taken]) t(due, pri) where t.pri = b.pri), b.due)
-                    from unnest(s.pri, s.due) with ordinality b(pri, due, i) order by b.i) end as due,
-            case when s.taken = 0 then s.mid when s.pris is null then s.ids[s.taken : s.taken]
-                else array(select coalesce((select t.id from unnest(s.dues[1 : s.taken], s.ids[1 : s.taken], s.pris[1 : s.taken]) t(due, id, pri)
-                        where t.pri = b.pri order by t.due desc, t.id desc limit 1), b.mid)
-                    from unnest(s.pri, s.mid) with ordinality b(pri, mid, i) order by b.i) end as mid
+            case when s.pris is null or s.taken = 0 then s.pri else (s.passed).pri end as pri,
+            case when s.taken = 0 then s.due when s.pris is null then s.dues[s.taken : s.taken] else (s.passed).due end as due,
+            case when s.taken = 0 then s.mid when s.pris is null then s.ids[s.taken : s.taken] else (s.passed).mid end as mid
         from (
             -- Found fewer than the quota and took them all: nothing is left to look for.
             select s.*, s.n > s.taken and (s.found >= s.quota or s.found > s.taken) as more,
                 -- Rounded up to the clock's step: rounding to the nearest would let the rate creep over.
+                case when s.pris is not null and s.taken > 0 then
+                    passed_v1(s.pri, s.due, s.mid, s.pris, s.dues, s.ids, s.taken) end as passed,
                 case when s.rate is not null then
                     s.tat + ceil(s.taken / s.rate * 1e6 - 1e-3) * interval '1 microsecond' end as next_tat
             from share s
