@@ -1,4 +1,5 @@
-"""One PostgreSQL server for the whole run, and a fresh schema for each test that asks for one."""
+"""One PostgreSQL server for the whole run, an older one if a test asks for it, and a fresh schema
+for each test that asks for one."""
 
 from collections.abc import Iterator
 
@@ -7,11 +8,18 @@ import pytest
 from penstock.embedded import EmbeddedPostgres
 from tests.place import Place, fresh_schema
 
+SETTINGS = {"fsync": False, "full_page_writes": False, "max_connections": 200}
+
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedPostgres]:
-    settings = {"fsync": False, "full_page_writes": False, "max_connections": 200}
-    with EmbeddedPostgres(version=18, settings=settings) as running:
+    with EmbeddedPostgres(version=18, settings=SETTINGS) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def server16() -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres(version=16, settings=SETTINGS) as running:
         yield running
 
 

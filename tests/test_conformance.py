@@ -24,20 +24,15 @@ def marked(case: Case) -> object:
     return pytest.param(case, id=case.name, marks=marks)
 
 
-@pytest.fixture(scope="module", params=[18, 16], ids=["pg18", "pg16"])
-def database_url(request: pytest.FixtureRequest, server: EmbeddedPostgres) -> Iterator[str]:
-    if request.param == server.version:
-        yield server.create_database("penstock_conformance")
-        return
-    settings = {"fsync": False, "full_page_writes": False}
-    with EmbeddedPostgres(version=request.param, settings=settings) as other:
-        yield other.create_database("penstock_conformance")
+WORLDS = [(server, client) for server in ("server", "server16") for client in get_args(Client)]
 
 
-@pytest.fixture(scope="module", params=get_args(Client))
-def harness(request: pytest.FixtureRequest, database_url: str) -> Iterator[Harness]:
-    client = request.param
-    with Harness(Target(database_url, client, schema=f"proof of {client}")) as running:
+@pytest.fixture(scope="module", params=WORLDS, ids=lambda world: " ".join(world))
+def harness(request: pytest.FixtureRequest) -> Iterator[Harness]:
+    name, client = request.param
+    server: EmbeddedPostgres = request.getfixturevalue(name)
+    url = server.create_database(f"conformance of {client}")
+    with Harness(Target(url, client)) as running:
         yield running
 
 
