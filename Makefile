@@ -8,7 +8,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types contracts generated pytest sync bench bench-flat fmt clean
+.PHONY: help venv demo test lint types contracts generated pytest sync bench bench-flat bench-fair fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -49,11 +49,14 @@ pytest: $(STAMP) ## Only the tests
 sync: $(STAMP) ## Generate the sync code from the async source
 	@$(BIN)/python scripts/make_sync.py
 
-bench: $(STAMP) ## Throughput: 8 producers, 8 consumers
+bench: $(STAMP) ## Throughput, against a bare table on the same server
 	@$(BIN)/python -m benchmarks.throughput
 
 bench-flat: $(STAMP) ## Does the cost per message stay flat as the backlog grows?
 	@$(BIN)/python -m benchmarks.flat
+
+bench-fair: $(STAMP) ## Does a loud tenant take more than its share?
+	@$(BIN)/python -m benchmarks.fairness
 
 fmt: $(STAMP) ## Format, and fix what ruff can fix
 	@$(BIN)/ruff check --fix-only --quiet .

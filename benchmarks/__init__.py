@@ -1,0 +1,1 @@
+"""What Penstock costs, measured on a PostgreSQL of its own; `make bench` and its siblings."""

@@ -1,0 +1,80 @@
+"""The benchmarks run, at sizes too small to say anything about speed: only counts are checked."""
+
+import json
+
+import pytest
+
+from benchmarks import fairness, flat, report, throughput
+from benchmarks.bench import Bench
+from benchmarks.cases import alone, backlog, blocked, foreign, many_channels, scheduled
+from benchmarks.single import DRIVERS, loops
+from penstock.embedded import EmbeddedPostgres
+
+TINY = throughput.Size(
+    rounds=1,
+    drained=150,
+    batches=(100,),
+    clients=(2,),
+    published=1_000,
+    exchanged=80,
+    commit_clients=2,
+    commit_seconds=0.1,
+    shapes=(100,),
+)
+
+
+@pytest.fixture
+def bench(server: EmbeddedPostgres) -> Bench:
+    return Bench(server)
+
+
+def test_throughput_compares_both_sides(bench: Bench) -> None:
+    drains, bulks, singles, costs = throughput.measure(bench, TINY)
+    assert [(row["channels"], row["connections"]) for row in drains.records()] == [(100, 2)]
+    assert len(bulks.rows) == 1
+    assert len(singles.rows) == len(DRIVERS) * len(loops())
+    for cost in costs.records():
+        assert _number(cost["WAL bytes"]) > 200  # the payload alone
+        assert 0 < _number(cost["statements"]) < 4
+    drained = next(cost for cost in costs.records() if cost["side"] == "bare")
+    assert 8 / 300 <= _number(drained["statements"]) <= 14 / 300
+
+
+def test_flat_counts_buffers_and_wal(bench: Bench) -> None:
+    cases = [many_channels(200), backlog(200, 1), alone(), blocked(100), scheduled(100)]
+    steady, old = flat.measure(bench, [*cases, foreign(100)], 400, batches=3)
+    for row in steady.records():
+        assert 2 < _number(row["claim"]) < 100
+        assert 2 < _number(row["complete"]) < 100
+        assert 200 < _number(row["WAL bytes"]) < 5_000
+    assert len(old.rows) == len(steady.rows)
+
+
+def test_fairness_counts_starts(bench: Bench) -> None:
+    size = fairness.Size(bulk=500, one_by_one=200, quiet=9, each=10, weighted=300)
+    spreads, weights = fairness.measure(bench, size)
+    assert [row["starts"] for row in spreads.records()] == [100, 100]
+    assert sum(_number(row["share %"]) for row in weights.records()) == pytest.approx(200)
+
+
+def test_tables_are_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
+    table = report.Table("Title", ["what", "rate", ""], notes=["note"])
+    table.add("one", 12_345.6, report.verdict(1.0, 0.9))
+    table.add("two", None, report.verdict(0.5, 0.9))
+    assert report.text(table).splitlines() == [
+        "Title",
+        "-------------------",
+        "what    rate",
+        "-------------------",
+        "one   12,346  ok",
+        "two        -  below",
+        "note",
+    ]
+    report.show([table], as_json=True)
+    (shown,) = json.loads(capsys.readouterr().out)
+    assert shown["rows"][0] == {"what": "one", "rate": 12_345.6, "": "ok"}
+
+
+def _number(cell: report.Cell) -> float:
+    assert isinstance(cell, int | float)
+    return cell

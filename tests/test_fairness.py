@@ -1,0 +1,43 @@
+"""A loud tenant takes no more than its share, and weights are kept: counted, not timed."""
+
+import pytest
+
+from benchmarks.fairness import JAIN, ROUNDS, SHARE, Size, shares, spread, wanted
+from benchmarks.shares import jain, longest_wait
+from tests.place import Place
+
+SIZE = Size(bulk=30_000, one_by_one=3_000)
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_a_loud_channel_does_not_stand_in_the_way(place: Place, one_by_one: bool) -> None:
+    found = spread(place.url, place.schema, SIZE, one_by_one=one_by_one)
+    assert found.starts == 10_000
+    assert found.index >= JAIN
+    assert found.rounds <= ROUNDS
+
+
+def test_shares_of_many_channels_go_by_weight(place: Place) -> None:
+    # Where in a round the count ends is worth up to one visit a channel: half a percent here.
+    _check_shares(place, 30_000, each=3)
+
+
+@pytest.mark.xfail(reason="a visit that only the batch's size cut short loses its credit")
+def test_shares_of_few_channels_go_by_weight(place: Place) -> None:
+    _check_shares(place, 15_000, each=1)
+
+
+def _check_shares(place: Place, messages: int, each: int) -> None:
+    for weight, share in shares(place.url, place.schema, messages, each).items():
+        assert share == pytest.approx(wanted(weight), rel=SHARE), weight
+
+
+def test_jain_tells_equal_from_unequal() -> None:
+    assert jain([5, 5, 5, 5]) == 1
+    assert jain([1, 0, 0, 0]) == 0.25
+
+
+def test_the_longest_wait_counts_the_visits_of_others() -> None:
+    assert longest_wait([["a", "a", "b"], ["c"]], ["b", "c"]) == 1
+    assert longest_wait([["a"], ["a"], ["b"]], ["b"]) == 2
+    assert longest_wait([["a"], ["a"], ["a"]], ["b"]) == 3
