@@ -1,0 +1,356 @@
+"""All verbs in any order, against an engine and the model at once; every step is judged."""
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from penstock import Message as Lease
+from penstock import Policy, PublishRefused, Queue
+from tests.interleavings.invariants import violations
+from tests.model.model import SECOND, Message, Model, must
+
+NAME = "model"
+CHANNELS = ["free", "one", "slow", "both", "small"]
+POLICIES = {
+    "one": Policy(concurrency=1),
+    "slow": Policy(rate=2, burst=3),
+    "both": Policy(concurrency=2, rate=5, burst=2),
+    "small": Policy(concurrency=3, backlog=6),
+}
+# In the past: views and invariants read the database's own clock, and shall find all times behind.
+START = datetime.now(UTC).replace(microsecond=0) - timedelta(days=100)
+TABLES = "message, wake, token, lease, stray, channel, dedupe, dead, dead_count, history"
+
+channels = st.sampled_from(CHANNELS)
+picks = st.integers(0, 1000)
+clients = st.integers(0, 2)
+seconds = st.sampled_from([0, 0.1, 0.5, 1, 2, 10, 31, 400])
+delays = st.sampled_from([None, 0.5, 5, 40])
+
+
+def length(value: float | None) -> timedelta | None:
+    return None if value is None else timedelta(seconds=value)
+
+
+def micros(value: float) -> int:
+    return round(value * SECOND)
+
+
+class Engine:
+    """The database under test: one schema, emptied for every example, connections kept."""
+
+    def __init__(self, url: str, schema: str = "penstock model") -> None:
+        self.url, self.schema = url, schema
+        self.first = Queue(url, schema=schema, pool_size=4)
+        self.first.install()
+        self.eyes = psycopg.connect(url, autocommit=True)
+        self.eyes.execute("select set_config('search_path', quote_ident(%s), false)", [schema])
+
+    def close(self) -> None:
+        self.first.close()
+        self.eyes.close()
+
+    def client(self, clock: Callable[[], datetime]) -> Queue:
+        options: dict[str, Any] = {"queue": NAME, "clock": clock, "upkeep_every": None}
+        queue = Queue(self.url, schema=self.schema, coalesce=False, **options)
+        queue._core._runner = self.first._core._runner
+        return queue
+
+    def unread(self, now: datetime) -> int:
+        """Wakes that the next claim could read."""
+        row = self.eyes.execute("select count(*) from wake where at <= %s", [now]).fetchone()
+        assert row
+        return int(row[0])
+
+
+def machine(engine: Engine) -> type[RuleBasedStateMachine]:
+    """A state machine for this engine."""
+
+    class Verbs(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            engine.eyes.execute(f"truncate {TABLES}".encode())
+            self.model = Model(0)
+            self.clients = [engine.client(self.time) for _ in range(3)]
+            self.leases: list[Lease] = []
+            self.open: tuple[psycopg.Connection[Any], list[Message]] | None = None
+            for name, policy in POLICIES.items():
+                self.set_policy(0, name, policy)
+
+        def teardown(self) -> None:
+            if self.open:
+                self.open[0].close()
+
+        def time(self) -> datetime:
+            return START + timedelta(microseconds=self.model.now)
+
+        def draft(
+            self, channel: str, priority: int, delay: float | None, attempts: int
+        ) -> tuple[Message, dict[str, Any]]:
+            due = self.model.now + micros(delay or 0)
+            message = Message(0, channel, priority, due, attempts)
+            options = {
+                "channel": channel,
+                "priority": priority,
+                "delay": length(delay),
+                "max_attempts": attempts,
+            }
+            return message, options
+
+        # Publishing.
+
+        @rule(
+            client=clients,
+            channel=channels,
+            priority=st.sampled_from([0, 0, 0, 5, 9]),
+            delay=delays,
+            attempts=st.integers(1, 3),
+            key=st.sampled_from([None, None, "k", "l"]),
+            window=st.sampled_from([None, 20]),
+            expiry=st.sampled_from([None, None, 3, 60]),
+        )
+        def publish(
+            self,
+            client: int,
+            channel: str,
+            priority: int,
+            delay: float | None,
+            attempts: int,
+            key: str | None,
+            window: float | None,
+            expiry: float | None,
+        ) -> None:
+            message, options = self.draft(channel, priority, delay, attempts)
+            if key is not None:
+                message.key, options["key"] = key, key
+                if window is not None:
+                    message.key_window, options["key_window"] = micros(window), length(window)
+            if expiry is not None:
+                message.expires_at = self.model.now + micros(expiry)
+                options["expires_in"] = length(expiry)
+            try:
+                answer = self.clients[client].publish(b"x", **options)
+            except PublishRefused as refused:
+                (answer,) = refused.results
+            self.model.publish(answer.id, answer.status, message)
+
+        @rule(client=clients, channel=channels, count=st.integers(1, 12))
+        def publish_many(self, client: int, channel: str, count: int) -> None:
+            try:
+                answers = self.clients[client].publish_many([b"x"] * count, channel=channel)
+            except PublishRefused as refused:
+                answers = list(refused.results)
+            for answer in answers:
+                message, _ = self.draft(channel, 0, None, 20)
+                self.model.publish(answer.id, answer.status, message)
+
+        @precondition(lambda self: self.open is None)
+        @rule(client=clients, channel=channels, priority=st.sampled_from([0, 9]), delay=delays)
+        def begin(self, client: int, channel: str, priority: int, delay: float | None) -> None:
+            """A publish in a transaction that stays open for a while."""
+            message, options = self.draft(channel, priority, delay, 2)
+            connection = psycopg.connect(engine.url)
+            self.open = connection, []
+            with suppress(PublishRefused):
+                answer = self.clients[client].publish(b"x", connection=connection, **options)
+                assert answer.id
+                message.id = answer.id
+                self.open[1].append(message)
+
+        @precondition(lambda self: self.open is not None)
+        @rule(commit=st.booleans())
+        def end(self, commit: bool) -> None:
+            assert self.open
+            connection, messages = self.open
+            if commit:
+                connection.commit()
+                for message in messages:
+                    self.model.add(message)
+            connection.close()
+            self.open = None
+
+        # Claiming.
+
+        @rule(client=clients, limit=st.sampled_from([1, 2, 5, 30]), lease=st.sampled_from([5, 30]))
+        def claim(self, client: int, limit: int, lease: int) -> None:
+            all_seen = engine.unread(self.time()) < limit + 10
+            found = self.clients[client].claim(limit, lease=timedelta(seconds=lease))
+            taken = [(m.id, m.fence, m.attempt) for m in found]
+            self.model.claim(taken, limit, micros(lease), found.answer.value, all_seen)
+            self.leases += found
+
+        # Settling, by holders and by those who were.
+
+        def lease(self, pick: int) -> tuple[Lease, bool]:
+            lease = self.leases[-1 - pick % min(len(self.leases), 8)]
+            return lease, self.model.holds(lease.id, lease.fence)
+
+        @precondition(lambda self: self.leases)
+        @rule(client=clients, pick=picks, more=st.integers(0, 3))
+        def complete(self, client: int, pick: int, more: int) -> None:
+            leases = {id(x): x for x, _ in (self.lease(pick + n) for n in range(more + 1))}
+            held = [self.model.holds(x.id, x.fence) for x in leases.values()]
+            answers = self.clients[client].complete(leases.values())
+            must([not a.lost for a in answers] == held, "complete:", answers, "held:", held)
+            for lease, ours in zip(leases.values(), held, strict=True):
+                if ours:
+                    self.model.complete(lease.id)
+
+        @precondition(lambda self: self.leases)
+        @rule(client=clients, pick=picks, delay=delays, failed=st.booleans())
+        def defer(self, client: int, pick: int, delay: float | None, failed: bool) -> None:
+            lease, ours = self.lease(pick)
+            reason = "no" if failed else None
+            (answer,) = self.clients[client].defer([lease], length(delay), reason=reason)
+            expected = "lost"
+            if ours:
+                due = self.model.now + micros(delay or 0)
+                expected = self.model.defer(lease.id, due, failed)
+            must(answer.status == expected, "defer:", answer, expected)
+
+        @precondition(lambda self: self.leases)
+        @rule(client=clients, pick=picks)
+        def fail(self, client: int, pick: int) -> None:
+            lease, ours = self.lease(pick)
+            (answer,) = self.clients[client].fail([lease])
+            must(answer.lost != ours, "fail:", answer, ours)
+            if ours:
+                self.model.fail(lease.id)
+
+        @precondition(lambda self: self.leases)
+        @rule(client=clients, pick=picks, seconds=st.sampled_from([1, 50]))
+        def extend(self, client: int, pick: int, seconds: int) -> None:
+            lease, ours = self.lease(pick)
+            (answer,) = self.clients[client].extend([lease], timedelta(seconds=seconds))
+            must(answer.lost != ours, "extend:", answer, ours)
+            if ours:
+                until = START + timedelta(microseconds=self.model.extend(lease.id, micros(seconds)))
+                must(answer.until == until, "extended until", answer.until, "not", until)
+
+        @precondition(lambda self: self.leases)
+        @rule(client=clients, pick=picks, delay=delays)
+        def give_back(self, client: int, pick: int, delay: float | None) -> None:
+            lease, ours = self.lease(pick)
+            (answer,) = self.clients[client].give_back([lease], length(delay))
+            must(answer.lost != ours, "give back:", answer, ours)
+            if ours:
+                self.model.give_back(lease.id, None if delay is None else micros(delay))
+
+        @precondition(lambda self: self.leases)
+        @rule(client=clients, pick=picks, verb=st.sampled_from(["complete", "give_back", "fail"]))
+        def rolled_back(self, client: int, pick: int, verb: str) -> None:
+            """Leaves nothing: neither the publish nor what was settled beside it."""
+            lease, _ = self.lease(pick)
+            with psycopg.connect(engine.url) as connection:
+                self.clients[client].publish(b"x", channel="other", connection=connection)
+                getattr(self.clients[client], verb)([lease], connection=connection)
+                connection.rollback()
+
+        # Operators.
+
+        def pick(self, pick: int) -> int | None:
+            ids = list(self.model.messages)
+            return ids[-1 - pick % min(len(ids), 12)] if ids else None
+
+        @rule(client=clients, pick=picks)
+        def cancel(self, client: int, pick: int) -> None:
+            id = self.pick(pick) or 999_999_999
+            (answer,) = self.clients[client].cancel([id])
+            expected = self.model.cancel(id)
+            must(answer.status == expected, "cancel:", answer, expected)
+
+        def dead(self) -> list[int]:
+            return [m.id for m in self.model.messages.values() if m.state == "dead"]
+
+        @precondition(lambda self: self.dead())
+        @rule(client=clients, pick=picks, attempts=st.sampled_from([None, 1, 5]))
+        def redrive(self, client: int, pick: int, attempts: int | None) -> None:
+            id = self.dead()[pick % len(self.dead())]
+            done = self.clients[client].dead_letters.redrive([id, id], max_attempts=attempts)
+            must(done == self.model.redrive(id, attempts), "redrive:", id, done)
+
+        @precondition(lambda self: self.dead())
+        @rule(client=clients, pick=picks)
+        def discard(self, client: int, pick: int) -> None:
+            id = self.dead()[pick % len(self.dead())]
+            done = self.clients[client].dead_letters.discard([id])
+            must(done == self.model.discard(id), "discard:", id, done)
+
+        @rule(client=clients, name=channels, like=st.sampled_from([*CHANNELS, "free"]))
+        def set_policy(self, client: int, name: str, like: str | Policy) -> None:
+            policy = like if isinstance(like, Policy) else POLICIES.get(like, Policy())
+            self.clients[client].set_policies({name: policy})
+            self.model.limit(
+                name, policy.concurrency, policy.rate, policy.burst or 0, policy.backlog
+            )
+
+        @rule(client=clients, name=channels, paused=st.sampled_from([True, False, False]))
+        def pause(self, client: int, name: str, paused: bool) -> None:
+            channel = self.clients[client].channel(name)
+            if paused:
+                channel.pause()
+            else:
+                channel.resume()
+            self.model.channel(name).paused = paused
+
+        @rule(client=clients, name=channels)
+        def remove(self, client: int, name: str) -> None:
+            self.clients[client].channel(name).remove()
+            self.model.channel(name).closing = True
+            self.model.channel(name).paused = False
+
+        # Time.
+
+        @rule(seconds=seconds)
+        def advance(self, seconds: float) -> None:
+            self.model.now += micros(seconds)
+
+        @rule(client=clients)
+        def upkeep(self, client: int) -> None:
+            must(self.clients[client].upkeep().ran, "upkeep did not run")
+            self.model.upkeep()
+
+        # What must hold after every step.
+
+        @invariant()
+        def tables_are_sound(self) -> None:
+            found = violations(engine.eyes, self.model.messages, engine.schema)
+            must(not found, *found)
+
+        @invariant()
+        def numbers_are_right(self) -> None:
+            numbers = self.clients[0].channel_numbers(queue=NAME)
+            found = {n.channel: (n.waiting + n.scheduled, n.leased, n.dead) for n in numbers}
+            for name in CHANNELS:
+                expected = tuple(
+                    self.model.count(name, state) for state in ("waiting", "leased", "dead")
+                )
+                must(found.get(name, (0, 0, 0)) == expected, name, found.get(name), expected)
+
+        @invariant()
+        def policies_are_kept(self) -> None:
+            name = random.Random(self.model.now).choice(CHANNELS)
+            policy = self.clients[1].channel(name).policy()
+            channel = self.model.channel(name)
+            must(
+                (policy.concurrency, policy.rate, policy.backlog, policy.paused, policy.closing)
+                == (
+                    channel.concurrency,
+                    channel.rate,
+                    channel.backlog,
+                    channel.paused,
+                    channel.closing,
+                ),
+                "policy of",
+                name,
+                policy,
+                channel,
+            )
+
+    return Verbs

@@ -1,0 +1,297 @@
+"""The promises, as a small program without a database: who may start, and what every verb does.
+
+Times are in microseconds. What a promise leaves open (which channel is next, which of two claims
+gets a message) the model leaves open too: it judges the answer of an engine instead of giving one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+SECOND = 1_000_000
+BACKOFF_FIRST, BACKOFF_MOST = 1 * SECOND, 300 * SECOND
+
+State = Literal["waiting", "leased", "dead", "ended"]
+
+
+@dataclass
+class Message:
+    id: int
+    channel: str
+    priority: int
+    due: int
+    max_attempts: int
+    expires_at: int | None = None
+    key: str | None = None
+    key_window: int | None = None
+    state: State = "waiting"
+    attempt: int = 0
+    spent: int = 0
+    fence: int = 0
+    until: int = 0
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        return -self.priority, self.due, self.id
+
+
+@dataclass
+class Channel:
+    concurrency: int | None = None
+    rate: float | None = None
+    burst: int = 0
+    backlog: int | None = None
+    paused: bool = False
+    closing: bool = False
+    starts: list[int] = field(default_factory=list)
+    """Under the rate that holds now."""
+    full_at: int = 0
+    """From then on every start of the past is forgiven."""
+
+
+class Broken(AssertionError):
+    """An engine broke a promise."""
+
+
+def must(truth: bool, *words: object) -> None:
+    if not truth:
+        raise Broken(" ".join(map(str, words)))
+
+
+class Model:
+    """One queue."""
+
+    def __init__(self, now: int) -> None:
+        self.now = now
+        self.messages: dict[int, Message] = {}
+        self.channels: dict[str, Channel] = {}
+        self.keys: dict[str, tuple[int, int | None]] = {}
+        self.fence = 0
+
+    # Publishing.
+
+    def publish(self, id: int | None, status: str, draft: Message) -> None:
+        expected, owner = self._publish_answer(draft)
+        must(status == expected, "publish answered", status, "instead of", expected)
+        if expected == "existing":
+            must(id == owner, "the key belongs to", owner, "not to", id)
+        elif expected == "published":
+            must(id is not None and id not in self.messages, "message", id, "is not new")
+            assert id is not None
+            draft.id = id
+            self.add(draft)
+
+    def add(self, message: Message) -> None:
+        self.messages[message.id] = message
+        if message.key is not None:
+            self.keys[message.key] = message.id, None
+
+    def _publish_answer(self, draft: Message) -> tuple[str, int | None]:
+        if draft.key is not None and draft.key in self.keys:
+            owner, until = self.keys[draft.key]
+            if until is None or until > self.now:
+                return "existing", owner
+        channel = self.channel(draft.channel)
+        if channel.closing:
+            return "closed", None
+        if channel.backlog is not None and self.size(draft.channel) >= channel.backlog:
+            return "full", None
+        return "published", None
+
+    # Claiming.
+
+    def claimable(self, name: str) -> list[Message]:
+        """In the order in which they start."""
+        found = [
+            m
+            for m in self.messages.values()
+            if m.channel == name
+            and m.state == "waiting"
+            and m.due <= self.now
+            and (m.expires_at is None or m.expires_at > self.now)
+        ]
+        return sorted(found, key=lambda m: m.order)
+
+    def claim(
+        self,
+        taken: Sequence[tuple[int, int, int]],
+        limit: int,
+        lease: int,
+        answer: str,
+        all_seen: bool,
+    ) -> None:
+        """``taken`` are ids, fences and attempts. ``all_seen``: nothing was left unread, so the
+        order is strict and nothing that may start is left behind."""
+        must(len(taken) <= limit, "claimed", len(taken), "of", limit)
+        must(bool(taken) == (answer == "got"), "answer", answer, "with", len(taken), "messages")
+        names = {self.messages[id].channel for id, _, _ in taken if id in self.messages}
+        for name in names:
+            found = [self.messages[t[0]] for t in taken if self.messages[t[0]].channel == name]
+            self._may_start(name, found, all_seen)
+        for id, fence, attempt in taken:
+            message = self.messages[id]
+            must(fence > message.fence, "fence", fence, "of", id, "did not rise")
+            must(attempt == message.attempt + 1, "attempt", attempt, "after", message.attempt)
+            message.state, message.fence, message.until = "leased", fence, self.now + lease
+            self.fence = max(self.fence, fence)
+        for name in names:
+            self._start(name, sum(self.messages[t[0]].channel == name for t in taken))
+        if len(taken) < limit and answer != "busy":
+            for name in {m.channel for m in self.messages.values()}:
+                self._nothing_left(name, answer, all_seen)
+
+    def _may_start(self, name: str, found: list[Message], strict: bool) -> None:
+        channel, ready = self.channel(name), self.claimable(name)
+        for message in found:
+            must(message in ready, "message", message, "may not start at", self.now)
+        must(len({m.id for m in found}) == len(found), "a message twice")
+        must(not channel.paused, name, "is paused")
+        if channel.concurrency is not None:
+            held = self.count(name, "leased") + len(found)
+            must(held <= channel.concurrency, name, "has", held, "of", channel.concurrency)
+        if channel.rate is not None:
+            starts = channel.starts + [self.now] * len(found)
+            for number, start in enumerate(starts):
+                most = channel.burst + (self.now - start) / SECOND * channel.rate + 1e-6
+                must(len(starts) - number <= most, name, "starts too fast:", starts[number:])
+        if strict:
+            must(_in_order(found, ready), name, "started", found, "of", ready)
+
+    def _start(self, name: str, count: int) -> None:
+        channel = self.channel(name)
+        if channel.rate is not None:
+            channel.starts += [self.now] * count
+            step = count / channel.rate * SECOND + 1
+            channel.full_at = int(max(channel.full_at, self.now) + step)
+
+    def _nothing_left(self, name: str, answer: str, all_seen: bool) -> None:
+        """Who answers that there is no more must be right."""
+        channel, ready = self.channel(name), self.claimable(name)
+        if not ready:
+            return
+        full = channel.concurrency is not None and (
+            self.count(name, "leased") >= channel.concurrency
+        )
+        slow = channel.rate is not None and channel.full_at > self.now
+        late = channel.rate is None and channel.full_at > self.now
+        blocked = channel.paused or full or slow or late
+        must(blocked or not all_seen, name, "has", len(ready), "left and the answer is", answer)
+        must(answer != "empty" or not (channel.paused or full), name, "is blocked, not empty")
+
+    # Settling.
+
+    def holds(self, id: int, fence: int) -> bool:
+        message = self.messages.get(id)
+        return message is not None and message.state == "leased" and message.fence == fence
+
+    def complete(self, id: int) -> None:
+        message = self.messages[id]
+        message.attempt += 1
+        self._end(message)
+
+    def defer(self, id: int, due: int, failed: bool) -> str:
+        message = self.messages[id]
+        message.attempt += 1
+        if failed and message.spent + 1 >= message.max_attempts:
+            message.state = "dead"
+            return "dead"
+        message.spent = message.spent + 1 if failed else 0
+        message.state, message.due = "waiting", due
+        return "deferred"
+
+    def fail(self, id: int) -> None:
+        self.messages[id].attempt += 1
+        self.messages[id].state = "dead"
+
+    def extend(self, id: int, length: int) -> int:
+        message = self.messages[id]
+        message.until = max(message.until, self.now + length)
+        return message.until
+
+    def give_back(self, id: int, delay: int | None) -> None:
+        message = self.messages[id]
+        message.state = "waiting"
+        if delay:
+            message.due = self.now + delay
+
+    def cancel(self, id: int) -> str:
+        message = self.messages.get(id)
+        if message is None or message.state == "ended":
+            return "absent"
+        if message.state == "waiting":
+            self._end(message)
+            return "cancelled"
+        return message.state
+
+    def redrive(self, id: int, max_attempts: int | None) -> bool:
+        message = self.messages[id]
+        if message.state != "dead":
+            return False
+        message.state, message.due, message.spent = "waiting", self.now, 0
+        message.expires_at = None
+        message.max_attempts = max_attempts or message.max_attempts
+        return True
+
+    def discard(self, id: int) -> bool:
+        message = self.messages[id]
+        if message.state != "dead":
+            return False
+        self._end(message)
+        return True
+
+    def _end(self, message: Message) -> None:
+        message.state = "ended"
+        if message.key is None or self.keys.get(message.key, (0, None))[0] != message.id:
+            return
+        if message.key_window is None:
+            del self.keys[message.key]
+        else:
+            self.keys[message.key] = message.id, self.now + message.key_window
+
+    # Time and policies.
+
+    def upkeep(self) -> None:
+        for message in self.messages.values():
+            if message.state == "leased" and message.until <= self.now:
+                wait = min(BACKOFF_MOST, BACKOFF_FIRST * 2 ** min(message.spent, 40))
+                self.defer(message.id, self.now + wait, failed=True)
+            past = message.expires_at is not None and message.expires_at <= self.now
+            if message.state == "waiting" and past:
+                self._end(message)
+        self.keys = {k: v for k, v in self.keys.items() if v[1] is None or v[1] > self.now}
+        for name, channel in list(self.channels.items()):
+            if channel.closing and self.size(name) == 0:
+                del self.channels[name]
+
+    def limit(
+        self,
+        name: str,
+        concurrency: int | None,
+        rate: float | None,
+        burst: int,
+        backlog: int | None,
+    ) -> None:
+        channel = self.channel(name)
+        channel.concurrency, channel.rate, channel.burst = concurrency, rate, burst
+        channel.backlog, channel.closing, channel.starts = backlog, False, []
+
+    def channel(self, name: str) -> Channel:
+        return self.channels.setdefault(name, Channel())
+
+    def count(self, name: str, state: State) -> int:
+        return sum(m.channel == name and m.state == state for m in self.messages.values())
+
+    def size(self, name: str) -> int:
+        return self.count(name, "waiting") + self.count(name, "leased")
+
+
+def _in_order(found: list[Message], ready: list[Message]) -> bool:
+    """By priority, due time and publish order; one start in ten may go to the longest waiting."""
+    wanted = {m.id for m in found}
+    oldest = sorted(ready, key=lambda m: (m.due, m.id))
+    for old in range((len(found) + 9) // 10 + 1):
+        head = {m.id for m in oldest[:old]}
+        rest = [m.id for m in ready if m.id not in head][: len(found) - len(head)]
+        if wanted == head | set(rest):
+            return True
+    return False
