@@ -11,12 +11,7 @@ from penstock.conformance import Case, CaseSkipped, Harness, Target, all_cases  
 from penstock.conformance.runner import Client  # noqa: E402
 from penstock.embedded import EmbeddedPostgres  # noqa: E402
 
-# Broken promises that we know of, each with its reason; a case that passes again fails here.
-KNOWN = {
-    "order: a higher priority overtakes many single publishes that nobody has looked at": (
-        "a claim reads limit + 10 wakes, a priority whose wake lies further right is not seen yet"
-    ),
-}
+KNOWN: dict[str, str] = {}
 
 
 def marked(case: Case) -> object:

@@ -230,6 +230,14 @@ begin
         v_holding := true;
         crowd := case when 2 * cardinality(v_owned) < cardinality(v_lanes) then least(2 * crowd + 1, 15) else crowd / 2 end;
 
+        -- Many wakes may lie between those that were read and one of a higher priority, or of a message
+        -- that was given back: a visit knows all of these.
+        v_calls := v_calls || array(
+            select w.tid from unnest(v_owned) o cross join lateral (
+                select k.ctid as tid from wake k
+                where k.channel_id = o and (k.priority > 0 or k.due < k.at) and k.at >= v_wake_from and k.at <= v_now
+                offset 0) w);
+
         -- With few busy channels one quantum each does not fill the batch: several rounds at once.
         v_rounds := 1;
         if cardinality(v_owned) < cardinality(v_lanes) then

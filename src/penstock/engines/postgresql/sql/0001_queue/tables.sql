@@ -90,6 +90,8 @@ create table "penstock".wake (
     channel text collate "C" not null
 );
 create index wake_order on "penstock".wake (queue, at);
+-- What may have to start before what its channel's earlier wakes stand for: a visit reads all of these.
+create index wake_ahead on "penstock".wake (channel_id, at) where priority > 0 or due < at;
 
 -- The schedule of a channel that has known work (or state to remember), one live row each; every
 -- visit of an owner replaces it by a higher version. turn: when its turn came (in the ring), when
