@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from penstock.conformance.registry import case
 from penstock.conformance.world import World
-from penstock.model import Answer
+from penstock.model import Answer, NewMessage
 
 
 @case("claim", "takes no more than asked for, and each message once")
@@ -145,3 +145,13 @@ async def sees_later(world: World) -> None:
         await other.publish(number, channel=str(number % 2))
         assert (await world.claim_one()).json() == number
         world.clock.advance(1)
+
+
+@case("claim", "old news of channels that wait for their turn hide nobody's work")
+async def old_news(world: World) -> None:
+    for _ in range(6):
+        await world.queue.publish_many([NewMessage(1, channel=f"c{n % 60}") for n in range(600)])
+        world.clock.advance(0.001)
+    for limit in (*[100] * 10, *[1] * 5):
+        world.clock.advance(0.001)
+        assert len(await world.claim(limit)) == limit
