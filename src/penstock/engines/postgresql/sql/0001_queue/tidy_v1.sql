@@ -5,6 +5,7 @@ returns bigint
 language plpgsql
 set search_path = "penstock", pg_temp
 set jit = off
+set enable_seqscan = off
 as $$
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
