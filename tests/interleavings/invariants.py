@@ -68,6 +68,9 @@ from lease l join channel c on c.id = l.channel_id
 where c.concurrency is not null and not l.counted
     and not exists (select from stray s where s.message_id = l.message_id and s.fence = l.fence)
 union all
+select 'stray of message ' || s.message_id || ' is charged twice'
+from stray s join lease l on l.message_id = s.message_id and l.fence = s.fence where l.counted
+union all
 select 'message ' || m.id || ' lies before every position'
 from message m
 where not exists (select from lease l where l.message_id = m.id)

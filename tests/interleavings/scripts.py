@@ -73,6 +73,7 @@ def _say(name: str, query: str) -> Script:
 
 
 _COMPLETE_KEYED = "complete keyed"
+_EXTEND_EXPIRED = "extend expired"
 
 SCRIPTS = (
     Script("publish", lambda world, connection: world.publish(connection), True),
@@ -97,6 +98,12 @@ SCRIPTS = (
         lambda world, connection: world.settle(connection, "complete", world.keyed),
         True,
         frozenset({_COMPLETE_KEYED}),
+    ),
+    Script(
+        _EXTEND_EXPIRED,
+        lambda world, connection: world.settle(connection, "extend", world.expired),
+        True,
+        frozenset({_EXTEND_EXPIRED}),
     ),
     Script(
         "complete late",

@@ -135,9 +135,12 @@ class Stepper:
         self.notes: dict[int, list[Callable[[], object]]] = {}
         self._watch: Connection = psycopg.connect(url, autocommit=True)
         self._spare: list[Session] = []
+        self._pids: set[int] = set()
 
     def session(self) -> Session:
-        return self._spare.pop() if self._spare else Session(self)
+        session = self._spare.pop() if self._spare else Session(self)
+        self._pids.add(session.pid)
+        return session
 
     def give_back(self, session: Session) -> None:
         """For the next one, if it is as good as new."""
@@ -147,8 +150,9 @@ class Stepper:
             session.close()
 
     def blockers(self, pid: int) -> list[int]:
+        """Which of our sessions it waits for; autovacuum and the like pass by themselves."""
         row = self._watch.execute(_WAITING, [pid]).fetchone()
-        return list(row[0]) if row else []
+        return [blocker for blocker in row[0] if blocker in self._pids] if row else []
 
     def terminate(self, pid: int) -> None:
         self._watch.execute("select pg_terminate_backend(%s)", [pid])

@@ -10,6 +10,14 @@ _LEFT = """
 select count(*) from penstock.message m
 where not exists (select from penstock.lease l where l.message_id = m.id)
 """
+_TABLES = (
+    "select * from penstock.message order by id",
+    "select * from penstock.lease order by message_id",
+    "select * from penstock.dead order by id",
+    "select * from penstock.dedupe order by key",
+    "select * from penstock.wake order by at, message_id",
+    "select * from penstock.token order by channel_id",
+)
 
 
 def _left(world: World) -> int:
@@ -81,6 +89,9 @@ def test_a_limit_set_twice_charges_a_lease_once(world: World) -> None:
         world.set_policy(world.own, 1)
         holder.commit()
         world.set_policy(world.own, 2)
+    world.check()
+    world.own.execute("select penstock.upkeep_v1()")
+    world.check()
     world.drain()
 
 
@@ -152,9 +163,11 @@ def test_a_refused_key_is_free_also_for_its_namesake(world: World) -> None:
 
 def test_claims_step_around_a_channel_that_another_holds(world: World) -> None:
     world.clear()
-    for channel in "aabb":
+    for channel in "ab":
         world.publish(world.own, channel)
     assert len(world.claim(world.own, 2)) == 2
+    for channel in "ab":
+        world.publish(world.own, channel)
     with world.sessions(2) as (slow, quick):
         slow.begin()
         slow.do(
@@ -220,3 +233,46 @@ def test_a_claim_of_nothing_moves_no_floor(world: World) -> None:
     assert len(world.claim(world.own, 1)) == 1
     world.claim(world.own, 0)
     assert len(world.claim(world.own, 1)) == 1
+
+
+@pytest.mark.parametrize("verb", ["complete", "defer", "fail", "extend", "give_back"])
+@pytest.mark.parametrize("given", ["another's", "none", "next"])
+def test_who_does_not_hold_the_lease_changes_nothing(world: World, verb: str, given: str) -> None:
+    world.reset(limit=3)
+    before = _state(world)
+    fence = {"another's": world.dead_fence, "none": 0, "next": world.fences[world.held] + 1}[given]
+    world.settle(world.own, verb, world.held, fence)
+    assert _state(world) == before
+
+
+def test_a_publish_that_waited_for_its_key_is_behind_no_floor(world: World) -> None:
+    """The claim looks while the second publisher has begun and waits for the first."""
+    world.clear()
+    world.claim(world.own)
+    with world.sessions(2) as (first, second):
+        first.begin()
+        first.do(lambda connection: world.publish(connection, key="k"))
+        second.begin()
+        second.do(lambda connection: world.publish(connection, key="k"))
+        assert second.is_waiting
+        assert world.claim(world.own) == []
+        first.rollback()
+        world.stepper.release([second])
+        assert world.claim(world.own) == []
+        second.commit()
+    assert len(world.claim(world.own)) == 1
+
+
+def test_a_paused_channel_is_parked_and_comes_back(world: World) -> None:
+    world.clear()
+    world.publish(world.own)
+    world.own.execute("select penstock.pause_v1('q', array['a'], true)")
+    assert world.claim(world.own) == []
+    world.check()
+    world.own.execute("select penstock.pause_v1('q', array['a'], false)")
+    world.check()
+    assert len(world.claim(world.own)) == 1
+
+
+def _state(world: World) -> list[list[tuple[object, ...]]]:
+    return [world.own.execute(query).fetchall() for query in _TABLES]

@@ -93,18 +93,16 @@ class World:
         if limit is not None:
             self.set_policy(self.own, limit)
         self.dead = self.publish(self.own)
-        ((_, fence),) = self.claim(self.own, limit=1)
-        self.own.execute(
-            "select penstock.fail_v1(%s, %s, '{}', '{}', '{}')", [[self.dead], [fence]]
-        )
+        ((_, self.dead_fence),) = self.claim(self.own, limit=1)
+        self.settle(self.own, "fail", self.dead, self.dead_fence)
         self.past = self.publish(self.own, expires_in="1 microsecond")
         self.expired = self.publish(self.own)
-        self.claim(self.own, limit=1, lease="-1 second")
+        ran_out = self.claim(self.own, limit=1, lease="-1 second")
         self.held = self.publish(self.own)
         self.keyed = self.publish(self.own, key="k")
-        self.fences = dict(self.claim(self.own, limit=2))
+        self.fences = dict([*ran_out, *self.claim(self.own, limit=2)])
         self.idle = [self.publish(self.own), self.publish(self.own, priority=1)]
-        assert set(self.fences) == {self.held, self.keyed}
+        assert set(self.fences) == {self.expired, self.held, self.keyed}
 
     # The verbs. Each takes the connection to speak on.
 
