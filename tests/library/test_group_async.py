@@ -51,6 +51,40 @@ async def test_later_calls_go_together() -> None:
 
 
 @run_async
+async def test_whom_another_group_answers_can_join() -> None:
+    completes, claims = Flush(), Flush()
+    claims.gate.set()
+    completing: AsyncGroup[Any, Any] = AsyncGroup(completes, size, 100)
+    claiming: AsyncGroup[Any, Any] = AsyncGroup(claims, size, 100, before=completing.landed)
+
+    async def consumer(number: int) -> None:
+        await completing.call(number)
+        await claiming.call(number)
+
+    busy = [asyncio.create_task(consumer(number)) for number in (1, 2)]
+    await completes.started.wait()
+    idle = asyncio.create_task(claiming.call(3))
+    await asyncio.sleep(0)
+    completes.gate.set()
+    await asyncio.gather(*busy, idle)
+    assert claims.batches == [[3, 1, 2]]
+
+
+@run_async
+async def test_a_flush_that_hangs_keeps_no_other_group_waiting() -> None:
+    completes, claims = Flush(), Flush()
+    claims.gate.set()
+    completing: AsyncGroup[Any, Any] = AsyncGroup(completes, size, 100)
+    claiming: AsyncGroup[Any, Any] = AsyncGroup(claims, size, 100, before=completing.landed)
+    hanging = asyncio.create_task(completing.call(1))
+    await completes.started.wait()
+    assert await asyncio.wait_for(claiming.call(3), 10) == 6
+    assert not hanging.done()
+    completes.gate.set()
+    await hanging
+
+
+@run_async
 async def test_a_bad_part_spoils_only_its_own_call() -> None:
     flush = Flush()
     group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100)

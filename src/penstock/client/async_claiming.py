@@ -71,7 +71,8 @@ class AsyncClaiming:
             return distribute(await self._claim(queues, lease, sum(limits)), limits)
 
         key = ("claim", queues, lease)
-        return await self._core.merge(key, flush, int, limit, self._take_back)  # type: ignore[no-any-return]
+        undo = self._take_back
+        return await self._core.merge(key, flush, int, limit, undo, after="complete")  # type: ignore[no-any-return]
 
     async def _take_back(self, taken: Taken) -> None:
         """The caller is gone: its messages wait again."""

@@ -58,11 +58,20 @@ class AsyncCore:
         size: Callable[[Any], int],
         part: Any,
         undo: Callable[[Any], Awaitable[None]] | None = None,
+        after: object = None,
     ) -> Any:
-        """The answer to ``part``, from a round trip shared with the calls of the same ``key``."""
+        """The answer to ``part``, from a round trip shared with the calls of the same ``key``.
+
+        Those whom a round trip of ``after`` is about to answer can still join.
+        """
         group = self._groups.get(key)
         if group is None:
-            group = self._groups.setdefault(key, AsyncGroup(flush, size, BATCH, undo))
+
+            async def before() -> None:
+                if (other := self._groups.get(after)) is not None:
+                    await other.landed()
+
+            group = self._groups.setdefault(key, AsyncGroup(flush, size, BATCH, undo, before))
         return await group.call(part)
 
     async def close(self) -> None:

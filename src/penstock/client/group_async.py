@@ -1,6 +1,8 @@
 """Group commit for tasks: while one flush is under way, later calls wait and go together.
 
-There is no timer: a lone call goes at once.
+There is no timer: a lone call goes at once. One group may wait for another's flush to land, so that
+the callers it answers can join: eight tasks that claim and complete would otherwise split into two
+halves for good, each with round trips of its own.
 """
 
 import asyncio
@@ -12,6 +14,8 @@ from penstock.errors import ConnectionUnavailable, PenstockError
 
 _log = logging.getLogger("penstock")
 
+_PATIENCE = 0.02  # seconds; a flush that takes longer waits for a lock, and nobody for it
+
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
 
@@ -19,8 +23,9 @@ Answer = TypeVar("Answer")
 class AsyncGroup(Generic[Part, Answer]):
     """Merges calls into flushes of at most ``most``, by ``size`` of their parts.
 
-    ``undo`` gets an answer whose caller was cancelled meanwhile. A flush runs in a task of its
-    own, so that cancelling a caller disturbs no other.
+    ``undo`` gets an answer whose caller was cancelled meanwhile. ``before`` is awaited before it is
+    decided who goes together. A flush runs in a task of its own, so that cancelling a caller
+    disturbs no other.
     """
 
     def __init__(
@@ -29,13 +34,16 @@ class AsyncGroup(Generic[Part, Answer]):
         size: Callable[[Part], int],
         most: int,
         undo: Callable[[Answer], Awaitable[None]] | None = None,
+        before: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._flush = flush
         self._size = size
         self._most = most
         self._undo = undo
+        self._before = before
         self._waiting: list[tuple[Part, asyncio.Future[Answer]]] = []
         self._task: asyncio.Task[None] | None = None
+        self._flight: asyncio.Future[None] | None = None
 
     async def call(self, part: Part) -> Answer:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -55,12 +63,29 @@ class AsyncGroup(Generic[Part, Answer]):
         while self._task is not None:
             await asyncio.wait([self._task])
 
+    async def landed(self) -> None:
+        """Waits for the flush that is under way, but not for long."""
+        if self._flight is not None:
+            await asyncio.wait([self._flight], timeout=_PATIENCE)
+
     async def _work(self) -> None:
         try:
-            while batch := self._next_batch():
-                await self._settle(batch)
+            while self._waiting:
+                if self._before is not None:
+                    await self._before()
+                await self._fly(self._next_batch())
         finally:
             self._task = None
+
+    async def _fly(self, batch: list[tuple[Part, asyncio.Future[Answer]]]) -> None:
+        if not batch:
+            return
+        flight = self._flight = asyncio.get_running_loop().create_future()
+        try:
+            await self._settle(batch)
+        finally:
+            self._flight = None
+            flight.set_result(None)
 
     def _next_batch(self) -> list[tuple[Part, asyncio.Future[Answer]]]:
         batch: list[tuple[Part, asyncio.Future[Answer]]] = []

@@ -34,7 +34,9 @@ class _Entry(Generic[Part, Answer]):
 class Group(Generic[Part, Answer]):
     """Merges calls into flushes of at most ``most``, by ``size`` of their parts.
 
-    ``undo`` gets an answer whose caller was interrupted while it waited.
+    ``undo`` gets an answer whose caller was interrupted while it waited. ``before`` is for tasks
+    and not called here: threads wake in no order, so those whom another group's flush answered
+    would come too late to join.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Group(Generic[Part, Answer]):
         size: Callable[[Part], int],
         most: int,
         undo: Callable[[Answer], None] | None = None,
+        before: Callable[[], None] | None = None,
     ) -> None:
         self._flush = flush
         self._size = size
@@ -77,6 +80,9 @@ class Group(Generic[Part, Answer]):
         with self._lock:
             while self._busy:
                 self._idle.wait()
+
+    def landed(self) -> None:
+        """There is nothing to wait for; see ``before``."""
 
     def _lead(self, batch: list[_Entry[Part, Answer]]) -> None:
         try:

@@ -73,7 +73,8 @@ class Claiming:
             return distribute(self._claim(queues, lease, sum(limits)), limits)
 
         key = ("claim", queues, lease)
-        return self._core.merge(key, flush, int, limit, self._take_back)  # type: ignore[no-any-return]
+        undo = self._take_back
+        return self._core.merge(key, flush, int, limit, undo, after="complete")  # type: ignore[no-any-return]
 
     def _take_back(self, taken: Taken) -> None:
         """The caller is gone: its messages wait again."""

@@ -60,11 +60,20 @@ class Core:
         size: Callable[[Any], int],
         part: Any,
         undo: Callable[[Any], None] | None = None,
+        after: object = None,
     ) -> Any:
-        """The answer to ``part``, from a round trip shared with the calls of the same ``key``."""
+        """The answer to ``part``, from a round trip shared with the calls of the same ``key``.
+
+        Those whom a round trip of ``after`` is about to answer can still join.
+        """
         group = self._groups.get(key)
         if group is None:
-            group = self._groups.setdefault(key, Group(flush, size, BATCH, undo))
+
+            def before() -> None:
+                if (other := self._groups.get(after)) is not None:
+                    other.landed()
+
+            group = self._groups.setdefault(key, Group(flush, size, BATCH, undo, before))
         return group.call(part)
 
     def close(self) -> None:
