@@ -58,6 +58,8 @@ def measure(bench: Bench, cases: list[Case], cycled: int, batches: int = 20) -> 
         least, least_levels = firsts.setdefault(case.group, (steady, levels))
         _add(flat, case, steady, least, grown(levels, least_levels))
         ratio = last.buffers / first.buffers
+        seen = f"{steady.buffers:.2f} buffers, {steady.wal:.0f} WAL bytes"
+        say(f"  {seen}; under an old snapshot x {ratio:.2f}")
         row = (first.claim, last.claim, first.complete, last.complete, worst, ratio)
         old.add(case.name, *row, _high(ratio))
     return [flat, old]
