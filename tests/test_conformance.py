@@ -12,12 +12,7 @@ from penstock.conformance.runner import Client  # noqa: E402
 from penstock.embedded import EmbeddedPostgres  # noqa: E402
 
 # Broken promises that we know of, each with its reason; a case that passes again fails here.
-KNOWN: dict[str, str] = {
-    "claim: old news of channels that wait for their turn hide nobody's work": (
-        "unread wakes that are older than the ring come first and yield nothing: after 20 passes "
-        "the answer is empty"
-    ),
-}
+KNOWN: dict[str, str] = {}
 
 
 def marked(case: Case) -> object:

@@ -86,6 +86,8 @@ declare
     v_more boolean;
     v_holding boolean := false;
     v_offset integer;
+    v_reach integer := 1;
+    v_want integer;
     v_rounds double precision;
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
@@ -117,7 +119,8 @@ begin
             end if;
         end if;
 
-        v_span := v_left + 10;
+        v_want := v_left * v_reach;
+        v_span := v_want + 10;
         loop
             -- Look: the ring and the wakes, merged by time. A channel in the ring keeps its turn
             -- whatever its wakes say; a wake that came late joins at the end, so that holding a
@@ -127,7 +130,7 @@ begin
                 from unnest(p_queues) q(name) cross join lateral (
                     select k.channel_id, k.turn, k.n from token k
                     where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
-                    order by k.turn limit v_left offset v_offset) t
+                    order by k.turn limit v_want offset v_offset) t
             ),
             call as materialized (
                 select w.tid, w.channel_id, w.at, w.n
@@ -162,8 +165,8 @@ begin
                 select array_agg(q.channel_id) as lanes, array_agg(q.place) as places, array_agg(q.n) as supply,
                     sum(q.n) as total, sum(least(q.n, p_quantum)) as yield
                 from (
-                    select q.channel_id, q.place, q.n from queued q where q.before < v_left
-                    order by q.place, q.channel_id limit 2 * v_left + 50
+                    select q.channel_id, q.place, q.n from queued q where q.before < v_want
+                    order by q.place, q.channel_id limit 2 * v_want + 50
                 ) q
             ) c;
 
@@ -174,7 +177,7 @@ begin
                 exit when v_lanes is not null;
                 v_offset := 0;
             else
-                exit when v_read < v_span or v_span > 200000 or v_yield >= v_left;
+                exit when v_read < v_span or v_span > 200000 or v_yield >= v_want;
                 v_span := v_span * 10;
             end if;
         end loop;
@@ -267,13 +270,17 @@ begin
         v_got := coalesce(cardinality(v_ids), 0);
         v_left := v_left - v_got;
         exit when v_left <= 0;
+        -- News that brought nothing (of channels whose turn is yet to come, of ended leases): reach further.
+        v_reach := case when v_got = 0 then least(4 * v_reach, 4096) else 1 end;
         v_offset := 0;
-        v_more := v_more or cardinality(v_lanes) >= 2 * v_left + 50 or v_total > v_got;
+        v_more := v_more or cardinality(v_lanes) >= 2 * v_want + 50 or v_total > v_got;
         exit when not v_more;
     end loop;
 
     if v_left < p_limit then
         answer := 'got';
+    elsif v_more then
+        answer := 'busy';
     elsif answer is null then
         answer := case when
             exists (select from token t where t.queue = any(p_queues) and t.turn is null and t.n > 0)
