@@ -22,6 +22,7 @@ class Claiming(Base):
         self._floors: dict[tuple[str, ...], str] = {}
         self._full_scan_at: dict[tuple[str, ...], float] = {}
         self._lease_floor: datetime | None = None
+        self._full_lease_scan_at = 0.0
 
     def claim(
         self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
@@ -40,6 +41,10 @@ class Claiming(Base):
         return None
 
     def upkeep(self) -> Plan[UpkeepReport]:
+        if time.monotonic() >= self._full_lease_scan_at:
+            # A claim whose commit took longer than its lease is behind the floor.
+            self._full_lease_scan_at = time.monotonic() + _FULL_LEASE_SCAN_EVERY
+            self._lease_floor = None
         rows = yield self._say_now("upkeep", _UPKEEP_LIMIT, self._lease_floor)
         ran, expired, buried, lapsed, tidied, partitioned, floor = rows[0]
         if not ran:
