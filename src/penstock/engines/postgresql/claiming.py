@@ -12,6 +12,7 @@ from .base import Base, Clock
 _QUANTUM = 10
 _UPKEEP_LIMIT = 1000
 _FULL_SCAN_EVERY = 5.0  # seconds
+_FULL_LEASE_SCAN_EVERY = 60.0
 _ANSWER = 18  # the first column of the last row's part
 
 
