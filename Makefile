@@ -8,7 +8,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types contracts generated pytest sync bench bench-flat bench-fair fmt clean
+.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline bench bench-flat bench-fair fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -48,6 +48,12 @@ pytest: $(STAMP) ## Only the tests
 
 sync: $(STAMP) ## Generate the sync code from the async source
 	@$(BIN)/python scripts/make_sync.py
+
+model: $(STAMP) ## The model and the plans at length and at random: hours, and a million rows
+	@PENSTOCK_EXHAUSTIVE=1 $(BIN)/python -m pytest -q -s tests/model tests/plans
+
+plans-baseline: $(STAMP) ## Write what each verb costs now to tests/plans/baseline.json
+	@PENSTOCK_WRITE_BASELINE=1 $(BIN)/python -m pytest -q tests/plans
 
 bench: $(STAMP) ## Throughput, against a bare table on the same server
 	@$(BIN)/python -m benchmarks.throughput
