@@ -271,7 +271,7 @@ begin
         v_left := v_left - v_got;
         exit when v_left <= 0;
         -- News that brought nothing (of channels whose turn is yet to come, of ended leases): reach further.
-        v_reach := case when v_got = 0 then least(4 * v_reach, 4096) else 1 end;
+        v_reach := case when v_got = 0 then least(4 * v_reach, 1024) else 1 end;
         v_offset := 0;
         v_more := v_more or cardinality(v_lanes) >= 2 * v_want + 50 or v_total > v_got;
         exit when not v_more;
