@@ -11,8 +11,8 @@ from .base import Base, Clock
 
 _QUANTUM = 10
 _UPKEEP_LIMIT = 1000
-# Seconds. The floors are exact; a scan from the left is only for a clock that was set back, and it is
-# what an old snapshot makes dear, so it is rare.
+# Seconds. The floors are exact; a scan from the left is only for a clock that was set back, and
+# it is what an old snapshot makes dear, so it is rare.
 _FULL_SCAN_EVERY = 60.0
 _FULL_LEASE_SCAN_EVERY = 60.0
 _ANSWER = 18  # the first column of the last row's part
