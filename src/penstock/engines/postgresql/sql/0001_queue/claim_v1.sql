@@ -19,8 +19,8 @@
 -- numbers were given out since, without taking one, but only the first time in a transaction: a
 -- second claim in it answers no floors.
 --
--- Crowd: the caller's memory of how many other claims it meets. In a crowd each starts some batches
--- further on, at random, instead of all standing before the same channels.
+-- Crowd: the caller's memory of the other claims that it meets, as a number of channels over which
+-- they spread: each starts at random somewhere in it, instead of all before the same channels.
 --
 -- Answers the messages (times as seconds since 1970, cheap to read), then one row without id: the
 -- answer ('got', 'empty', 'blocked', 'busy'), the lease's times, when to look again, and the floors.
@@ -96,7 +96,7 @@ begin
     end if;
 
     crowd := p_crowd;
-    v_offset := floor(random() * (crowd + 1))::integer * p_limit;
+    v_offset := floor(random() * (crowd + 1))::integer;
     for v_pass in 1 .. 20 loop
         v_now := coalesce(p_now, clock_timestamp());
         v_more := false;
@@ -225,13 +225,14 @@ begin
                 v_holding := true;
                 perform from channel c where c.id = v_lanes[1] for no key update;
             else
-                crowd := least(2 * crowd + 1, 15);
-                v_offset := case when v_pass = 1 then floor(random() * (crowd + 1))::integer * v_left else 0 end;
+                crowd := greatest(2 * cardinality(v_lanes), least(2 * crowd, 16 * cardinality(v_lanes)));
+                v_offset := case when v_pass = 1 then floor(random() * (crowd + 1))::integer else 0 end;
             end if;
             continue;
         end if;
         v_holding := true;
-        crowd := case when 2 * cardinality(v_owned) < cardinality(v_lanes) then least(2 * crowd + 1, 15) else crowd / 2 end;
+        crowd := case when 2 * cardinality(v_owned) < cardinality(v_lanes)
+            then greatest(2 * cardinality(v_lanes), least(2 * crowd, 16 * cardinality(v_lanes))) else crowd / 2 end;
 
         -- Many wakes may lie between those that were read and one of a higher priority, or of a message
         -- that was given back: a visit knows all of these.

@@ -135,7 +135,7 @@ begin
         select s.channel_id, s.version, s.tid, s.queue, s.turn as old_turn, s.known, s.held, s.places, s.rest, s.n - s.taken as n,
             s.leased + case when s.concurrency is null then 0 else s.taken end as leased,
             s.next_tat as tat,
-            case when s.early or s.taken < s.quota then s.credit - s.taken
+            case when s.early or s.taken < s.quota or s.quota >= p_limit then s.credit - s.taken
                 else s.credit - s.taken - floor(s.credit - s.taken) end as credit,
             case when (s.skips + s.quota) / 10 > 0 and s.taken > 0 then 0 else s.skips + s.taken end as skips,
             s.more, s.rate is not null or s.concurrency is not null as gated,
@@ -146,7 +146,7 @@ begin
                     s.next_tat - floor((s.burst - 1) / s.rate * 1e6) * interval '1 microsecond'
                 -- Cut short: it keeps its turn, if it had one. (A turn from a wake's time would lie to the
                 -- left of the floors of others.)
-                when s.taken < s.quota and s.turn <= p_now then s.turn
+                when (s.taken < s.quota or (s.quota >= p_limit and s.credit - s.taken >= 1)) and s.turn <= p_now then s.turn
                 else p_now
             end as turn,
             -- Where to look after: the last message taken of each priority, or the old position.
