@@ -182,7 +182,8 @@ def machine(engine: Engine) -> type[RuleBasedStateMachine]:
             all_seen = engine.unread(self.time()) < limit + 10
             found = self.clients[client].claim(limit, lease=timedelta(seconds=lease))
             taken = [(m.id, m.fence, m.attempt) for m in found]
-            self.model.claim(taken, limit, micros(lease), found.answer.value, all_seen)
+            at_once = found.look_again == timedelta(0)
+            self.model.claim(taken, limit, micros(lease), found.answer.value, all_seen, at_once)
             self.leases += found
 
         # Settling, by holders and by those who were.
@@ -252,6 +253,32 @@ def machine(engine: Engine) -> type[RuleBasedStateMachine]:
                 getattr(self.clients[client], verb)([lease], connection=connection)
                 connection.rollback()
 
+        @precondition(lambda self: self.leases)
+        @rule(client=clients, pick=picks, limit=st.sampled_from([1, 30]))
+        def hand_over(self, client: int, pick: int, limit: int) -> None:
+            """Given back and claimed again: the old holder does not know."""
+            self.give_back(client, pick, None)
+            self.claim((client + 1) % 3, limit, 30)
+
+        def stale(self) -> list[Lease]:
+            """Of those who think that they hold what another one holds now."""
+            known = self.model.messages
+            return [x for x in self.leases if known[x.id].state == "leased" and not self._ours(x)]
+
+        def _ours(self, lease: Lease) -> bool:
+            return self.model.holds(lease.id, lease.fence)
+
+        @precondition(lambda self: self.stale())
+        @rule(
+            client=clients,
+            pick=picks,
+            verb=st.sampled_from(["complete", "defer", "fail", "extend", "give_back"]),
+        )
+        def settle_stale(self, client: int, pick: int, verb: str) -> None:
+            found = self.stale()
+            (answer,) = getattr(self.clients[client], verb)([found[pick % len(found)]])
+            must(answer.lost, "a stale", verb, "was accepted:", answer)
+
         # Operators.
 
         def pick(self, pick: int) -> int | None:
@@ -315,6 +342,15 @@ def machine(engine: Engine) -> type[RuleBasedStateMachine]:
         def upkeep(self, client: int) -> None:
             must(self.clients[client].upkeep().ran, "upkeep did not run")
             self.model.upkeep()
+
+        @precondition(lambda self: self.leases)
+        @rule(client=clients)
+        def crash(self, client: int) -> None:
+            """Nobody settles or extends anything for a minute; then all that waits may start."""
+            self.advance(60)
+            self.upkeep(client)
+            self.advance(60)
+            self.claim(client, 30, 30)
 
         # What must hold after every step.
 

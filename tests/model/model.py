@@ -119,9 +119,10 @@ class Model:
         lease: int,
         answer: str,
         all_seen: bool,
+        at_once: bool,
     ) -> None:
         """``taken`` are ids, fences and attempts. ``all_seen``: nothing was left unread, so the
-        order is strict and nothing that may start is left behind."""
+        order is strict and nothing that may start is left behind. ``at_once``: as it says."""
         must(len(taken) <= limit, "claimed", len(taken), "of", limit)
         must(bool(taken) == (answer == "got"), "answer", answer, "with", len(taken), "messages")
         names = {self.messages[id].channel for id, _, _ in taken if id in self.messages}
@@ -136,7 +137,7 @@ class Model:
             self.fence = max(self.fence, fence)
         for name in names:
             self._start(name, sum(self.messages[t[0]].channel == name for t in taken))
-        if len(taken) < limit and answer != "busy":
+        if len(taken) < limit and (answer in ("empty", "blocked") or not at_once):
             for name in {m.channel for m in self.messages.values()}:
                 self._nothing_left(name, answer, all_seen)
 

@@ -57,3 +57,15 @@ async def microseconds(world: World) -> None:
     assert not await world.queue.claim()
     world.clock.now = when
     assert (await world.claim_one()).due == when
+
+
+@case("clock", "is read at the moment of use, not at the start of the caller's transaction")
+async def moment_of_use(world: World) -> None:
+    client = world.client(clock=None)
+    async with await world.caller() as mine:
+        assert await mine.works()
+        outside = await client.publish("outside")
+        inside = await client.publish("inside", connection=mine.connection)
+        await mine.commit()
+    found = {m.id: m.published_at for m in await client.claim(10)}
+    assert outside.id and inside.id and found[outside.id] < found[inside.id]
