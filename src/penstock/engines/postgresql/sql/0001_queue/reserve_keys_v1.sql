@@ -9,6 +9,7 @@ create or replace function "penstock".reserve_keys_v1(
 language plpgsql
 set search_path = "penstock", pg_temp
 set jit = off
+set plan_cache_mode = force_generic_plan
 set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off
