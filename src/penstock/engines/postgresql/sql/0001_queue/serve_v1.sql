@@ -55,10 +55,13 @@ begin
             coalesce(cardinality(t.pri), 0) as places,
             coalesce(t.skips, 0) as skips,
             greatest(coalesce(t.tat, p_now), p_now) as tat,
-            -- A visit that the batch's end cut short goes on; else a new quantum is due.
+            -- Its share of the first round (a visit that the batch's end cut short goes on) and of each
+            -- further one.
+            coalesce(t.credit, 0) as saved,
             case when v_sole then p_limit
                 when coalesce(t.credit, 0) >= 1 then t.credit
-                else coalesce(t.credit, 0) + p_rounds * p_quantum * c.weight end as credit,
+                else coalesce(t.credit, 0) + p_quantum * c.weight end as first,
+            p_quantum * c.weight as portion,
             -- Its turn is yet to come: take note of the wakes and leave it in its place.
             coalesce(t.turn > v_last and t.turn <= p_now, false) as early,
             -- After which position to look in each priority: the lowest that anyone told.
@@ -84,7 +87,7 @@ begin
         select l.*,
             case when l.paused or l.early then 0
                 else greatest(0, floor(least(
-                    l.credit, p_limit, l.n, l.concurrency - l.leased,
+                    l.first + (p_rounds - 1) * l.portion, p_limit, l.n, l.concurrency - l.leased,
                     case when l.rate is not null then l.burst - date_part('epoch', l.tat - p_now) * l.rate + 1e-9 end)))
             end::bigint as quota
         from lane l
@@ -117,10 +120,25 @@ begin
         select r.*, null, null, null, null, 0, coalesce(cardinality(r.pri) > 0, false) from room r
         where r.quota = 0 or r.pri is null or cardinality(r.pri) = 0
     ),
-    -- What the batch has room for, channel after channel.
+    -- How many whole rounds over all channels the batch has room for; one more is begun, in their order.
+    whole as materialized (
+        select coalesce(max(x.rounds), 0) as rounds
+        from (
+            select r.rounds from found f cross join generate_series(1, p_rounds::integer) r(rounds)
+            group by r.rounds
+            having sum(least(f.found, floor(f.first + (r.rounds - 1) * f.portion))) <= p_limit
+        ) x
+    ),
     share as materialized (
-        select f.*, greatest(0, least(f.found, p_limit - (sum(f.found::integer) over (order by f.ordinal rows unbounded preceding) - f.found))) as taken
-        from found f
+        select f.*, f.base + greatest(0, least(
+            f.upto - f.base, p_limit - sum(f.base) over () - (sum(f.upto - f.base) over w - (f.upto - f.base)))) as taken
+        from (
+            select f.*, w.rounds,
+                case when w.rounds > 0 then least(f.found, floor(f.first + (w.rounds - 1) * f.portion)) else 0 end::integer as base,
+                least(f.found, floor(f.first + w.rounds * f.portion))::integer as upto
+            from found f cross join whole w
+        ) f
+        window w as (order by f.ordinal rows unbounded preceding)
     ),
     picked as materialized (
         select unnest(h.ids[1 : h.taken]) as id, unnest(h.tids[1 : h.taken]) as tid, h.channel_id,
@@ -135,8 +153,10 @@ begin
         select s.channel_id, s.version, s.tid, s.queue, s.turn as old_turn, s.known, s.held, s.places, s.rest, s.n - s.taken as n,
             s.leased + case when s.concurrency is null then 0 else s.taken end as leased,
             s.next_tat as tat,
-            case when s.early or s.taken < s.quota or s.quota >= p_limit then s.credit - s.taken
-                else s.credit - s.taken - floor(s.credit - s.taken) end as credit,
+            case when s.early or (s.taken = 0 and s.upto > 0) then s.saved
+                when s.taken > s.base and s.taken < s.upto then s.first + s.rounds * s.portion - s.taken
+                else s.first + s.ended * s.portion - floor(s.first + s.ended * s.portion)
+            end as credit,
             case when (s.skips + s.quota) / 10 > 0 and s.taken > 0 then 0 else s.skips + s.taken end as skips,
             s.more, s.rate is not null or s.concurrency is not null as gated,
             case
@@ -144,9 +164,9 @@ begin
                 when s.early then s.turn
                 when s.rate is not null and s.burst - date_part('epoch', s.next_tat - p_now) * s.rate + 1e-9 < 1 then
                     s.next_tat - floor((s.burst - 1) / s.rate * 1e6) * interval '1 microsecond'
-                -- Cut short: it keeps its turn, if it had one. (A turn from a wake's time would lie to the
-                -- left of the floors of others.)
-                when (s.taken < s.quota or (s.quota >= p_limit and s.credit - s.taken >= 1)) and s.turn <= p_now then s.turn
+                -- Cut short, or not reached in the last round: it keeps its turn, if it had one. (A turn from a
+                -- wake's time would lie to the left of the floors of others.)
+                when s.taken < s.upto and s.turn <= p_now then s.turn
                 else p_now
             end as turn,
             -- Where to look after: the last message taken of each priority, or the old position.
@@ -156,6 +176,7 @@ begin
         from (
             -- Found fewer than the quota and took them all: nothing is left to look for.
             select s.*, s.n > s.taken and (s.found >= s.quota or s.found > s.taken) as more,
+                s.rounds - case when s.taken < s.upto then 1 else 0 end as ended,
                 -- Rounded up to the clock's step: rounding to the nearest would let the rate creep over.
                 case when s.pris is not null and s.taken > 0 then
                     passed_v1(s.pri, s.due, s.mid, s.pris, s.dues, s.ids, s.taken) end as passed,
