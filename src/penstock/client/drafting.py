@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from penstock.contract import DEFAULT_MAX_ATTEMPTS
@@ -14,6 +14,10 @@ from penstock.payload import JSON, encode, encode_json
 from .checks import check_delay_or_at, check_length, check_number
 
 _MOST_ATTEMPTS = 2**31 - 1
+_DUE = ("delay", "at")
+_EXPIRY = ("expires_in", "expires_at")
+_MOST_KNOWN = 10_000
+_known: set[tuple[str, str]] = set()
 # jsonb has no word for it. (An even number of backslashes before it is just backslashes.)
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -31,24 +35,42 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
     payload, content_type = encode(message.payload, most)
     if message.content_type is not None:
         content_type = _content_type(message.content_type)
-    expiry = ("expires_in", "expires_at")
     attempts = message.max_attempts
     return Draft(
         payload,
-        check_name("queue", queue if message.queue is None else message.queue),
-        check_name("channel", channel if message.channel is None else message.channel),
+        _known_name("queue", queue if message.queue is None else message.queue),
+        _known_name("channel", channel if message.channel is None else message.channel),
         message.kind and check_kind(message.kind),
         content_type,
         None if message.headers is None else _headers(message.headers),
         None if message.key is None else check_name("key", message.key),
         _key_window(message.key, message.key_window),
         check_number("priority", message.priority, 0, 9),
-        *check_delay_or_at(message.delay, message.at),
-        *check_delay_or_at(message.expires_in, message.expires_at, expiry),
+        *_times(message.delay, message.at, _DUE),
+        *_times(message.expires_in, message.expires_at, _EXPIRY),
         DEFAULT_MAX_ATTEMPTS
         if attempts is None
         else check_number("max_attempts", attempts, 1, _MOST_ATTEMPTS),
     )
+
+
+def _times(
+    length: timedelta | None, moment: datetime | None, names: tuple[str, str]
+) -> tuple[timedelta | None, datetime | None]:
+    if length is None and moment is None:
+        return None, None
+    return check_delay_or_at(length, moment, names)
+
+
+def _known_name(what: str, name: str) -> str:
+    """As check_name, but a name that was good is not looked at again."""
+    if name.__class__ is str and (what, name) in _known:
+        return name
+    checked = check_name(what, name)
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known.add((what, checked))
+    return checked
 
 
 def draft_state(state: object, most: int) -> tuple[bytes | None, str | None]:

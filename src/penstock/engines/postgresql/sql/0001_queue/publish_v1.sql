@@ -58,12 +58,16 @@ begin
             order by x.ordinal);
     end if;
 
-    return query
-    with item as materialized (
+    with lane as materialized (
+        select l.queue, l.channel, channel_id_v1(l.queue, l.channel) as channel_id
+        from (
+            select distinct coalesce(x.queue, p_queue[1]) as queue, coalesce(x.channel, p_channel[1]) as channel
+            from unnest(p_queue, p_channel) x(queue, channel)
+        ) l
+    ),
+    item as materialized (
         select
-            x.ordinal, x.id, x.payload, x.key, x.key_window, x.status,
-            coalesce(x.queue, p_queue[1]) as queue,
-            coalesce(x.channel, p_channel[1]) as channel,
+            x.id, l.channel_id, l.queue, l.channel, x.payload, x.key, x.key_window,
             coalesce(x.kind, p_kind[1], '') as kind,
             coalesce(x.content_type, p_content_type[1], 'application/octet-stream') as content_type,
             x.headers::jsonb as headers,
@@ -74,36 +78,28 @@ begin
         from unnest(
             v_ids, v_status, p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window,
             p_priority, p_delay, p_at, p_expires_in, p_expires_at, p_max_attempts
-        ) with ordinality x(
+        ) x(
             id, status, payload, queue, channel, kind, content_type, headers, key, key_window,
-            priority, delay, at, expires_in, expires_at, max_attempts, ordinal)
-    ),
-    lane as materialized (
-        select l.queue, l.channel, channel_id_v1(l.queue, l.channel) as channel_id
-        from (select distinct i.queue, i.channel from item i where i.status is null) l
+            priority, delay, at, expires_in, expires_at, max_attempts)
+        join lane l on l.queue = coalesce(x.queue, p_queue[1]) and l.channel = coalesce(x.channel, p_channel[1])
+        where x.status is null and x.id is not null
     ),
     inserted as (
         insert into message (
             id, channel_id, due, published_at, first_published_at, expires_at, key_window,
             max_attempts, priority, queue, channel, kind, key, content_type, headers, payload)
         select
-            i.id, l.channel_id, i.due, v_now, v_now, i.expires_at, i.key_window,
+            i.id, i.channel_id, i.due, v_now, v_now, i.expires_at, i.key_window,
             i.max_attempts, i.priority, i.queue, i.channel, i.kind, i.key, i.content_type, i.headers, i.payload
-        from item i join lane l on l.queue = i.queue and l.channel = i.channel
-        where i.status is null
-    ),
-    woken as (
-        insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
-        select
-            greatest(w.due, v_now), w.channel_id, min(w.due),
-            (array_agg(w.id order by w.due, w.id))[1], count(*), w.priority, w.queue, w.channel
-        from (
-            select l.channel_id, i.due, i.id, i.priority, i.queue, i.channel
-            from item i join lane l on l.queue = i.queue and l.channel = i.channel
-            where i.status is null
-        ) w
-        group by greatest(w.due, v_now), w.channel_id, w.priority, w.queue, w.channel
+        from item i
     )
-    select i.id, coalesce(i.status, 'published') from item i order by i.ordinal;
+    -- The position need not be a message's: none of them lies before it.
+    insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
+    select greatest(i.due, v_now), i.channel_id, min(i.due), min(i.id), count(*), i.priority, i.queue, i.channel
+    from item i
+    group by greatest(i.due, v_now), i.channel_id, i.priority, i.queue, i.channel;
+
+    return query
+    select x.id, coalesce(x.status, 'published') from unnest(v_ids, v_status) x(id, status);
 end
 $$;

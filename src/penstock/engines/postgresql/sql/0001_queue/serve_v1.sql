@@ -29,8 +29,8 @@ begin
         delete from wake w where w.ctid = any(p_calls) and (w.channel_id in (select o from unnest(p_owned) o)) is true
         returning w.channel_id, w.priority, w.due, w.message_id, w.n, w.freed
     ),
-    -- What the wakes say of each channel: how many more, how many freed, and after which position to
-    -- look in each priority.
+    -- What the wakes say of each channel: how many more, how many freed, and a position in each priority
+    -- before which none of their messages lies.
     gain as materialized (
         select c.channel_id, sum(c.n)::bigint as n, sum(c.freed)::bigint as freed, bool_or(c.fewer) as fewer,
             array_agg(c.priority) filter (where c.mid is not null) as pri,
@@ -39,7 +39,7 @@ begin
         from (
             select c.channel_id, c.priority, sum(c.n)::bigint as n, sum(c.freed)::bigint as freed, bool_or(c.n < 0) as fewer,
                 min(c.due) filter (where c.n > 0) as due,
-                (array_agg(c.message_id - 1 order by c.due, c.message_id) filter (where c.n > 0))[1] as mid
+                min(c.message_id - 1) filter (where c.n > 0) as mid
             from call c group by c.channel_id, c.priority
         ) c
         group by c.channel_id
