@@ -219,6 +219,11 @@ def _verbs(bench: Bench) -> dict[str, Callable[[], None]]:
         bench.publish(expires_in=timedelta(0))
         bench.call(engine.upkeep())
 
+    def claim_one() -> None:
+        # The first ones take in the news of what was published; the last is what a claim costs.
+        for _ in range(10):
+            bench.claim(1)
+
     def claim_nothing() -> None:
         bench.call(engine.claim(("nobody",), BATCH, LEASE, "bench"), 1)
 
@@ -227,7 +232,7 @@ def _verbs(bench: Bench) -> dict[str, Callable[[], None]]:
         "publish one": lambda: void(bench.publish(1)),
         "publish with keys": publish_keyed,
         "claim": lambda: void(bench.claim()),
-        "claim one": lambda: void(bench.claim(1)),
+        "claim one": claim_one,
         "claim of a limited channel": claim_limited,
         "claim of nothing": claim_nothing,
         "complete": complete,

@@ -71,6 +71,7 @@ declare
     v_got integer;
     v_span integer;
     v_read integer;
+    v_callers integer;
     v_lanes uuid[];
     v_places timestamptz[];
     v_supply bigint[];
@@ -140,7 +141,7 @@ begin
                     order by k.at limit v_span offset v_offset) w
             ),
             lane as (
-                select e.channel_id, sum(e.n)::bigint as n,
+                select e.channel_id, sum(e.n)::bigint as n, count(e.turn) > 0 as ringed,
                     coalesce(min(e.turn), min(case when e.at < p_wake_floor then v_now else e.at end)) as place
                 from (
                     select r.channel_id, r.turn, null::timestamptz as at, r.n from ring r
@@ -149,9 +150,12 @@ begin
                 ) e
                 group by e.channel_id
             ),
+            -- As many as fill the batch from the ring, and as many from the wakes: those may turn out to be
+            -- news of channels whose turn is yet to come.
             queued as (
                 select l.channel_id, l.place, l.n,
-                    sum(least(greatest(l.n, 0), p_quantum)::integer) over (order by l.place, l.channel_id rows unbounded preceding)
+                    sum(least(greatest(l.n, 0), p_quantum)::integer)
+                        over (partition by l.ringed order by l.place, l.channel_id rows unbounded preceding)
                     - least(greatest(l.n, 0), p_quantum) as before
                 from lane l
             )
@@ -159,8 +163,8 @@ begin
                 c.lanes, c.places, c.supply,
                 (select array_agg(w.tid) from call w), (select count(*) from call w),
                 coalesce((select min(r.turn) from ring r), v_now), coalesce((select min(w.at) from call w), v_now),
-                c.total, c.yield
-            into v_lanes, v_places, v_supply, v_calls, v_read, turn_floor, wake_floor, v_total, v_yield
+                c.total, c.yield, (select count(distinct w.channel_id) from call w)
+            into v_lanes, v_places, v_supply, v_calls, v_read, turn_floor, wake_floor, v_total, v_yield, v_callers
             from (
                 select array_agg(q.channel_id) as lanes, array_agg(q.place) as places, array_agg(q.n) as supply,
                     sum(q.n) as total, sum(least(q.n, p_quantum)) as yield
@@ -177,7 +181,7 @@ begin
                 exit when v_lanes is not null;
                 v_offset := 0;
             else
-                exit when v_read < v_span or v_span > 200000 or v_yield >= v_want;
+                exit when v_read < v_span or v_span > 200000 or (v_yield >= v_want and 10 * v_callers >= v_read);
                 v_span := v_span * 10;
             end if;
         end loop;
