@@ -21,7 +21,8 @@ from tests.plans.bench import SIZE, Bench, Cost, load, measure
 
 BASELINE = Path(__file__).with_name("baseline.json")
 WRITE = os.environ.get("PENSTOCK_WRITE_BASELINE") == "1"
-TOLERANCE = 1.10
+# How news and turns meet moves a claim by some percent from run to run; a scan is worth multiples.
+TOLERANCE = 1.30
 # Counts are whole pages of a batch of 100: one more or less is no news.
 SLACK = 0.05
 
