@@ -25,14 +25,17 @@ _ONE_FOR_ALL = frozenset(
 )
 
 
+_TAKEN = frozenset(("published", "existing"))
+
+
 class Publishing(Base):
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
         answers: list[Published] = []
         for start in range(0, len(drafts), BATCH):
             rows = yield self._say_now("publish", *_columns(drafts[start : start + BATCH]))
             answers += [
-                Published(id if status in ("published", "existing") else None, status)
-                for id, status in rows
+                Published._make(row) if row[1] in _TAKEN else Published(None, row[1])
+                for row in rows
             ]
         return answers
 
