@@ -48,7 +48,7 @@ def measure(bench: Bench, cases: list[Case], cycled: int, batches: int = 20) -> 
             "",
         ],
     )
-    old.notes.append("worst: the dearest claim of the cycle; a client scans all every five seconds")
+    old.notes.append("worst: the dearest claim of the cycle; a client scans all once a minute")
     firsts: dict[str, tuple[Cost, dict[str, int]]] = {}
     for case in cases:
         say(case.name)
