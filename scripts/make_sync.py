@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [
     *sorted((ROOT / "src/penstock/client").glob("async_*.py")),
     ROOT / "src/penstock/drivers/async_psycopg.py",
-    *sorted((ROOT / "tests/library").glob("test_async_*.py")),
+    *sorted((ROOT / "tests/client").glob("test_async_*.py")),
 ]
 
 # In this order: a later rule sees what an earlier one left.

@@ -16,7 +16,7 @@ from penstock import (
     Policy,
     SchemaMissing,
 )
-from tests.library.worlds import run_async
+from tests.client.worlds import run_async
 from tests.place import Place
 
 

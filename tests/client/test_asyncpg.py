@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.library.test_async_client import *  # noqa: F403
+from tests.client.test_async_client import *  # noqa: F403
 from tests.place import Place, fresh_schema
 
 

@@ -18,7 +18,7 @@ from penstock import (
     SchemaMissing,
     UnsupportedConnection,
 )
-from tests.library.worlds import run_async
+from tests.client.worlds import run_async
 from tests.place import Place, fresh_schema
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from penstock import Answer, AsyncQueue, ConnectionUnavailable, DatabaseFailed
 from penstock.client.group_async import AsyncGroup
-from tests.library.worlds import run_async
+from tests.client.worlds import run_async
 from tests.place import Place
 
 

@@ -18,7 +18,7 @@ from penstock import (
     Queue,
     SchemaMissing,
 )
-from tests.library.worlds import run_sync
+from tests.client.worlds import run_sync
 from tests.place import Place
 
 
