@@ -76,3 +76,7 @@ def main() -> None:
     except PenstockError as error:
         print(f"penstock: {error}", file=sys.stderr)
         sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -44,6 +44,16 @@ group by 1 order by 1
 """
 
 
+_HELD = "select count(*) from penstock.message_v1 where state = 'leased' and worker = %s"
+
+
+def held_by(connection: "psycopg.Connection[tuple[int]]", worker: str) -> int:
+    """How many messages a consumer holds at this moment."""
+    row = connection.execute(_HELD, (worker,)).fetchone()
+    assert row is not None
+    return row[0]
+
+
 def gather(url: str, published: int, limited: str, window: int) -> Evidence:
     with psycopg.connect(url) as connection:
         counts = connection.execute(_COUNTS).fetchone()

@@ -1,0 +1,46 @@
+"""The demo and the command line, as a person runs them."""
+
+import json
+import os
+import subprocess
+import sys
+
+from penstock.embedded import EmbeddedPostgres
+
+
+def _run(*arguments: str, url: str | None = None) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, **({} if url is None else {"DATABASE_URL": url})}
+    command = [sys.executable, "-m", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
+
+
+def test_the_demo_ends_in_a_good_verdict() -> None:
+    done = _run("penstock.demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    verdict = [line for line in done.stdout.splitlines() if line.startswith(("ok ", "BAD"))]
+    assert len(verdict) == 5
+    assert not [line for line in verdict if line.startswith("BAD")]
+
+
+def test_install_and_upgrade_answer_with_the_version(server: EmbeddedPostgres) -> None:
+    url = server.create_database("commands")
+    for command in ("install", "upgrade"):
+        done = _run("penstock.cli", command, "--schema", 'odd "name', "--json", url=url)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == {"schema": 'odd "name', "version": 1}
+
+
+def test_sql_is_printed_without_a_connection() -> None:
+    done = _run("penstock.cli", "sql", "--schema", "jobs")
+    assert done.returncode == 0
+    assert 'create schema if not exists "jobs"' in done.stdout
+    assert "penstock" not in done.stdout.split("create table", 1)[1].split("(", 1)[0]
+    assert _run("penstock.cli", "sql", "--from", "1").stdout.strip() == ""
+
+
+def test_a_failure_is_one_line_without_the_password() -> None:
+    done = _run("penstock.cli", "install", url="postgresql://me:canary@127.0.0.1:1/none")
+    assert done.returncode == 1
+    assert done.stderr.startswith("penstock: ")
+    assert "canary" not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
