@@ -11,15 +11,6 @@ from penstock.conformance import Case, CaseSkipped, Harness, Target, all_cases  
 from penstock.conformance.runner import Client  # noqa: E402
 from penstock.embedded import EmbeddedPostgres  # noqa: E402
 
-# Broken promises that we know of, each with its reason; a case that passes again fails here.
-KNOWN: dict[str, str] = {}
-
-
-def marked(case: Case) -> object:
-    marks = [pytest.mark.xfail(reason=KNOWN[case.name])] if case.name in KNOWN else []
-    return pytest.param(case, id=case.name, marks=marks)
-
-
 WORLDS = [(server, client) for server in ("server", "server16") for client in get_args(Client)]
 
 
@@ -32,7 +23,7 @@ def harness(request: pytest.FixtureRequest) -> Iterator[Harness]:
         yield running
 
 
-@pytest.mark.parametrize("case", [marked(case) for case in all_cases()])
+@pytest.mark.parametrize("case", all_cases(), ids=lambda case: case.name)
 def test_conformance(harness: Harness, case: Case) -> None:
     try:
         harness.run(case)

@@ -66,6 +66,24 @@ async def fills_few(world: World) -> None:
     assert numbers.waiting == 0
 
 
+@case("fairness", "a big channel does not fill a batch before a small one")
+async def big_and_small(world: World) -> None:
+    await world.fill("big", 300)
+    for name in ("one", "two"):
+        await world.fill(name, 1)
+    assert await shares(world, 1, 100) == {"big": 98, "one": 1, "two": 1}
+
+
+@case("fairness", "many single publishes of one channel keep no other waiting, one at a time too")
+async def many_single_publishes(world: World) -> None:
+    for _ in range(150):
+        await world.fill("loud", 1)
+    for name in ("one", "two"):
+        await world.fill(name, 1)
+    found = await shares(world, 12)
+    assert (found["one"], found["two"]) == (1, 1)
+
+
 @case("fairness", "shares follow the weights")
 async def weights(world: World) -> None:
     await world.queue.set_policies({"a": Policy(weight=1), "b": Policy(weight=3)})
