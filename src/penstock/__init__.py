@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         SchemaTooOld,
         UnsupportedConnection,
     )
+    from .insight import ChannelInfo, HistoryPage, MessageInfo, Totals
     from .migrate import install_sql, upgrade_sql
     from .model import (
         KEEP,
@@ -91,6 +92,7 @@ _HOMES = {
         "SchemaTooOld",
         "UnsupportedConnection",
     ],
+    "insight": ["ChannelInfo", "HistoryPage", "MessageInfo", "Totals"],
     "migrate": ["install_sql", "upgrade_sql"],
     "model": [
         "KEEP",
@@ -122,6 +124,7 @@ __all__ = [
     "Cancelled",
     "Channel",
     "ChannelClosed",
+    "ChannelInfo",
     "ChannelNumbers",
     "Claim",
     "ConnectionUnavailable",
@@ -132,6 +135,7 @@ __all__ = [
     "DriverMissing",
     "Executor",
     "HistoryEntry",
+    "HistoryPage",
     "InvalidInput",
     "InvalidName",
     "InvalidOption",
@@ -139,6 +143,7 @@ __all__ = [
     "InvalidTime",
     "LeaseLost",
     "Message",
+    "MessageInfo",
     "NewMessage",
     "PayloadTooLarge",
     "PenstockError",
@@ -153,6 +158,7 @@ __all__ = [
     "SchemaTooOld",
     "Settings",
     "Settled",
+    "Totals",
     "UnsupportedConnection",
     "UpkeepReport",
     "__version__",

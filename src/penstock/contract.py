@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
+from .insight import ChannelInfo, HistoryPage, MessageFilter, MessageInfo, Totals
 from .model import (
     Answer,
     Cancelled,
@@ -95,6 +96,28 @@ class Engine(Protocol):
 
     def discard(self, wanted: Sequence[int] | DeadLetterFilter) -> Plan[int]: ...
 
+    def count_dead_letters(self, wanted: Sequence[int] | DeadLetterFilter, most: int) -> Plan[int]:
+        """How many a redrive would take; stops counting at ``most``."""
+        ...
+
+    def messages(self, wanted: MessageFilter, limit: int, after: int) -> Plan[list[MessageInfo]]:
+        """In the order of their ids, those above ``after``. Reads no payload."""
+        ...
+
+    def message(self, message_id: int) -> Plan[MessageInfo | None]:
+        """A message in any state, also dead; None if it has ended or never was."""
+        ...
+
+    def payload(self, message_id: int) -> Plan[bytes | None]:
+        """The payload of a message in any state, also dead."""
+        ...
+
+    def channels(
+        self, queue: str | None, paused: bool | None, limit: int
+    ) -> Plan[list[ChannelInfo]]:
+        """Those that hold anything or have a policy, the fullest first, then by name."""
+        ...
+
     def queue_numbers(self) -> Plan[list[QueueNumbers]]: ...
 
     def channel_numbers(
@@ -102,6 +125,19 @@ class Engine(Protocol):
     ) -> Plan[list[ChannelNumbers]]: ...
 
     def history(self, message_id: int) -> Plan[list[HistoryEntry]]: ...
+
+    def history_since(self, position: str | None, limit: int) -> Plan[HistoryPage]:
+        """What ended after ``position``, in an order in which nothing appears late: a reader that
+        goes on from the answer's position misses none and sees none twice. None is now."""
+        ...
+
+    def totals(self) -> Plan[Totals]:
+        """Reads counters, no rows."""
+        ...
+
+    def clock(self) -> Plan[datetime]:
+        """What time it is for the database."""
+        ...
 
     def settings(self) -> Plan[Settings]: ...
 
@@ -118,5 +154,9 @@ class Engine(Protocol):
     def install(self) -> Plan[None]: ...
 
     def upgrade(self) -> Plan[None]: ...
+
+    def uninstall(self) -> Plan[None]:
+        """Removes everything; raises SchemaMissing if nothing is there."""
+        ...
 
     def schema_version(self) -> Plan[int]: ...

@@ -42,6 +42,27 @@ class AsyncDeadLetters:
         plan = self._core.engine.dead_letters(wanted, check_limit(limit), after)
         return await self._core.run(plan)
 
+    async def count(
+        self,
+        ids: Iterable[int] | None = None,
+        *,
+        queue: str | None = None,
+        channel: str | None = None,
+        kind: str | None = None,
+        reason: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        most: int = 10_000,
+    ) -> int:
+        """How many a redrive with the same words would take; stops counting at ``most``.
+
+        >>> await queue.dead_letters.count(queue="emails", reason="max_attempts")
+        """
+        by = DeadLetterFilter(queue, channel, kind, reason, since, until)
+        wanted = selection(ids, by)
+        most = check_number("most", most, 1, _MOST_ATTEMPTS)
+        return await self._core.run(self._core.engine.count_dead_letters(wanted, most))
+
     async def redrive(
         self,
         ids: Iterable[int] | None = None,

@@ -1,16 +1,16 @@
-"""What operators ask and set: the schema, channels, numbers, dead letters, history, settings."""
+"""What operators set and ask: the schema, channels, numbers, dead letters, settings."""
 
 from collections.abc import Mapping
 from datetime import timedelta
 
 from penstock.errors import InvalidOption
-from penstock.model import ChannelNumbers, HistoryEntry, HistoryKept, Policy, QueueNumbers, Settings
+from penstock.model import ChannelNumbers, HistoryKept, Policy, QueueNumbers, Settings
 from penstock.names import check_name
 
 from .async_channel import AsyncChannel
 from .async_core import AsyncCore
 from .async_dead_letters import AsyncDeadLetters
-from .checks import check_ids, check_length, check_limit, check_number
+from .checks import check_length, check_limit, check_number
 from .policies import checked_policies
 
 _HISTORY = ("all", "failures", "none")
@@ -35,6 +35,13 @@ class AsyncOperating:
         >>> await queue.upgrade()
         """
         await self._core.run(self._core.engine.upgrade(), atomic=True)
+
+    async def uninstall(self) -> None:
+        """Removes the schema with everything in it; raises SchemaMissing if nothing is there.
+
+        >>> await queue.uninstall()
+        """
+        await self._core.run(self._core.engine.uninstall(), atomic=True)
 
     async def schema_version(self) -> int:
         """The number of the last migration; raises SchemaMissing if nothing is installed."""
@@ -83,14 +90,6 @@ class AsyncOperating:
             check_name("queue", queue)
         plan = self._core.engine.channel_numbers(queue, None, check_limit(limit))
         return await self._core.run(plan)
-
-    async def history(self, message_id: int) -> list[HistoryEntry]:
-        """What happened to a message, one entry per finished attempt, oldest first.
-
-        >>> [entry.outcome for entry in await queue.history(message.id)]
-        """
-        (wanted,) = check_ids([message_id])
-        return await self._core.run(self._core.engine.history(wanted))
 
     async def settings(self) -> Settings:
         """What holds for the whole schema."""

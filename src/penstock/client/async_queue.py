@@ -10,6 +10,7 @@ from penstock.payload import MAX_PAYLOAD
 
 from .async_claiming import AsyncClaiming
 from .async_core import AsyncCore
+from .async_inspecting import AsyncInspecting
 from .async_operating import AsyncOperating
 from .async_publishing import AsyncPublishing
 from .async_settling import AsyncSettling
@@ -18,7 +19,7 @@ from .engine_choice import Clock, open_engine
 from .options import LEASE, UPKEEP_EVERY, Options
 
 
-class AsyncQueue(AsyncPublishing, AsyncClaiming, AsyncSettling, AsyncOperating):
+class AsyncQueue(AsyncPublishing, AsyncClaiming, AsyncSettling, AsyncOperating, AsyncInspecting):
     """A client of the queues in one schema; connects at its first call.
 
     ``queue`` is where messages are published to and claimed from when a call names none.

@@ -44,6 +44,27 @@ class DeadLetters:
         plan = self._core.engine.dead_letters(wanted, check_limit(limit), after)
         return self._core.run(plan)
 
+    def count(
+        self,
+        ids: Iterable[int] | None = None,
+        *,
+        queue: str | None = None,
+        channel: str | None = None,
+        kind: str | None = None,
+        reason: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        most: int = 10_000,
+    ) -> int:
+        """How many a redrive with the same words would take; stops counting at ``most``.
+
+        >>> queue.dead_letters.count(queue="emails", reason="max_attempts")
+        """
+        by = DeadLetterFilter(queue, channel, kind, reason, since, until)
+        wanted = selection(ids, by)
+        most = check_number("most", most, 1, _MOST_ATTEMPTS)
+        return self._core.run(self._core.engine.count_dead_letters(wanted, most))
+
     def redrive(
         self,
         ids: Iterable[int] | None = None,

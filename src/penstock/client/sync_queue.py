@@ -15,12 +15,13 @@ from .engine_choice import Clock, open_engine
 from .options import LEASE, UPKEEP_EVERY, Options
 from .sync_claiming import Claiming
 from .sync_core import Core
+from .sync_inspecting import Inspecting
 from .sync_operating import Operating
 from .sync_publishing import Publishing
 from .sync_settling import Settling
 
 
-class Queue(Publishing, Claiming, Settling, Operating):
+class Queue(Publishing, Claiming, Settling, Operating, Inspecting):
     """A client of the queues in one schema; connects at its first call.
 
     ``queue`` is where messages are published to and claimed from when a call names none.

@@ -40,6 +40,12 @@ class DeadLetters(Base):
 
         return self._batches(wanted, step)
 
+    def count_dead_letters(self, wanted: Sequence[int] | DeadLetterFilter, most: int) -> Plan[int]:
+        ids = None if isinstance(wanted, DeadLetterFilter) else list(wanted)
+        by = wanted if isinstance(wanted, DeadLetterFilter) else DeadLetterFilter()
+        rows = yield self._say("count_dead_letters", *_values(by), ids, most)
+        return int(rows[0][0])
+
     def _batches(self, wanted: Sequence[int] | DeadLetterFilter, step: Step) -> Plan[int]:
         if isinstance(wanted, DeadLetterFilter):
             return self._matching(wanted, step)

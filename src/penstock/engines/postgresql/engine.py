@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from .channels import Channels
 from .claiming import Claiming
 from .dead_letters import DeadLetters
+from .inspecting import Inspecting
 from .migrations import Migrations
 from .publishing import Publishing
 from .reading import Reading
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from penstock.contract import Engine
 
 
-class PostgresqlEngine(Publishing, Claiming, Settling, Channels, DeadLetters, Reading, Migrations):
+class PostgresqlEngine(
+    Publishing, Claiming, Settling, Channels, DeadLetters, Reading, Inspecting, Migrations
+):
     """Every verb but install and redrive is one statement, and so its own transaction."""
 
     atomic = False

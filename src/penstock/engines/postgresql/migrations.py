@@ -62,6 +62,11 @@ class Migrations(Base):
         yield self._say("migration_lock", self.schema)
         yield from self._apply((yield from self.schema_version()))
 
+    def uninstall(self) -> Plan[None]:
+        yield self._say("migration_lock", self.schema)
+        yield from self.schema_version()
+        yield Statement(query("uninstall", self.schema), script=True)
+
     def schema_version(self) -> Plan[int]:
         applied = yield from self._applied()
         if applied is None:
