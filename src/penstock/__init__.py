@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         SchemaTooOld,
         UnsupportedConnection,
     )
-    from .insight import ChannelInfo, HistoryPage, MessageInfo, Totals
+    from .insight import ChannelInfo, Finding, HistoryPage, MessageInfo, Totals
     from .migrate import install_sql, upgrade_sql
     from .model import (
         KEEP,
@@ -92,7 +92,7 @@ _HOMES = {
         "SchemaTooOld",
         "UnsupportedConnection",
     ],
-    "insight": ["ChannelInfo", "HistoryPage", "MessageInfo", "Totals"],
+    "insight": ["ChannelInfo", "Finding", "HistoryPage", "MessageInfo", "Totals"],
     "migrate": ["install_sql", "upgrade_sql"],
     "model": [
         "KEEP",
@@ -134,6 +134,7 @@ __all__ = [
     "DecodeError",
     "DriverMissing",
     "Executor",
+    "Finding",
     "HistoryEntry",
     "HistoryPage",
     "InvalidInput",

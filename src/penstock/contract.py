@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, Protocol
 
-from .insight import ChannelInfo, HistoryPage, MessageFilter, MessageInfo, Totals
+from .insight import ChannelInfo, Finding, HistoryPage, MessageFilter, MessageInfo, Totals
 from .model import (
     Answer,
     Cancelled,
@@ -154,6 +154,11 @@ class Engine(Protocol):
     def install(self) -> Plan[None]: ...
 
     def upgrade(self) -> Plan[None]: ...
+
+    def examine(self) -> Plan[list[Finding]]:
+        """What could go wrong or has, as far as the database can say: durability, upkeep and the
+        schema at least. Answers also where nothing is installed."""
+        ...
 
     def uninstall(self) -> Plan[None]:
         """Removes everything; raises SchemaMissing if nothing is there."""

@@ -9,6 +9,7 @@ from typing import get_args
 from penstock.errors import InvalidOption
 from penstock.insight import (
     ChannelInfo,
+    Finding,
     HistoryPage,
     MessageFilter,
     MessageInfo,
@@ -107,3 +108,11 @@ class Inspecting:
     def clock(self) -> datetime:
         """What time it is for the database, which is the only clock that counts."""
         return self._core.run(self._core.engine.clock())
+
+    def examine(self) -> Sequence[Finding]:
+        """What could go wrong or has, and how to mend it, as far as the database can say; works
+        where nothing is installed too. ``penstock doctor`` adds what this machine can say.
+
+        >>> [finding for finding in queue.examine() if finding.level != "ok"]
+        """
+        return self._core.run(self._core.engine.examine())

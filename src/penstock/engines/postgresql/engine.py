@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from .channels import Channels
 from .claiming import Claiming
 from .dead_letters import DeadLetters
+from .examining import Examining
 from .inspecting import Inspecting
-from .migrations import Migrations
 from .publishing import Publishing
 from .reading import Reading
 from .settling import Settling
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PostgresqlEngine(
-    Publishing, Claiming, Settling, Channels, DeadLetters, Reading, Inspecting, Migrations
+    Publishing, Claiming, Settling, Channels, DeadLetters, Reading, Inspecting, Examining
 ):
     """Every verb but install and redrive is one statement, and so its own transaction."""
 

@@ -1,0 +1,37 @@
+"""What could go wrong, or has."""
+
+from penstock.conformance.registry import case
+from penstock.conformance.world import World
+from penstock.insight import Finding
+
+
+async def found(world: World, check: str) -> Finding:
+    (finding,) = (f for f in await world.queue.examine() if f.check == check)
+    return finding
+
+
+@case("examine", "every finding that is not well says what to do")
+async def mended(world: World) -> None:
+    findings = await world.queue.examine()
+    assert len({finding.check for finding in findings}) == len(findings) >= 3
+    for finding in findings:
+        assert finding.says
+        assert (finding.mend is None) == (finding.level == "ok"), finding
+
+
+@case("examine", "says that the schema is as this package needs it")
+async def schema(world: World) -> None:
+    assert (await found(world, "schema")).level == "ok"
+
+
+@case("examine", "finds that nobody takes expired leases back, and that somebody does")
+async def upkeep(world: World) -> None:
+    await world.queue.upkeep()
+    await world.fill("a", 2)
+    await world.queue.claim(2)
+    assert (await found(world, "upkeep")).level == "ok"
+    world.clock.advance(120)
+    late = await found(world, "upkeep")
+    assert late.level == "fail" and late.mend
+    await world.queue.upkeep()
+    assert (await found(world, "upkeep")).level == "ok"

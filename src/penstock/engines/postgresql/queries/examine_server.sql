@@ -1,0 +1,16 @@
+-- The server's settings that decide what can be lost, and what holds it up.
+select current_setting('server_version') as version, pg_is_in_recovery() as standby,
+    current_setting('synchronous_commit') as synchronous_commit, current_setting('fsync') as fsync,
+    current_setting('full_page_writes') as full_page_writes,
+    current_setting('synchronous_standby_names') as wanted_standbys,
+    (select count(*) from pg_stat_replication) as standbys,
+    (select count(*) from pg_stat_replication where sync_state in ('sync', 'quorum')) as synchronous,
+    (select count(*) from pg_replication_slots where not active) as idle_slots,
+    current_setting('autovacuum') = 'on' and current_setting('track_counts') = 'on' as autovacuum,
+    pg_notification_queue_usage() as notifications,
+    (select count(*) from pg_stat_activity where backend_type = 'client backend') as connections,
+    CAST(current_setting('max_connections') AS bigint) as max_connections,
+    (select count(*) from pg_prepared_xacts) as prepared,
+    (select min(prepared) from pg_prepared_xacts) as oldest_prepared,
+    (select gid from pg_prepared_xacts order by prepared limit 1) as prepared_name,
+    clock_timestamp() as now
