@@ -1,24 +1,22 @@
-"""The conformance suite on PostgreSQL 16 and 18, sync and async, psycopg and asyncpg."""
+"""The conformance suite on every store of tests/stores.py, with each of its clients."""
 
 from collections.abc import Iterator
-from typing import get_args
 
 import pytest
 
 pytest.register_assert_rewrite("penstock.conformance")
 
 from penstock.conformance import Case, CaseSkipped, Harness, Target, all_cases  # noqa: E402
-from penstock.conformance.runner import Client  # noqa: E402
-from penstock.embedded import EmbeddedPostgres  # noqa: E402
+from tests.stores import STORES, Databases  # noqa: E402
 
-WORLDS = [(server, client) for server in ("server", "server16") for client in get_args(Client)]
+WORLDS = [(name, client) for name, store in STORES.items() for client in store.clients]
 
 
-@pytest.fixture(scope="module", params=WORLDS, ids=lambda world: " ".join(world))
+@pytest.fixture(scope="module", params=WORLDS, ids=", ".join)
 def harness(request: pytest.FixtureRequest) -> Iterator[Harness]:
     name, client = request.param
-    server: EmbeddedPostgres = request.getfixturevalue(name)
-    url = server.create_database(f"conformance of {client}")
+    databases: Databases = request.getfixturevalue(STORES[name].fixture)
+    url = databases.create_database(f"conformance of {client}")
     with Harness(Target(url, client)) as running:
         yield running
 

@@ -1,21 +1,18 @@
 """All verbs in any order, against an engine and the model at once; every step is judged."""
 
 import random
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import psycopg
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from penstock import Message as Lease
-from penstock import Policy, PublishRefused, Queue
-from tests.interleavings.invariants import violations
+from penstock import Policy, PublishRefused
 from tests.model.model import SECOND, Message, Model, must
+from tests.model.store import NAME, ModelStore, Transaction, open_client
 
-NAME = "model"
 CHANNELS = ["free", "one", "slow", "both", "small"]
 POLICIES = {
     "one": Policy(concurrency=1),
@@ -25,7 +22,6 @@ POLICIES = {
 }
 # In the past: views and invariants read the database's own clock, and shall find all times behind.
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(days=100)
-TABLES = "message, wake, token, lease, stray, channel, dedupe, dead, dead_count, history"
 
 channels = st.sampled_from(CHANNELS)
 picks = st.integers(0, 1000)
@@ -42,44 +38,17 @@ def micros(value: float) -> int:
     return round(value * SECOND)
 
 
-class Engine:
-    """The database under test: one schema, emptied for every example, connections kept."""
-
-    def __init__(self, url: str, schema: str = "penstock model") -> None:
-        self.url, self.schema = url, schema
-        self.first = Queue(url, schema=schema, pool_size=4)
-        self.first.install()
-        self.eyes = psycopg.connect(url, autocommit=True)
-        self.eyes.execute("select set_config('search_path', quote_ident(%s), false)", [schema])
-
-    def close(self) -> None:
-        self.first.close()
-        self.eyes.close()
-
-    def client(self, clock: Callable[[], datetime]) -> Queue:
-        options: dict[str, Any] = {"queue": NAME, "clock": clock, "upkeep_every": None}
-        queue = Queue(self.url, schema=self.schema, coalesce=False, **options)
-        queue._core._runner = self.first._core._runner
-        return queue
-
-    def unread(self, now: datetime) -> int:
-        """Wakes that the next claim could read."""
-        row = self.eyes.execute("select count(*) from wake where at <= %s", [now]).fetchone()
-        assert row
-        return int(row[0])
-
-
-def machine(engine: Engine) -> type[RuleBasedStateMachine]:
-    """A state machine for this engine."""
+def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
+    """A state machine for this database."""
 
     class Verbs(RuleBasedStateMachine):
         def __init__(self) -> None:
             super().__init__()
-            engine.eyes.execute(f"truncate {TABLES}".encode())
+            store.reset()
             self.model = Model(0)
-            self.clients = [engine.client(self.time) for _ in range(3)]
+            self.clients = [open_client(store, self.time) for _ in range(3)]
             self.leases: list[Lease] = []
-            self.open: tuple[psycopg.Connection[Any], list[Message]] | None = None
+            self.open: tuple[Transaction, list[Message]] | None = None
             for name, policy in POLICIES.items():
                 self.set_policy(0, name, policy)
 
@@ -150,15 +119,17 @@ def machine(engine: Engine) -> type[RuleBasedStateMachine]:
                 message, _ = self.draft(channel, 0, None, 20)
                 self.model.publish(answer.id, answer.status, message)
 
-        @precondition(lambda self: self.open is None)
+        @precondition(lambda self: store.open_transactions and self.open is None)
         @rule(client=clients, channel=channels, priority=st.sampled_from([0, 9]), delay=delays)
         def begin(self, client: int, channel: str, priority: int, delay: float | None) -> None:
             """A publish in a transaction that stays open for a while."""
             message, options = self.draft(channel, priority, delay, 2)
-            connection = psycopg.connect(engine.url)
-            self.open = connection, []
+            transaction = store.begin()
+            self.open = transaction, []
             with suppress(PublishRefused):
-                answer = self.clients[client].publish(b"x", connection=connection, **options)
+                answer = self.clients[client].publish(
+                    b"x", connection=transaction.connection, **options
+                )
                 assert answer.id
                 message.id = answer.id
                 self.open[1].append(message)
@@ -167,19 +138,19 @@ def machine(engine: Engine) -> type[RuleBasedStateMachine]:
         @rule(commit=st.booleans())
         def end(self, commit: bool) -> None:
             assert self.open
-            connection, messages = self.open
+            transaction, messages = self.open
             if commit:
-                connection.commit()
+                transaction.commit()
                 for message in messages:
                     self.model.add(message)
-            connection.close()
+            transaction.close()
             self.open = None
 
         # Claiming.
 
         @rule(client=clients, limit=st.sampled_from([1, 2, 5, 30]), lease=st.sampled_from([5, 30]))
         def claim(self, client: int, limit: int, lease: int) -> None:
-            all_seen = engine.unread(self.time()) < limit + 10
+            all_seen = store.unread(self.time()) < limit + 10
             found = self.clients[client].claim(limit, lease=timedelta(seconds=lease))
             taken = [(m.id, m.fence, m.attempt) for m in found]
             at_once = found.look_again == timedelta(0)
@@ -248,10 +219,12 @@ def machine(engine: Engine) -> type[RuleBasedStateMachine]:
         def rolled_back(self, client: int, pick: int, verb: str) -> None:
             """Leaves nothing: neither the publish nor what was settled beside it."""
             lease, _ = self.lease(pick)
-            with psycopg.connect(engine.url) as connection:
-                self.clients[client].publish(b"x", channel="other", connection=connection)
-                getattr(self.clients[client], verb)([lease], connection=connection)
-                connection.rollback()
+            mine = store.begin()
+            try:
+                self.clients[client].publish(b"x", channel="other", connection=mine.connection)
+                getattr(self.clients[client], verb)([lease], connection=mine.connection)
+            finally:
+                mine.close()
 
         @precondition(lambda self: self.leases)
         @rule(client=clients, pick=picks, limit=st.sampled_from([1, 30]))
@@ -356,7 +329,7 @@ def machine(engine: Engine) -> type[RuleBasedStateMachine]:
 
         @invariant()
         def tables_are_sound(self) -> None:
-            found = violations(engine.eyes, self.model.messages, engine.schema)
+            found = store.violations(self.model.messages)
             must(not found, *found)
 
         @invariant()

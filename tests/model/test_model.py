@@ -1,16 +1,19 @@
-"""The model against PostgreSQL 16 and 18.
+"""The model against every store.
 
 PENSTOCK_EXHAUSTIVE=1 (`make model`) runs long and at random, and prints how to reproduce a failure.
 """
 
 import os
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from penstock.embedded import EmbeddedPostgres
-from tests.model.machine import Engine, machine
+from tests.model.machine import machine
+from tests.model.postgresql import PostgresqlStore
+from tests.model.store import ModelStore
+from tests.stores import Databases
 
 EXHAUSTIVE = os.environ.get("PENSTOCK_EXHAUSTIVE") == "1"
 
@@ -27,12 +30,19 @@ PROFILE = settings(
 )
 
 
+STORES: dict[str, tuple[str, Callable[[str], ModelStore]]] = {
+    "PostgreSQL 18": ("server", PostgresqlStore),
+    "PostgreSQL 16": ("server16", PostgresqlStore),
+}
+
+
 @pytest.mark.timeout(0 if EXHAUSTIVE else 300)
-@pytest.mark.parametrize("name", ["server", "server16"])
+@pytest.mark.parametrize("name", STORES)
 def test_every_verb_keeps_its_promise(name: str, request: pytest.FixtureRequest) -> None:
-    server: EmbeddedPostgres = request.getfixturevalue(name)
-    engine = Engine(server.create_database("penstock_model"))
+    fixture, open_store = STORES[name]
+    databases: Databases = request.getfixturevalue(fixture)
+    store = open_store(databases.create_database("penstock_model"))
     try:
-        run_state_machine_as_test(machine(engine), settings=PROFILE)
+        run_state_machine_as_test(machine(store), settings=PROFILE)
     finally:
-        engine.close()
+        store.close()

@@ -1,11 +1,11 @@
 """Runs the cases against one database, in one world."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import Any, Literal, Self
+from typing import Any, NamedTuple, Self
 
 from penstock.client.async_queue import AsyncQueue
 from penstock.client.sync_queue import Queue
@@ -15,17 +15,31 @@ from .awaiting import awaiting
 from .registry import Case, all_cases
 from .world import World
 
-Client = Literal["sync psycopg", "async psycopg", "asyncpg"]
+
+class Client(NamedTuple):
+    """A world, the scheme that asks for the driver, and the caller's own connection on it."""
+
+    world: type[Queue] | type[AsyncQueue]
+    scheme: str
+    caller: Callable[[str], Awaitable[callers.Caller]]
+
+
+CLIENTS = {
+    "sync psycopg": Client(Queue, "postgresql", callers.psycopg_sync),
+    "async psycopg": Client(AsyncQueue, "postgresql", callers.psycopg_async),
+    "asyncpg": Client(AsyncQueue, "postgresql+asyncpg", callers.asyncpg),
+}
 
 _numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A scratch database, and the client to prove. The schema is installed and left full."""
+    """A scratch database, and the client to prove, one of CLIENTS. The schema is installed and
+    left full."""
 
     url: str
-    client: Client = "async psycopg"
+    client: str = "async psycopg"
     schema: str = "penstock conformance"
 
 
@@ -70,22 +84,16 @@ class Harness:
         return self._wrapped(client)
 
     def _new(self, **options: Any) -> Any:
-        url, schema = self.target.url, self.target.schema
-        if self.target.client == "sync psycopg":
-            return Queue(url, schema=schema, **options)
-        if self.target.client == "asyncpg":
-            url = url.replace("postgresql://", "postgresql+asyncpg://")
-        return AsyncQueue(url, schema=schema, **options)
+        client = CLIENTS[self.target.client]
+        _, _, place = self.target.url.partition("://")
+        url = f"{client.scheme}://{place}"
+        return client.world(url, schema=self.target.schema, **options)
 
     def _wrapped(self, client: Any) -> AsyncQueue:
         return client if isinstance(client, AsyncQueue) else awaiting(client)
 
     async def _caller(self) -> callers.Caller:
-        if self.target.client == "sync psycopg":
-            return await callers.psycopg_sync(self.target.url)
-        if self.target.client == "asyncpg":
-            return await callers.asyncpg(self.target.url)
-        return await callers.psycopg_async(self.target.url)
+        return await CLIENTS[self.target.client].caller(self.target.url)
 
 
 def conformance(target: Target) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -1,5 +1,7 @@
 """Which driver a URL asks for. Nothing is imported before it is asked for."""
 
+from importlib import import_module
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from penstock.errors import DriverMissing, InvalidOption
@@ -7,52 +9,76 @@ from penstock.errors import DriverMissing, InvalidOption
 from .faults import masked
 from .runner import AsyncRunner, Runner
 
-_PSYCOPG = ("postgresql", "postgres", "postgresql+psycopg")
-_ASYNCPG = ("postgresql+asyncpg",)
+
+class Driver(NamedTuple):
+    """Runners as ``module:class`` of this package, None where the driver has no such world.
+
+    ``dialect`` is the engine's name, and the scheme that the driver itself understands.
+    """
+
+    dialect: str
+    sync: str | None
+    asyncio: str | None
+    needs: str
+    extra: str
+
+
+_PSYCOPG = Driver(
+    "postgresql",
+    "sync_psycopg:PsycopgRunner",
+    "async_psycopg:AsyncPsycopgRunner",
+    "psycopg 3",
+    "postgresql",
+)
+_ASYNCPG = Driver("postgresql", None, "asyncpg_runner:AsyncpgRunner", "asyncpg", "asyncpg")
+
+DRIVERS = {
+    "postgresql": _PSYCOPG,
+    "postgres": _PSYCOPG,
+    "postgresql+psycopg": _PSYCOPG,
+    "postgresql+asyncpg": _ASYNCPG,
+}
 
 
 def open_runner(url: str, *, pool_size: int, pooler: bool) -> Runner:
     """A runner for the sync world; it connects at its first call."""
-    scheme = _scheme(url)
-    if scheme in _ASYNCPG:
-        raise InvalidOption(f"asyncpg works with AsyncQueue only: {masked(url)}")
-    try:
-        from .sync_psycopg import PsycopgRunner
-    except ImportError as error:
-        raise _missing("psycopg 3", "postgresql", error) from error
-    return PsycopgRunner(_plain(url), pool_size=pool_size, pooler=pooler)
+    driver = driver_of(url)
+    if driver.sync is None:
+        raise InvalidOption(f"{driver.needs} works with AsyncQueue only: {masked(url)}")
+    runner: Runner = _load(driver, driver.sync)(_plain(url), pool_size=pool_size, pooler=pooler)
+    return runner
 
 
 def open_async_runner(url: str, *, pool_size: int, pooler: bool) -> AsyncRunner:
     """A runner for asyncio; it connects at its first call."""
-    if _scheme(url) in _ASYNCPG:
-        try:
-            from .asyncpg_runner import AsyncpgRunner
-        except ImportError as error:
-            raise _missing("asyncpg", "asyncpg", error) from error
-        return AsyncpgRunner(_plain(url), pool_size=pool_size, pooler=pooler)
-    try:
-        from .async_psycopg import AsyncPsycopgRunner
-    except ImportError as error:
-        raise _missing("psycopg 3", "postgresql", error) from error
-    return AsyncPsycopgRunner(_plain(url), pool_size=pool_size, pooler=pooler)
+    driver = driver_of(url)
+    if driver.asyncio is None:
+        raise InvalidOption(f"{driver.needs} works with Queue only: {masked(url)}")
+    load = _load(driver, driver.asyncio)
+    runner: AsyncRunner = load(_plain(url), pool_size=pool_size, pooler=pooler)
+    return runner
 
 
-def _scheme(url: object) -> str:
+def driver_of(url: object) -> Driver:
+    """What the URL's scheme stands for; raises InvalidOption if it is none of ours."""
     scheme = urlsplit(url).scheme if isinstance(url, str) else ""
-    if scheme not in (*_PSYCOPG, *_ASYNCPG):
+    if scheme not in DRIVERS:
         shown = masked(url) if isinstance(url, str) else type(url).__name__
-        raise InvalidOption(
-            f"no database URL that Penstock knows: {shown}; "
-            "use postgresql://, postgresql+psycopg:// or postgresql+asyncpg://"
-        )
-    return scheme
+        known = ", ".join(f"{name}://" for name in DRIVERS)
+        raise InvalidOption(f"no database URL that Penstock knows: {shown}; use one of {known}")
+    return DRIVERS[scheme]
 
 
 def _plain(url: str) -> str:
     """What the drivers themselves understand."""
-    return "postgresql" + url[len(urlsplit(url).scheme) :]
+    return driver_of(url).dialect + url[len(urlsplit(url).scheme) :]
 
 
-def _missing(driver: str, extra: str, error: ImportError) -> DriverMissing:
-    return DriverMissing(f'{driver} is needed: pip install "penstock[{extra}]" ({error})')
+def _load(driver: Driver, place: str) -> Any:
+    module, _, name = place.partition(":")
+    try:
+        return getattr(import_module(f".{module}", __package__), name)
+    except ImportError as error:
+        raise DriverMissing(
+            f'{driver.needs} is needed: pip install "penstock[{driver.extra}]" ({error})'
+        ) from error

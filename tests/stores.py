@@ -1,0 +1,27 @@
+"""The databases that tests run on: one line each, and a fixture of the same session for all."""
+
+from typing import NamedTuple, Protocol
+
+
+class Databases(Protocol):
+    """What a store's fixture yields."""
+
+    def create_database(self, name: str) -> str:
+        """A new empty database, and its URL."""
+        ...
+
+
+class Store(NamedTuple):
+    """``fixture`` starts and stops it (tests/conftest.py); ``clients`` are those of
+    penstock.conformance.runner.CLIENTS that can reach it."""
+
+    fixture: str
+    clients: tuple[str, ...]
+
+
+_POSTGRESQL = ("sync psycopg", "async psycopg", "asyncpg")
+
+STORES = {
+    "PostgreSQL 18": Store("server", _POSTGRESQL),
+    "PostgreSQL 16": Store("server16", _POSTGRESQL),
+}
