@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from .client.async_dead_letters import AsyncDeadLetters
     from .client.async_message import AsyncMessage
     from .client.async_queue import AsyncQueue
+    from .client.async_schedules import AsyncSchedules
     from .client.claim import Claim
     from .client.sync_channel import Channel
     from .client.sync_dead_letters import DeadLetters
     from .client.sync_message import Message
     from .client.sync_queue import Queue
+    from .client.sync_schedules import Schedules
     from .drivers.protocols import AsyncExecutor, Executor
     from .errors import (
         BacklogFull,
@@ -30,11 +32,13 @@ if TYPE_CHECKING:
         InvalidName,
         InvalidOption,
         InvalidPayload,
+        InvalidSchedule,
         InvalidTime,
         LeaseLost,
         PayloadTooLarge,
         PenstockError,
         PublishRefused,
+        ScheduleMissing,
         SchemaError,
         SchemaMissing,
         SchemaTooNew,
@@ -58,17 +62,20 @@ if TYPE_CHECKING:
         Settled,
         UpkeepReport,
     )
+    from .schedule import FireReport, Schedule
 
 _HOMES = {
     "client.async_channel": ["AsyncChannel"],
     "client.async_dead_letters": ["AsyncDeadLetters"],
     "client.async_message": ["AsyncMessage"],
     "client.async_queue": ["AsyncQueue"],
+    "client.async_schedules": ["AsyncSchedules"],
     "client.claim": ["Claim"],
     "client.sync_channel": ["Channel"],
     "client.sync_dead_letters": ["DeadLetters"],
     "client.sync_message": ["Message"],
     "client.sync_queue": ["Queue"],
+    "client.sync_schedules": ["Schedules"],
     "drivers.protocols": ["AsyncExecutor", "Executor"],
     "errors": [
         "BacklogFull",
@@ -81,11 +88,13 @@ _HOMES = {
         "InvalidName",
         "InvalidOption",
         "InvalidPayload",
+        "InvalidSchedule",
         "InvalidTime",
         "LeaseLost",
         "PayloadTooLarge",
         "PenstockError",
         "PublishRefused",
+        "ScheduleMissing",
         "SchemaError",
         "SchemaMissing",
         "SchemaTooNew",
@@ -109,6 +118,7 @@ _HOMES = {
         "Settled",
         "UpkeepReport",
     ],
+    "schedule": ["FireReport", "Schedule"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -120,6 +130,7 @@ __all__ = [
     "AsyncExecutor",
     "AsyncMessage",
     "AsyncQueue",
+    "AsyncSchedules",
     "BacklogFull",
     "Cancelled",
     "Channel",
@@ -135,12 +146,14 @@ __all__ = [
     "DriverMissing",
     "Executor",
     "Finding",
+    "FireReport",
     "HistoryEntry",
     "HistoryPage",
     "InvalidInput",
     "InvalidName",
     "InvalidOption",
     "InvalidPayload",
+    "InvalidSchedule",
     "InvalidTime",
     "LeaseLost",
     "Message",
@@ -153,6 +166,9 @@ __all__ = [
     "Published",
     "Queue",
     "QueueNumbers",
+    "Schedule",
+    "ScheduleMissing",
+    "Schedules",
     "SchemaError",
     "SchemaMissing",
     "SchemaTooNew",

@@ -31,6 +31,7 @@ from .model import (
     UpkeepReport,
 )
 from .plan import Plan, Row
+from .schedule import FireReport, Schedule, ScheduleTerms
 
 DEFAULT_MAX_ATTEMPTS = 20
 BATCH = 10_000
@@ -150,6 +151,35 @@ class Engine(Protocol):
     ) -> Plan[Settings]: ...
 
     def upkeep(self) -> Plan[UpkeepReport]: ...
+
+    def schedule(self, terms: ScheduleTerms) -> Plan[Schedule]:
+        """States a schedule, fenced by the revision and tick that were read; unchanged terms write
+        nothing.
+        ``penstock.firing`` decides what becomes of it."""
+        ...
+
+    def pause_schedule(self, queue: str, name: str, pausing: bool) -> Plan[Schedule | None]: ...
+
+    def remove_schedule(self, queue: str, name: str) -> Plan[bool]: ...
+
+    def run_schedule(self, queue: str, name: str) -> Plan[list[Published] | None]:
+        """Publishes its message now; None if there is no such schedule."""
+        ...
+
+    def schedules(
+        self, queue: str | None, name: str | None, limit: int, after: tuple[str, str] | None
+    ) -> Plan[list[Schedule]]:
+        """By (queue, name); one if both are given."""
+        ...
+
+    def next_firing(self, queues: tuple[str, ...] | None) -> Plan[timedelta | None]:
+        """How long until a schedule is due; zero if one is, None if there is none. Only reads."""
+        ...
+
+    def fire_due(self, queues: tuple[str, ...] | None, limit: int) -> Plan[FireReport]:
+        """Locks what is due (not waiting for what others hold), publishes, and moves the ticks.
+        Needs one transaction."""
+        ...
 
     def install(self) -> Plan[None]: ...
 

@@ -7,10 +7,12 @@ PenstockError
 │   │   └── PayloadTooLarge
 │   ├── InvalidTime                a naive datetime, a negative delay, two times at once
 │   ├── InvalidOption              an unknown or impossible option
+│   ├── InvalidSchedule            a cron expression or a time zone that cannot be used
 │   └── DecodeError                a payload that is not what the reader asked for
 ├── PublishRefused                 .results says what happened to each message
 │   ├── BacklogFull
 │   └── ChannelClosed
+├── ScheduleMissing (LookupError)  no schedule of that name
 ├── LeaseLost                      somebody else may be working on the message
 ├── SchemaError
 │   ├── SchemaMissing
@@ -54,6 +56,10 @@ class InvalidOption(InvalidInput):
     """An option that does not exist, or has an impossible value."""
 
 
+class InvalidSchedule(InvalidInput):
+    """A cron expression that cannot be read or never ticks, or an unknown time zone."""
+
+
 class DecodeError(InvalidInput):
     """A payload is not what the reader asked for."""
 
@@ -76,6 +82,10 @@ class BacklogFull(PublishRefused):
 
 class ChannelClosed(PublishRefused):
     """The channel is being removed and takes no new messages."""
+
+
+class ScheduleMissing(PenstockError, LookupError):
+    """There is no schedule of that name in that queue."""
 
 
 class LeaseLost(PenstockError):
@@ -119,7 +129,7 @@ class DatabaseFailed(PenstockError):
 
 
 class DriverMissing(PenstockError, ImportError):
-    """The driver that the URL asks for is not installed."""
+    """A driver or another optional package that is asked for is not installed."""
 
 
 class UnsupportedConnection(PenstockError, TypeError):

@@ -365,5 +365,5 @@ async def test_a_schema_that_is_not_there(place: Place) -> None:
 async def test_a_client_can_be_used_again_after_close(place: Place) -> None:
     queue = await open_queue(place)
     await queue.close()
-    assert await queue.schema_version() == 1
+    assert await queue.schema_version() >= 1
     await queue.close()

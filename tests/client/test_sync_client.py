@@ -367,5 +367,5 @@ def test_a_schema_that_is_not_there(place: Place) -> None:
 def test_a_client_can_be_used_again_after_close(place: Place) -> None:
     queue = open_queue(place)
     queue.close()
-    assert queue.schema_version() == 1
+    assert queue.schema_version() >= 1
     queue.close()

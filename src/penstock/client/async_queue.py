@@ -13,13 +13,21 @@ from .async_core import AsyncCore
 from .async_inspecting import AsyncInspecting
 from .async_operating import AsyncOperating
 from .async_publishing import AsyncPublishing
+from .async_scheduling import AsyncScheduling
 from .async_settling import AsyncSettling
 from .checks import check_number
 from .engine_choice import Clock, open_engine
 from .options import LEASE, UPKEEP_EVERY, Options
 
 
-class AsyncQueue(AsyncPublishing, AsyncClaiming, AsyncSettling, AsyncOperating, AsyncInspecting):
+class AsyncQueue(
+    AsyncPublishing,
+    AsyncClaiming,
+    AsyncSettling,
+    AsyncScheduling,
+    AsyncOperating,
+    AsyncInspecting,
+):
     """A client of the queues in one schema; connects at its first call.
 
     ``queue`` is where messages are published to and claimed from when a call names none.

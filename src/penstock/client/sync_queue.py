@@ -18,10 +18,18 @@ from .sync_core import Core
 from .sync_inspecting import Inspecting
 from .sync_operating import Operating
 from .sync_publishing import Publishing
+from .sync_scheduling import Scheduling
 from .sync_settling import Settling
 
 
-class Queue(Publishing, Claiming, Settling, Operating, Inspecting):
+class Queue(
+    Publishing,
+    Claiming,
+    Settling,
+    Scheduling,
+    Operating,
+    Inspecting,
+):
     """A client of the queues in one schema; connects at its first call.
 
     ``queue`` is where messages are published to and claimed from when a call names none.

@@ -12,17 +12,20 @@ from penstock.client.async_channel import AsyncChannel
 from penstock.client.async_dead_letters import AsyncDeadLetters
 from penstock.client.async_message import AsyncMessage
 from penstock.client.async_queue import AsyncQueue
+from penstock.client.async_schedules import AsyncSchedules
 from penstock.client.claim import Claim
 from penstock.client.sync_channel import Channel
 from penstock.client.sync_dead_letters import DeadLetters
 from penstock.client.sync_message import Message
 from penstock.client.sync_queue import Queue
+from penstock.client.sync_schedules import Schedules
 
 _TWINS: dict[type, type] = {
     Queue: AsyncQueue,
     Channel: AsyncChannel,
     DeadLetters: AsyncDeadLetters,
     Message: AsyncMessage,
+    Schedules: AsyncSchedules,
 }
 
 

@@ -7,8 +7,8 @@ from .claiming import Claiming
 from .dead_letters import DeadLetters
 from .examining import Examining
 from .inspecting import Inspecting
-from .publishing import Publishing
 from .reading import Reading
+from .schedules import Schedules
 from .settling import Settling
 
 if TYPE_CHECKING:
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 class PostgresqlEngine(
-    Publishing, Claiming, Settling, Channels, DeadLetters, Reading, Inspecting, Examining
+    Schedules, Claiming, Settling, Channels, DeadLetters, Reading, Inspecting, Examining
 ):
-    """Every verb but install and redrive is one statement, and so its own transaction."""
+    """Verbs on messages and channels are one statement each, and so their own transactions; redrive
+    and discard are one a batch."""
 
     atomic = False
 
