@@ -17,7 +17,7 @@ from .async_scheduling import AsyncScheduling
 from .async_settling import AsyncSettling
 from .checks import check_number
 from .engine_choice import Clock, open_engine
-from .options import LEASE, UPKEEP_EVERY, Options
+from .options import LEASE, UPKEEP_EVERY, Address, Options
 
 
 class AsyncQueue(
@@ -63,6 +63,7 @@ class AsyncQueue(
         AsyncPublishing.__init__(self, core)
         AsyncClaiming.__init__(self, core, self)
         AsyncOperating.__init__(self, core)
+        self._address = Address(url, schema, pool_size, pooler, clock)
         self._shown = f"{masked(url)}, queue {queue!r}, schema {schema!r}"
 
     @property

@@ -108,6 +108,11 @@ class MessageFields:
     def payload(self) -> bytes:
         return self._row[17]  # type: ignore[no-any-return]
 
+    @property
+    def lost(self) -> bool:
+        """Whether a worker has found out that the lease is no longer ours: time to stop."""
+        return False
+
     def json(self) -> Any:
         """The payload as JSON; raises DecodeError."""
         return decode_json(self.payload)

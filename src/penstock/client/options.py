@@ -3,17 +3,29 @@
 import os
 import secrets
 import socket
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from penstock.names import check_name
 from penstock.payload import MAX_PAYLOAD
 
 from .checks import check_lease, check_length, check_number
+from .engine_choice import Clock
 
 LEASE = timedelta(seconds=30)
 UPKEEP_EVERY = timedelta(seconds=1)
 MOST_PAYLOAD = 256 * 1024 * 1024  # a batch must stay below what PostgreSQL takes in one value
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a client's database is, for those who open connections of their own to it."""
+
+    url: str = field(repr=False)  # it may hold a password
+    schema: str
+    pool_size: int
+    pooler: bool
+    clock: Clock | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from penstock.payload import MAX_PAYLOAD
 
 from .checks import check_number
 from .engine_choice import Clock, open_engine
-from .options import LEASE, UPKEEP_EVERY, Options
+from .options import LEASE, UPKEEP_EVERY, Address, Options
 from .sync_claiming import Claiming
 from .sync_core import Core
 from .sync_inspecting import Inspecting
@@ -65,6 +65,7 @@ class Queue(
         Publishing.__init__(self, core)
         Claiming.__init__(self, core, self)
         Operating.__init__(self, core)
+        self._address = Address(url, schema, pool_size, pooler, clock)
         self._shown = f"{masked(url)}, queue {queue!r}, schema {schema!r}"
 
     @property

@@ -6,12 +6,14 @@ from urllib.parse import urlsplit
 
 from penstock.errors import DriverMissing, InvalidOption
 
+from .bell import Bell, QuietBell
 from .faults import masked
 from .runner import AsyncRunner, Runner
 
 
 class Driver(NamedTuple):
-    """Runners as ``module:class`` of this package, None where the driver has no such world.
+    """Runners as ``module:class`` of this package, None where the driver has no such world; the
+    bell as ``module:function``, None where workers only poll.
 
     ``dialect`` is the engine's name, and the scheme that the driver itself understands.
     """
@@ -21,6 +23,7 @@ class Driver(NamedTuple):
     asyncio: str | None
     needs: str
     extra: str
+    bell: str | None = None
 
 
 _PSYCOPG = Driver(
@@ -29,8 +32,16 @@ _PSYCOPG = Driver(
     "async_psycopg:AsyncPsycopgRunner",
     "psycopg 3",
     "postgresql",
+    "psycopg_line:psycopg_bell",
 )
-_ASYNCPG = Driver("postgresql", None, "asyncpg_runner:AsyncpgRunner", "asyncpg", "asyncpg")
+_ASYNCPG = Driver(
+    "postgresql",
+    None,
+    "asyncpg_runner:AsyncpgRunner",
+    "asyncpg",
+    "asyncpg",
+    "asyncpg_line:asyncpg_bell",
+)
 
 DRIVERS = {
     "postgresql": _PSYCOPG,
@@ -57,6 +68,16 @@ def open_async_runner(url: str, *, pool_size: int, pooler: bool) -> AsyncRunner:
     load = _load(driver, driver.asyncio)
     runner: AsyncRunner = load(_plain(url), pool_size=pool_size, pooler=pooler)
     return runner
+
+
+def open_bell(url: str, *, channel: str | None, wanted: frozenset[str], pooler: bool) -> Bell:
+    """What wakes a sleeping worker; needs a running event loop. On PostgreSQL it rings for the
+    ``wanted`` payloads on the notification ``channel``, heard on a connection of its own."""
+    driver = driver_of(url)
+    if driver.bell is None or pooler:
+        return QuietBell()
+    bell: Bell = _load(driver, driver.bell)(_plain(url), channel, wanted)
+    return bell
 
 
 def driver_of(url: object) -> Driver:

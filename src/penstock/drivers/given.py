@@ -26,6 +26,11 @@ _ADVICE = (
 )
 
 
+def known_connection(kind: type) -> bool:
+    """Whether it is the class of a driver's connection."""
+    return _known(kind) is not None
+
+
 def kind_of(connection: object, *, is_async: bool) -> str:
     """Which adapter fits, without its world; raises UnsupportedConnection if none does."""
     kind = _known(type(connection)) or _protocol(connection)

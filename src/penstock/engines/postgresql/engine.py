@@ -10,13 +10,14 @@ from .inspecting import Inspecting
 from .reading import Reading
 from .schedules import Schedules
 from .settling import Settling
+from .sleeping import Sleeping
 
 if TYPE_CHECKING:
     from penstock.contract import Engine
 
 
 class PostgresqlEngine(
-    Schedules, Claiming, Settling, Channels, DeadLetters, Reading, Inspecting, Examining
+    Schedules, Claiming, Settling, Sleeping, Channels, DeadLetters, Reading, Inspecting, Examining
 ):
     """Verbs on messages and channels are one statement each, and so their own transactions; redrive
     and discard are one a batch."""

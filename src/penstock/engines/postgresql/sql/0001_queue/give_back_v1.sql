@@ -69,6 +69,11 @@ begin
         perform put_back_v1(v_late, v_dues, array_fill(false, array[cardinality(v_late)]), '{}',
             array_fill(true, array[cardinality(v_late)]), '{}', '{}', v_now);
     end if;
+    if exists (select from sleeper s where s.until > v_now) then
+        perform ring_v1(array(
+            select k.queue from unnest(v_ids) x(id)
+            cross join lateral (select m.queue from message m where m.id = x.id offset 0) k), v_now);
+    end if;
     if v_freed is not null then
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
     end if;

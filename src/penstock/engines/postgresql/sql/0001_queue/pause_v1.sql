@@ -16,5 +16,6 @@ begin
     insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
     select v_now, c.id, v_now, 0, 0, 0, c.queue, c.name
     from channel c where c.id in (select channel_id_v1(p_queue, x.name) from unnest(p_channels) x(name));
+    perform ring_v1(array[p_queue], v_now);
 end
 $$;

@@ -100,6 +100,10 @@ begin
     from item i
     group by greatest(i.due, v_now), i.channel_id, i.priority, i.queue, i.channel;
 
+    if exists (select from sleeper s where s.until > v_now) then
+        perform ring_v1(p_queue, v_now);
+    end if;
+
     return query
     select x.id, coalesce(x.status, 'published') from unnest(v_ids, v_status) x(id, status);
 end

@@ -27,5 +27,11 @@ begin
     )
     insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
     select greatest(b.due, p_now), b.channel_id, b.due, b.id, 1, b.priority, b.queue, b.channel from back b;
+
+    if exists (select from sleeper s where s.until > p_now) then
+        perform ring_v1(array(
+            select k.queue from unnest(p_ids) x(id)
+            cross join lateral (select m.queue from message m where m.id = x.id offset 0) k), p_now);
+    end if;
 end
 $$;

@@ -48,5 +48,8 @@ begin
         from back b group by b.channel_id, b.due, b.priority, b.queue, b.channel
     )
     select b.id from back b order by b.id;
+    if exists (select from sleeper s where s.until > v_now) then
+        perform ring_v1(array(select m.queue from message m where m.id = any(p_ids)), v_now);
+    end if;
 end
 $$;

@@ -217,6 +217,16 @@ create index history_settled on "penstock".history using brin (xid) with (pages_
 -- Rows of a day whose partition does not exist (yet) are never refused.
 create table "penstock".history_other partition of "penstock".history default;
 
+-- Workers that sleep and want to be rung for when something comes to their queue, until a time; see
+-- ring_v1. Read by `until`, so that dead versions which an old snapshot keeps alive are left behind.
+-- A crash of the server empties it: those workers poll until they sleep anew.
+create unlogged table "penstock".sleeper (
+    until timestamptz not null,
+    queue text collate "C" not null,
+    worker text collate "C" not null
+);
+create index sleeper_until on "penstock".sleeper (until);
+
 -- The flowing tables live on vacuum: by count, not by a share of a size that says nothing.
 alter table "penstock".wake set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table "penstock".token set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);

@@ -1,0 +1,1 @@
+select "penstock".bell_v1()

@@ -1,0 +1,67 @@
+"""Retry strategies, by themselves."""
+
+from datetime import timedelta
+
+import pytest
+
+from penstock.errors import InvalidOption
+from penstock.retry import Constant, Exponential, Linear, NoRetry, Retry, Tried
+
+
+def delays(strategy: Retry, tries: int, age: timedelta = timedelta(0)) -> list[float | None]:
+    found = [strategy.delay(Tried(n, ValueError("x"), age)) for n in range(1, tries + 1)]
+    return [None if delay is None else delay.total_seconds() for delay in found]
+
+
+def test_each_strategy_grows_as_it_says() -> None:
+    assert delays(NoRetry(), 1) == [None]
+    assert delays(Constant(every=3, jitter=0), 3) == [3, 3, 3]
+    assert delays(Linear(first=1, step=2, most=6, jitter=0), 4) == [1, 3, 5, 6]
+    assert delays(Exponential(first=1, most=10, jitter=0), 6) == [1, 2, 4, 8, 10, 10]
+    assert delays(Exponential(first=timedelta(minutes=1), jitter=0), 2) == [60, 120]
+
+
+def test_attempts_and_time_are_bounded() -> None:
+    assert delays(Exponential(first=1, attempts=3, jitter=0), 4) == [1, 2, None, None]
+    strategy = Constant(every=10, within=timedelta(seconds=25), jitter=0)
+    assert delays(strategy, 1, timedelta(seconds=15)) == [10]
+    assert delays(strategy, 1, timedelta(seconds=16)) == [None]
+
+
+def test_the_error_decides() -> None:
+    strategy = Constant(every=1, give_up_on=(LookupError,))
+    assert strategy.delay(Tried(1, KeyError("x"), timedelta(0))) is None
+    assert strategy.delay(Tried(1, ValueError("x"), timedelta(0))) is not None
+
+
+def test_nothing_overflows() -> None:
+    assert delays(Exponential(first=1, factor=10, most=300, jitter=0), 1)[0] == 1
+    strategy = Exponential(first=1, factor=1e200, most=300, jitter=0)
+    assert strategy.delay(Tried(10**6, ValueError(), timedelta(0))) == timedelta(seconds=300)
+    assert Linear(step=1e300, most=1e300, jitter=0).delay(
+        Tried(10**9, ValueError(), timedelta(0))
+    ) == timedelta(days=365)
+
+
+def test_jitter_only_shortens() -> None:
+    strategy = Constant(every=10, jitter=0.5)
+    found = [d for _ in range(200) for d in delays(strategy, 1) if d is not None]
+    assert len(found) == 200
+    assert min(found) >= 5 and max(found) <= 10 and max(found) - min(found) > 2
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Constant(every=-1),
+        lambda: Exponential(first=float("nan")),
+        lambda: Exponential(factor=0.5),
+        lambda: Linear(most=float("inf")),
+        lambda: Constant(attempts=0),
+        lambda: Constant(jitter=2),
+    ],
+)
+def test_impossible_options_are_refused(make: object) -> None:
+    assert callable(make)
+    with pytest.raises(InvalidOption):
+        make()
