@@ -22,7 +22,7 @@ RULES = [
     (r"\bAwaitable, ", ""),
     (r"\b(group|given)_async\b", r"\1_sync"),
     (r"\basync_(?=core|message|settling|publishing|claiming|queue|operating|inspecting)", "sync_"),
-    (r"\basync_(?=channel|dead_letters|psycopg|scheduling|schedules)", "sync_"),
+    (r"\basync_(?=channel|dead_letters|psycopg|scheduling|schedules|topic)", "sync_"),
     (r"\bdrive_async\b", "drive"),
     (r"\bopen_async_runner\b", "open_runner"),
     (r"\brun_async\b", "run_sync"),

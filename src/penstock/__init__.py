@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from .client.async_message import AsyncMessage
     from .client.async_queue import AsyncQueue
     from .client.async_schedules import AsyncSchedules
+    from .client.async_topic import AsyncTopic
     from .client.claim import Claim
     from .client.sync_channel import Channel
     from .client.sync_dead_letters import DeadLetters
     from .client.sync_message import Message
     from .client.sync_queue import Queue
     from .client.sync_schedules import Schedules
+    from .client.sync_topic import Topic
     from .drivers.protocols import AsyncExecutor, Executor
     from .errors import (
         BacklogFull,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
         UpkeepReport,
     )
     from .schedule import FireReport, Schedule
+    from .topic import Copy, Subscription
 
 _HOMES = {
     "client.async_channel": ["AsyncChannel"],
@@ -70,12 +73,14 @@ _HOMES = {
     "client.async_message": ["AsyncMessage"],
     "client.async_queue": ["AsyncQueue"],
     "client.async_schedules": ["AsyncSchedules"],
+    "client.async_topic": ["AsyncTopic"],
     "client.claim": ["Claim"],
     "client.sync_channel": ["Channel"],
     "client.sync_dead_letters": ["DeadLetters"],
     "client.sync_message": ["Message"],
     "client.sync_queue": ["Queue"],
     "client.sync_schedules": ["Schedules"],
+    "client.sync_topic": ["Topic"],
     "drivers.protocols": ["AsyncExecutor", "Executor"],
     "errors": [
         "BacklogFull",
@@ -119,6 +124,7 @@ _HOMES = {
         "UpkeepReport",
     ],
     "schedule": ["FireReport", "Schedule"],
+    "topic": ["Copy", "Subscription"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -131,6 +137,7 @@ __all__ = [
     "AsyncMessage",
     "AsyncQueue",
     "AsyncSchedules",
+    "AsyncTopic",
     "BacklogFull",
     "Cancelled",
     "Channel",
@@ -139,6 +146,7 @@ __all__ = [
     "ChannelNumbers",
     "Claim",
     "ConnectionUnavailable",
+    "Copy",
     "DatabaseFailed",
     "DeadLetter",
     "DeadLetters",
@@ -175,6 +183,8 @@ __all__ = [
     "SchemaTooOld",
     "Settings",
     "Settled",
+    "Subscription",
+    "Topic",
     "Totals",
     "UnsupportedConnection",
     "UpkeepReport",

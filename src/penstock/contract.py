@@ -32,6 +32,7 @@ from .model import (
 )
 from .plan import Plan, Row
 from .schedule import FireReport, Schedule, ScheduleTerms
+from .topic import Copy, Subscription
 
 DEFAULT_MAX_ATTEMPTS = 20
 BATCH = 10_000
@@ -62,6 +63,20 @@ class Engine(Protocol):
         ...
 
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]: ...
+
+    def subscribe(self, subscription: Subscription) -> Plan[None]:
+        """Adds it, or replaces the one of the same topic and queue."""
+        ...
+
+    def unsubscribe(self, topic: str, queue: str) -> Plan[bool]: ...
+
+    def subscriptions(self, topic: str | None) -> Plan[list[Subscription]]: ...
+
+    def publish_topic(self, topic: str, drafts: Sequence[Draft]) -> Plan[list[list[Copy]]]:
+        """One copy of each draft into each subscribed queue, by queue; the drafts' own queues are
+        not looked at. More than TOPIC_BATCH need one
+        transaction. See ``penstock.topic.copies``."""
+        ...
 
     def claim(
         self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str

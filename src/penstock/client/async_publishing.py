@@ -1,14 +1,17 @@
-"""publish and publish_many."""
+"""publish and publish_many, and topics."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from penstock.errors import BacklogFull, ChannelClosed
 from penstock.model import Draft, NewMessage, Published
+from penstock.names import check_name
+from penstock.topic import Subscription
 
 from .async_core import AsyncCore
+from .async_topic import AsyncTopic
 from .drafting import draft_all, draft_new
+from .refusing import refusal
 
 
 class AsyncPublishing:
@@ -87,24 +90,22 @@ class AsyncPublishing:
         drafts = draft_all(messages, target, channel, options.max_payload)
         return await self._publish(drafts, connection)
 
+    def topic(self, name: str) -> AsyncTopic:
+        """A topic, to publish to, subscribe to or look at; it need not exist.
+
+        >>> await queue.topic("orders").publish({"order": 9182}, channel="tenant-42")
+        """
+        return AsyncTopic(self._core, check_name("topic", name))
+
+    async def subscriptions(self) -> Sequence[Subscription]:
+        """All subscriptions of all topics, by topic and queue."""
+        return await self._core.run(self._core.engine.subscriptions(None))
+
     async def _publish(self, drafts: Sequence[Draft], connection: object) -> list[Published]:
         engine = self._core.engine
         results = await self._core.run_items(engine.publish, drafts, connection)
         for draft, result in zip(drafts, results, strict=True):
-            if result.id is None:
-                _refuse(draft, results, result.status == "closed")
+            if result.refused:
+                where = f"channel {draft.channel!r} of queue {draft.queue!r}"
+                raise refusal(where, results, result.status == "closed")
         return results
-
-
-def _refuse(draft: Draft, results: Sequence[Published], closed: bool) -> None:
-    where = f"channel {draft.channel!r} of queue {draft.queue!r}"
-    refused = sum(result.refused for result in results)
-    count = f"{refused} of {len(results)} messages refused"
-    if closed:
-        raise ChannelClosed(
-            f"{where} is being removed, {count}: publish elsewhere or wait until it has drained",
-            results,
-        )
-    raise BacklogFull(
-        f"{where} is full, {count}: publish later, or raise its backlog limit", results
-    )

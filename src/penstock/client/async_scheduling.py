@@ -33,6 +33,7 @@ class AsyncScheduling:
         start: datetime | None = None,
         catch_up: CatchUp = "once",
         grace: timedelta = GRACE,
+        topic: str | None = None,
         channel: str = "default",
         queue: str | None = None,
         kind: str = "",
@@ -51,8 +52,9 @@ class AsyncScheduling:
         ``start``, or from now. What comes again unchanged changes nothing; new times count from
         now, and a paused schedule stays paused. After a downtime ``catch_up`` fires the last missed
         tick ("once"), every one ("all"), or only one not older than ``grace`` ("skip"). With a
-        ``key``, a tick publishes nothing while the message of an earlier one lives. The message's
-        headers say which schedule ("penstock-schedule") and tick ("penstock-tick") it is.
+        ``topic`` each tick goes to its subscribers. With a ``key``, a tick publishes nothing while
+        the message of an earlier one lives. The message's headers say which schedule ("penstock-
+        schedule") and tick ("penstock-tick") it is.
         Raises InvalidSchedule for a bad expression or an unknown zone.
 
         >>> await queue.schedule("nightly-report", {"pages": 3}, cron="0 3 * * *",
@@ -86,7 +88,7 @@ class AsyncScheduling:
             start=start,
             catch_up=catch_up,
             grace=grace,
-            topic=None,
+            topic=topic,
         )
         return await self._core.run(self._core.engine.schedule(terms), connection)
 

@@ -35,6 +35,7 @@ class Scheduling:
         start: datetime | None = None,
         catch_up: CatchUp = "once",
         grace: timedelta = GRACE,
+        topic: str | None = None,
         channel: str = "default",
         queue: str | None = None,
         kind: str = "",
@@ -53,8 +54,9 @@ class Scheduling:
         ``start``, or from now. What comes again unchanged changes nothing; new times count from
         now, and a paused schedule stays paused. After a downtime ``catch_up`` fires the last missed
         tick ("once"), every one ("all"), or only one not older than ``grace`` ("skip"). With a
-        ``key``, a tick publishes nothing while the message of an earlier one lives. The message's
-        headers say which schedule ("penstock-schedule") and tick ("penstock-tick") it is.
+        ``topic`` each tick goes to its subscribers. With a ``key``, a tick publishes nothing while
+        the message of an earlier one lives. The message's headers say which schedule ("penstock-
+        schedule") and tick ("penstock-tick") it is.
         Raises InvalidSchedule for a bad expression or an unknown zone.
 
         >>> queue.schedule("nightly-report", {"pages": 3}, cron="0 3 * * *",
@@ -88,7 +90,7 @@ class Scheduling:
             start=start,
             catch_up=catch_up,
             grace=grace,
-            topic=None,
+            topic=topic,
         )
         return self._core.run(self._core.engine.schedule(terms), connection)
 

@@ -13,12 +13,14 @@ from penstock.client.async_dead_letters import AsyncDeadLetters
 from penstock.client.async_message import AsyncMessage
 from penstock.client.async_queue import AsyncQueue
 from penstock.client.async_schedules import AsyncSchedules
+from penstock.client.async_topic import AsyncTopic
 from penstock.client.claim import Claim
 from penstock.client.sync_channel import Channel
 from penstock.client.sync_dead_letters import DeadLetters
 from penstock.client.sync_message import Message
 from penstock.client.sync_queue import Queue
 from penstock.client.sync_schedules import Schedules
+from penstock.client.sync_topic import Topic
 
 _TWINS: dict[type, type] = {
     Queue: AsyncQueue,
@@ -26,6 +28,7 @@ _TWINS: dict[type, type] = {
     DeadLetters: AsyncDeadLetters,
     Message: AsyncMessage,
     Schedules: AsyncSchedules,
+    Topic: AsyncTopic,
 }
 
 

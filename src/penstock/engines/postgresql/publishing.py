@@ -32,7 +32,7 @@ class Publishing(Base):
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
         answers: list[Published] = []
         for start in range(0, len(drafts), BATCH):
-            rows = yield self._say_now("publish", *_columns(drafts[start : start + BATCH]))
+            rows = yield self._say_now("publish", *columns(drafts[start : start + BATCH]))
             answers += [
                 Published._make(row) if row[1] in _TAKEN else Published(None, row[1])
                 for row in rows
@@ -40,7 +40,7 @@ class Publishing(Base):
         return answers
 
 
-def _columns(drafts: Sequence[Draft]) -> list[list[Any] | None]:
+def columns(drafts: Sequence[Draft]) -> list[list[Any] | None]:
     """None instead of an empty list, which costs drivers more and has no type of its own."""
     if len(drafts) == 1:
         return [None if value is None else [value] for value in drafts[0]]

@@ -13,7 +13,7 @@ from penstock.model import Published
 from penstock.plan import Plan, Row
 from penstock.schedule import FireReport, Schedule, ScheduleTerms
 
-from .publishing import Publishing
+from .topics import Topics
 
 if TYPE_CHECKING:
     from penstock.firing import Firing
@@ -24,7 +24,7 @@ _HELD = timedelta(seconds=1)  # when to look again at what another session holds
 _TRIES = 20
 
 
-class Schedules(Publishing):
+class Schedules(Topics):
     def schedule(self, terms: ScheduleTerms) -> Plan[Schedule]:
         for _ in range(_TRIES):
             stored, now = yield from self._read(terms.queue, terms.name)
@@ -56,7 +56,11 @@ class Schedules(Publishing):
         stored, now = yield from self._read(queue, name)
         if stored is None:
             return None
-        return (yield from self.publish([draft_of(stored, now)]))
+        draft = draft_of(stored, now)
+        if stored.topic is None:
+            return (yield from self.publish([draft]))
+        (copies,) = yield from self.publish_topic(stored.topic, [draft])
+        return [Published(copy.id, copy.status) for copy in copies]
 
     def schedules(
         self, queue: str | None, name: str | None, limit: int, after: tuple[str, str] | None
@@ -92,9 +96,19 @@ class Schedules(Publishing):
         return FireReport(fired, aside, next_in)
 
     def _publish_firings(self, firings: "Sequence[Firing]") -> Plan[list[list[bool]]]:
-        answers = yield from self.publish([draft for f in firings for draft in f.drafts])
-        rest = iter(answers)
-        return [[not next(rest).refused for _ in f.ticks] for f in firings]
+        """For each tick whether it was taken, by its channel or by any of a topic's subscribers."""
+        plain = [draft for f in firings if f.schedule.topic is None for draft in f.drafts]
+        rest = iter((yield from self.publish(plain)))
+        taken = []
+        for each in firings:
+            if each.schedule.topic is None:
+                taken.append([not next(rest).refused for _ in each.ticks])
+            else:
+                rounds = yield from self.publish_topic(each.schedule.topic, each.drafts)
+                taken.append(
+                    [not copies or not all(c.refused for c in copies) for copies in rounds]
+                )
+        return taken
 
     def _next(self, queues: tuple[str, ...] | None) -> Plan[tuple[bool, timedelta | None]]:
         names = None if queues is None else list(queues)
