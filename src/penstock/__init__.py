@@ -64,8 +64,11 @@ if TYPE_CHECKING:
         Settled,
         UpkeepReport,
     )
+    from .retry import Constant, Exponential, Linear, NoRetry, Retry, Tried
     from .schedule import FireReport, Schedule
     from .topic import Copy, Subscription
+    from .worker.outcomes import Defer, Fail
+    from .worker.worker import Worker
 
 _HOMES = {
     "client.async_channel": ["AsyncChannel"],
@@ -107,6 +110,9 @@ _HOMES = {
         "UnsupportedConnection",
     ],
     "insight": ["ChannelInfo", "Finding", "HistoryPage", "MessageInfo", "Totals"],
+    "retry": ["Constant", "Exponential", "Linear", "NoRetry", "Retry", "Tried"],
+    "worker.outcomes": ["Defer", "Fail"],
+    "worker.worker": ["Worker"],
     "migrate": ["install_sql", "upgrade_sql"],
     "model": [
         "KEEP",
@@ -146,13 +152,17 @@ __all__ = [
     "ChannelNumbers",
     "Claim",
     "ConnectionUnavailable",
+    "Constant",
     "Copy",
     "DatabaseFailed",
     "DeadLetter",
     "DeadLetters",
     "DecodeError",
+    "Defer",
     "DriverMissing",
     "Executor",
+    "Exponential",
+    "Fail",
     "Finding",
     "FireReport",
     "HistoryEntry",
@@ -164,9 +174,11 @@ __all__ = [
     "InvalidSchedule",
     "InvalidTime",
     "LeaseLost",
+    "Linear",
     "Message",
     "MessageInfo",
     "NewMessage",
+    "NoRetry",
     "PayloadTooLarge",
     "PenstockError",
     "Policy",
@@ -174,6 +186,7 @@ __all__ = [
     "Published",
     "Queue",
     "QueueNumbers",
+    "Retry",
     "Schedule",
     "ScheduleMissing",
     "Schedules",
@@ -186,8 +199,10 @@ __all__ = [
     "Subscription",
     "Topic",
     "Totals",
+    "Tried",
     "UnsupportedConnection",
     "UpkeepReport",
+    "Worker",
     "__version__",
     "install_sql",
     "upgrade_sql",

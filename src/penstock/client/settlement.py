@@ -59,8 +59,16 @@ def error_text(error: Error) -> tuple[str | None, str | None]:
     if isinstance(error, BaseException):
         kind = type(error)
         module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-        return module + kind.__qualname__, _cut(str(error))
+        return module + kind.__qualname__, _cut(said(error))
     return None, _cut(error)
+
+
+def said(error: BaseException) -> str:
+    """Its text, also if it has trouble with saying it."""
+    try:
+        return str(error)
+    except Exception as trouble:
+        return f"<no text: {type(trouble).__name__}>"
 
 
 def held(settled: Sequence[Settled]) -> Settled:

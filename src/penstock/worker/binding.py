@@ -1,0 +1,99 @@
+"""What a handler's parameters ask for, by annotation: the payload, the message, a transaction."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from penstock.client.fields import MessageFields
+from penstock.drivers.given import known_connection
+from penstock.errors import InvalidOption
+from penstock.payload import JSON, decode, decode_json, decode_text
+
+_UNSAID = inspect.Parameter.empty
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Names of parameters, None where there is none; the ``positional`` are passed by place."""
+
+    payload: str | None
+    payload_type: Any
+    message: str | None
+    transaction: str | None
+    positional: tuple[str, ...]
+
+    def arguments(
+        self, source: MessageFields, message: object, transaction: object
+    ) -> tuple[list[object], dict[str, object]]:
+        """What to call the function with; raises DecodeError."""
+        values: dict[str, object] = {}
+        if self.payload is not None:
+            values[self.payload] = self._payload(source)
+        if self.message is not None:
+            values[self.message] = message
+        if self.transaction is not None:
+            values[self.transaction] = transaction
+        placed = [values.pop(name) for name in self.positional if name in values]
+        return placed, values
+
+    def _payload(self, source: MessageFields) -> object:
+        if self.payload_type is not _UNSAID:
+            return decode(source.payload, source.content_type, self.payload_type)
+        if source.content_type.startswith(JSON):
+            return decode_json(source.payload)
+        if source.content_type.startswith("text/"):
+            return decode_text(source.payload)
+        return source.payload
+
+
+def bind(function: Callable[..., Any], name: str) -> Binding:
+    """Reads the signature; raises InvalidOption for a parameter that nothing can be passed for."""
+    hints = _hints(function, name)
+    found: dict[str, str] = {}
+    payload_type: Any = _UNSAID
+    positional = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        hint = hints.get(parameter.name, _UNSAID)
+        role = _role(hint)
+        if role in found:
+            if parameter.default is _UNSAID:
+                raise InvalidOption(
+                    f"{name} has no use for {parameter.name!r}: its {role} is already "
+                    f"{found[role]!r}; give it a default"
+                )
+            continue
+        found[role] = parameter.name
+        if role == "payload":
+            payload_type = hint
+        if parameter.kind in _POSITIONAL:
+            positional.append(parameter.name)
+    return Binding(
+        found.get("payload"),
+        payload_type,
+        found.get("message"),
+        found.get("transaction"),
+        tuple(positional),
+    )
+
+
+def _role(hint: Any) -> str:
+    if isinstance(hint, type):
+        if issubclass(hint, MessageFields):
+            return "message"
+        if known_connection(hint):
+            return "transaction"
+    return "payload"
+
+
+def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    try:
+        return get_type_hints(function)
+    except NameError as error:
+        raise InvalidOption(
+            f"the annotations of {name} cannot be read ({error}): import what they name at run "
+            "time, not only for type checkers"
+        ) from error

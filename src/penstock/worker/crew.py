@@ -1,0 +1,163 @@
+"""The crew: as many handlers at a time as the concurrency allows, and a short line before them."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+
+from penstock.errors import InvalidInput, PenstockError
+
+from .clock import now
+from .deciding import after_error
+from .desk import Desk
+from .hand import Hand
+from .job import Interruption, Job
+from .outcomes import GIVE_BACK, LEAVE, Defer, Outcome
+from .pace import Pace
+from .performing import Performer
+from .pulse import Pulse
+from .threads import Threads
+from .unknown import Unknown
+
+_log = logging.getLogger("penstock.worker")
+
+
+class Crew:
+    """``room`` is called when more can be claimed."""
+
+    def __init__(
+        self,
+        concurrency: int,
+        performer: Performer,
+        hand: Hand,
+        unknown: Unknown,
+        pulse: Pulse,
+        desk: Desk,
+        threads: Threads,
+        room: Callable[[], None],
+    ) -> None:
+        self._concurrency = concurrency
+        self._performer = performer
+        self._hand = hand
+        self._unknown = unknown
+        self._pulse = pulse
+        self._desk = desk
+        self._threads = threads
+        self._room = room
+        self._line: deque[Job] = deque()
+        self._running: set[Job] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._low = 0
+        self.pace = Pace()
+        self.ended = 0
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    def room(self) -> int:
+        """How many more to claim now: what can start at once, and a little ahead of it. None while
+        at least half of that still waits in line."""
+        ahead = self.pace.ahead()
+        self._low = ahead // 2
+        if len(self._line) > self._low:
+            return 0
+        free = self._concurrency - len(self._running) - self._threads.abandoned
+        return max(0, free + ahead - len(self._line))
+
+    def take(self, jobs: list[Job]) -> None:
+        """Puts them in line, and starts what can start."""
+        self._line.extend(jobs)
+        for job in jobs:
+            self._pulse.hold(job, float("inf"))
+        self._idle.clear()
+        self._start()
+
+    def clear_line(self) -> None:
+        """Gives back what has not begun."""
+        while self._line:
+            self._desk.put(self._line.popleft(), GIVE_BACK)
+        self._note_idle()
+
+    def interrupt_all(self, why: Interruption) -> None:
+        for job in list(self._running):
+            self.interrupt(job, why)
+
+    def interrupt(self, job: Job, why: Interruption) -> None:
+        """A thread cannot be stopped: it is told that its lease is lost, and keeps its place until
+        it ends; only the end of the worker does not wait for it."""
+        if why == "lost":
+            job.lost_flag = True
+        in_thread = job.handler is not None and job.handler.run == "thread"
+        if job.task is None or job.interruption is not None or (in_thread and why == "lost"):
+            return
+        job.interruption = why
+        job.task.cancel()
+
+    async def idle(self) -> None:
+        """Waits until nothing runs and nothing is in line."""
+        await self._idle.wait()
+
+    def _start(self) -> None:
+        while self._line and len(self._running) + self._threads.abandoned < self._concurrency:
+            job = self._line.popleft()
+            self._running.add(job)
+            job.task = asyncio.create_task(self._do(job))
+
+    async def _do(self, job: Job) -> None:
+        outcome: Outcome = LEAVE
+        try:
+            if job.deadline > now() or await self._is_ours(job):
+                outcome = await self._outcome(job)
+        except asyncio.CancelledError:
+            # Before its handler began, or after it ended: it counts for nothing.
+            outcome = LEAVE if job.acted or job.lost else GIVE_BACK
+        except Exception as error:  # ours, or a log handler's: the message is not to blame
+            _log.exception("the worker failed at a message", extra=job.log_fields())
+            outcome = Defer(timedelta(minutes=1), error=error)
+        finally:
+            self._settle(job, outcome)
+            self._running.discard(job)
+            job.task = None
+            self.ended += 1
+            self.pace.ended()
+            self._start()
+            if len(self._line) <= self._low:
+                self._room()
+            self._note_idle()
+
+    async def _outcome(self, job: Job) -> Outcome:
+        job.started = now()
+        handler = job.handler
+        if handler is None:
+            return await self._unknown.outcome(job)
+        if handler.timeout is not None:
+            # What does not even let itself be timed out loses its lease some time after.
+            self._pulse.bound(job, job.started + handler.timeout)
+        return await self._performer.perform(job, handler)
+
+    async def _is_ours(self, job: Job) -> bool:
+        """It waited longer than its lease by our own clock: we may have been stopped."""
+        self._pulse.refresh(job)
+        if job.deadline > now():
+            return True
+        with suppress(PenstockError):
+            answers = await self._hand.extend([job])
+            return not answers[0].lost
+        return False
+
+    def _settle(self, job: Job, outcome: Outcome) -> None:
+        """An outcome that cannot be written is an error of its handler."""
+        try:
+            self._desk.put(job, outcome)
+        except InvalidInput as error:
+            _log.warning("its outcome cannot be written: %s", error, extra=job.log_fields())
+            assert job.handler is not None
+            self._desk.put(job, after_error(job, job.handler, error))
+
+    def _note_idle(self) -> None:
+        if not self._running and not self._line:
+            self._idle.set()

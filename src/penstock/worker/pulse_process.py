@@ -1,0 +1,134 @@
+"""The pulse process: ``python -m penstock.worker.pulse_process``, started by the worker.
+
+It ends when its standard input does: the worker is gone, and its leases must run out. While the
+worker is stopped (SIGSTOP, a debugger) it does nothing, for the same reason.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import select
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .clock import now
+from .pulse_table import LOST, Lease, PulseTable
+
+if TYPE_CHECKING:
+    from penstock.client.async_queue import AsyncQueue
+
+_log = logging.getLogger("penstock.worker.pulse")
+
+_STOPPED = "Tt"
+
+
+def main() -> None:
+    terms: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    table = PulseTable(terms["memory"], terms["slots"])
+    lease: float = terms["lease"]
+    with asyncio.Runner() as runner:
+        extender = Extender(terms, table)
+        while not _is_gone(terms["worker"], lease / 6):
+            if is_stopped(terms["worker"]):
+                continue
+            due = [held for held in table.leases() if _is_due(held, lease)]
+            if not due:
+                continue
+            if runner.run(extender.extend(due)):
+                sys.stdout.buffer.write(b".")
+                sys.stdout.buffer.flush()
+        runner.run(extender.close())
+
+
+class Extender:
+    """Opens a client when it is first needed, and anew after each failure."""
+
+    def __init__(self, terms: dict[str, Any], table: PulseTable) -> None:
+        self._terms = terms
+        self._table = table
+        self._lease: float = terms["lease"]
+        self._client: AsyncQueue | None = None
+
+    async def extend(self, held: list[Lease]) -> bool:
+        """Extends them and writes the answers; says whether some are lost."""
+        asked = now()
+        try:
+            async with asyncio.timeout(max(self._lease / 2, 1)):
+                answers = await self._ask(held)
+        except Exception as error:  # whatever it is, the leases are still there to be extended
+            _log.warning("leases could not be extended: %s", error)
+            await self.close()
+            return False
+        for lease, lost in zip(held, answers, strict=True):
+            self._table.tell(lease.slot, lease.number, LOST if lost else asked + self._lease)
+        return any(answers)
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            try:
+                async with asyncio.timeout(1):
+                    await client.close()
+            except Exception as error:  # a broken connection may not close well
+                _log.info("the connection did not close well: %s", error)
+
+    async def _ask(self, held: list[Lease]) -> list[bool]:
+        from penstock.model import Extension
+
+        core = self._open()._core
+        length = timedelta(seconds=self._lease)
+        items = [Extension(lease.id, lease.fence, length) for lease in held]
+        return [answer.lost for answer in await core.run(core.engine.extend(items))]
+
+    def _open(self) -> "AsyncQueue":
+        if self._client is None:
+            from penstock.client.async_queue import AsyncQueue
+
+            self._client = AsyncQueue(
+                self._terms["url"],
+                schema=self._terms["schema"],
+                pooler=self._terms["pooler"],
+                pool_size=1,
+                upkeep_every=None,
+            )
+        return self._client
+
+
+def is_stopped(process: int) -> bool:
+    """Whether a signal or a debugger has stopped the process."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return _is_stopped_by_ps(process)
+    return stat[stat.rindex(")") + 2] in _STOPPED
+
+
+def _is_stopped_by_ps(process: int) -> bool:
+    command = ["ps", "-o", "state=", "-p", str(process)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    return found.stdout.strip()[:1] in tuple(_STOPPED)
+
+
+def _is_due(held: Lease, lease: float) -> bool:
+    """A third of it is gone, and its handler's time is not up."""
+    moment = now()
+    return held.until - moment < lease * 2 / 3 and moment < held.hold_until
+
+
+def _is_gone(worker: int, seconds: float) -> bool:
+    """Waits so long, or until the worker's end of the pipe is closed."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        readable, _, _ = select.select([0], [], [], left)
+        if readable and not os.read(0, 1024):
+            return True
+    return os.getppid() != worker
+
+
+if __name__ == "__main__":
+    main()

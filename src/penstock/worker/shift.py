@@ -1,0 +1,257 @@
+"""A shift: one run of a worker, from its first claim to its last write."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+from penstock.client.async_queue import AsyncQueue
+from penstock.client.sync_core import Core
+from penstock.contract import BATCH, Taken
+from penstock.drivers.choice import open_bell
+from penstock.errors import ConnectionUnavailable, PenstockError
+from penstock.model import Answer, Settled
+from penstock.plan import Plan
+
+from .backoff import Backoff
+from .clock import now
+from .crew import Crew
+from .desk import Desk
+from .dozing import Doze
+from .hand import Hand, ThreadHand
+from .handlers import Handlers
+from .job import Job
+from .options import WorkerOptions
+from .pace import MOST_AHEAD
+from .performing import Middleware, Performer
+from .pulse import Pulse
+from .threads import Threads
+from .unknown import Unknown
+from .upkeep import keep_up
+
+T = TypeVar("T")
+
+_log = logging.getLogger("penstock.worker")
+
+_MOST_UNSETTLED = 2000
+# Seconds for what a handler does after it was cancelled, and for the last writes.
+_LAST_WORDS = 5.0
+_LAST_FLUSH = 10.0
+
+
+class Shift:
+    """``stop`` ends it in good order, ``stop_now`` without waiting for handlers."""
+
+    def __init__(
+        self,
+        client: AsyncQueue,
+        options: WorkerOptions,
+        handlers: Handlers,
+        middleware: Sequence[Middleware],
+    ) -> None:
+        self._client = client
+        self._core = client._core
+        self._options = options
+        self._handlers = handlers
+        self._stopping = asyncio.Event()
+        self._hurry = asyncio.Event()
+        self._room = asyncio.Event()
+        self._blocked = False
+        self._claimed = 0
+        self.answered_at: float | None = None
+        """When a claim was last answered, by our own clock."""
+        slots = options.concurrency + _MOST_UNSETTLED + 2 * MOST_AHEAD
+        self._pulse = Pulse(client._address, options.lease.total_seconds(), slots, self._lost)
+        self._desk = Desk(self._core, self._pulse.refresh, self._settled)
+        self._threads = Threads()
+        self._crew = self._assemble(middleware)
+
+    def _assemble(self, middleware: Sequence[Middleware]) -> Crew:
+        core, options = self._core, self._options
+        hand = Hand(core)
+        # For verbs on the handler's own connection only: it never opens one.
+        sync_core = Core(core.engine, None, core.options)  # type: ignore[arg-type]
+        thread_hand = ThreadHand(sync_core, hand, asyncio.get_running_loop())
+        performer = Performer(hand, thread_hand, self._threads, middleware)
+        unknown = Unknown(core, options.unknown_delay, options.unknown_patience)
+        return Crew(
+            options.concurrency,
+            performer,
+            hand,
+            unknown,
+            self._pulse,
+            self._desk,
+            self._threads,
+            self._room.set,
+        )
+
+    async def work(self) -> None:
+        """Until it is stopped; all that was claimed is settled or given back by then."""
+        self._pulse.start()
+        try:
+            await self._patiently(self._core.engine.schema_version)
+            channel = await self._patiently(self._core.engine.bell)
+            await self._work_by(channel)
+        finally:
+            self._threads.close()
+            self._pulse.close()
+
+    def stop(self) -> None:
+        """No more claims; what runs may end within the grace, the rest is given back."""
+        self._stopping.set()
+        self._room.set()
+
+    def stop_now(self) -> None:
+        self._hurry.set()
+        self.stop()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    async def _work_by(self, channel: str | None) -> None:
+        address, queues = self._client._address, self._options.queues
+        wanted = frozenset(queues)
+        self._bell = open_bell(address.url, channel=channel, wanted=wanted, pooler=address.pooler)
+        self._doze = Doze(self._core, self._bell, queues, self._client.worker)
+        helpers = [
+            asyncio.create_task(self._desk.work()),
+            asyncio.create_task(keep_up(self._client)),
+        ]
+        claims = asyncio.create_task(self._claim_until_stopped())
+        try:
+            await self._until_stopped(claims)
+            await self._wind_up(claims)
+        finally:
+            await _cancel([claims, *helpers])
+            await self._doze.close()
+            await self._bell.close()
+
+    async def _until_stopped(self, claims: asyncio.Task[None]) -> None:
+        stopping = asyncio.create_task(self._stopping.wait())
+        limit = self._options.stop_in
+        seconds = None if limit is None else limit.total_seconds()
+        try:
+            await asyncio.wait([stopping, claims], timeout=seconds, return_when="FIRST_COMPLETED")
+        finally:
+            stopping.cancel()
+        self.stop()
+        self._bell.ring()
+
+    async def _wind_up(self, claims: asyncio.Task[None]) -> None:
+        """What was claimed a moment ago is given back too, so a claim under way is waited for."""
+        hurry = asyncio.create_task(self._hurry.wait())
+        try:
+            await asyncio.wait([claims, hurry], timeout=_LAST_FLUSH, return_when="FIRST_COMPLETED")
+            self._crew.clear_line()
+            idle = asyncio.create_task(self._crew.idle())
+            grace = self._options.grace.total_seconds()
+            await asyncio.wait([idle, hurry], timeout=grace, return_when="FIRST_COMPLETED")
+            self._crew.interrupt_all("shutdown")
+            await asyncio.wait([idle], timeout=_LAST_WORDS)
+            idle.cancel()
+        finally:
+            hurry.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_FLUSH):
+                await self._desk.empty()
+        if self._desk.unsettled:
+            _log.error("%d outcomes could not be written", self._desk.unsettled)
+        if claims.done():
+            claims.result()
+
+    # The claim loop.
+
+    async def _claim_until_stopped(self) -> None:
+        backoff = Backoff(0.1, 5.0)
+        while not self._stopping.is_set():
+            want = self._want()
+            if want < 1:
+                self._room.clear()
+                await self._room.wait()
+                continue
+            try:
+                await self._claim(want)
+            except PenstockError as error:
+                _log.warning("the claim failed and is tried again: %s", error)
+                await self._bell.wait(backoff.next())
+            else:
+                backoff.reset()
+
+    def _want(self) -> int:
+        if self._desk.unsettled >= _MOST_UNSETTLED:
+            return 0
+        want = min(self._crew.room(), BATCH)
+        if self._options.stop_after is None:
+            return want
+        left = self._options.stop_after - self._claimed
+        if left <= 0:
+            self.stop()
+        return min(want, left)
+
+    async def _claim(self, want: int) -> None:
+        options = self._options
+        asked, was_idle = now(), self._is_idle()
+        taken = await self._core.run(
+            self._core.engine.claim(options.queues, want, options.lease, self._client.worker)
+        )
+        self.answered_at = now()
+        self._blocked = taken.answer is Answer.BLOCKED
+        jobs = self._jobs(taken, asked + options.lease.total_seconds())
+        if jobs:
+            self._claimed += len(jobs)
+            self._crew.take(jobs)
+            await self._doze.found(len(jobs) >= want)
+        elif options.until_empty and was_idle and taken.answer is not Answer.BUSY:
+            self.stop()
+        elif not self._stopping.is_set():
+            await self._doze.wait(taken.answer, taken.look_again)
+
+    def _jobs(self, taken: Taken, deadline: float) -> list[Job]:
+        claimed_at, until, find = taken.claimed_at, taken.until, self._handlers.find
+        if claimed_at is None or until is None:
+            return []
+        return [Job(row, claimed_at, until, deadline, find(row[4])) for row in taken.rows]
+
+    def _is_idle(self) -> bool:
+        return not self._crew.running and not self._desk.unsettled
+
+    # What others tell.
+
+    def _settled(self, job: Job, answer: Settled | None) -> None:
+        self._pulse.release(job)
+        if answer is not None and answer.lost:
+            self._tell_lost(job)
+        job.lost_flag = True  # a handler that goes on in its thread has nothing to say any more
+        self._room.set()
+        if self._blocked or self._options.until_empty:
+            self._bell.ring()
+
+    def _lost(self, job: Job) -> None:
+        if not job.lost:
+            self._tell_lost(job)
+            self._crew.interrupt(job, "lost")
+
+    def _tell_lost(self, job: Job) -> None:
+        _log.warning(
+            "the lease was lost: somebody else may have the message", extra=job.log_fields()
+        )
+
+    async def _patiently(self, plan: Callable[[], Plan[T]]) -> T:
+        """A database that is away when we start may come back; a missing schema is an error."""
+        backoff = Backoff(0.1, 5.0)
+        while True:
+            try:
+                return await self._core.run(plan())
+            except ConnectionUnavailable as error:
+                if self._stopping.is_set():
+                    raise
+                _log.warning("waiting for the database: %s", error)
+                await backoff.sleep()
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

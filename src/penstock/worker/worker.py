@@ -1,0 +1,195 @@
+"""The worker as its users see it."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import TypeVar
+
+from penstock.client.async_queue import AsyncQueue
+from penstock.client.sync_queue import Queue
+from penstock.errors import InvalidOption, PenstockError
+from penstock.retry import Retry
+
+from .handlers import Ack, Function, Handlers, Run, make_handler
+from .options import WorkerOptions, checked_options
+from .performing import Middleware
+from .shift import Shift
+
+F = TypeVar("F", bound=Function)
+
+_log = logging.getLogger("penstock.worker")
+
+GRACE = timedelta(seconds=30)
+UNKNOWN_DELAY = timedelta(seconds=30)
+UNKNOWN_PATIENCE = timedelta(hours=1)
+
+
+class Worker:
+    """Claims messages and hands each to the handler of its kind.
+
+    ``queue`` says where: a client of either world, whose URL and options the worker's own
+    connections take over. ``queues`` is the client's own queue by default, ``lease`` its lease.
+    After a stop, running handlers have ``grace`` to end. A message of a kind without a handler is
+    given back for ``unknown_delay``, and a dead letter once it has waited ``unknown_patience``.
+    ``stop_after`` messages or ``stop_in`` a time the worker stops by itself.
+
+    >>> worker = Worker(queue, concurrency=50)
+    >>> @worker.handler("send_receipt", retry=Exponential(first=1, most=300, attempts=8))
+    ... async def send_receipt(order: Order, message: AsyncMessage) -> None: ...
+    >>> worker.run()
+    """
+
+    def __init__(
+        self,
+        queue: Queue | AsyncQueue,
+        *,
+        concurrency: int = 50,
+        queues: Iterable[str] | None = None,
+        lease: timedelta | None = None,
+        grace: timedelta = GRACE,
+        unknown_delay: timedelta = UNKNOWN_DELAY,
+        unknown_patience: timedelta = UNKNOWN_PATIENCE,
+        processes: int | None = None,
+        stop_after: int | None = None,
+        stop_in: timedelta | None = None,
+    ) -> None:
+        self._queue = queue
+        given = queue._core.options
+        self._options = checked_options(
+            [given.queue] if queues is None else queues,
+            concurrency,
+            given.lease if lease is None else lease,
+            grace,
+            unknown_delay,
+            unknown_patience,
+            processes,
+            stop_after,
+            stop_in,
+        )
+        self._handlers = Handlers()
+        self._middleware: list[Middleware] = []
+        self._shift: Shift | None = None
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        return self._options.queues
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds that have a handler of their own."""
+        return self._handlers.kinds()
+
+    def handler(
+        self,
+        kind: str | None = None,
+        *,
+        retry: Retry | None = None,
+        timeout: timedelta | float | None = None,
+        ack: Ack = "retry",
+        run: Run | None = None,
+    ) -> Callable[[F], F]:
+        """Registers the function for a kind; without one, for all kinds that have no other.
+
+        The first parameter gets the payload as its annotation says; one annotated as Message or
+        AsyncMessage gets the message. Async functions run in the event loop, plain ones in a
+        thread, or with ``run="process"`` in a process of their own. ``timeout`` is in seconds or a
+        timedelta. ``ack`` says what an error does: "retry" (the default) or "reject" (a dead letter
+        at once); "first" completes before the handler runs, so that it runs at most once; with
+        "manual" the handler settles the message itself.
+
+        >>> @worker.handler("resize", run="process", timeout=60)
+        ... def resize(image: Image) -> None: ...
+        """
+
+        def register(function: F) -> F:
+            self._handlers.add(kind, make_handler(function, retry, timeout, ack, run))
+            return function
+
+        return register
+
+    def middleware(self, function: Middleware) -> Middleware:
+        """Wraps every handler, the first one outermost: ``async def around(message, call)``."""
+        self._middleware.append(function)
+        return function
+
+    def run(self, *, until_empty: bool = False) -> None:
+        """Works until SIGTERM or SIGINT, or until its own limits; a second signal hurries it.
+
+        With ``until_empty`` until nothing can be claimed and everything is settled.
+        """
+        asyncio.run(self._run(until_empty))
+
+    async def serve(self, *, until_empty: bool = False) -> None:
+        """The same in this event loop, without signals: until :meth:`stop` is called."""
+        await self._work(replace(self._options, until_empty=until_empty))
+
+    def stop(self) -> None:
+        """Stops in good order: handlers end within the grace, the rest is given back. From another
+        thread use ``loop.call_soon_threadsafe(worker.stop)``."""
+        if self._shift is not None:
+            self._shift.stop()
+
+    def check(self) -> list[str]:
+        """What would keep the worker from working, as far as it can be known without starting."""
+        problems = []
+        if not self._handlers.all():
+            problems.append("the worker has no handler: register one with @worker.handler")
+        try:
+            asyncio.run(self._check_database())
+        except PenstockError as error:
+            problems.append(str(error))
+        return problems
+
+    async def _check_database(self) -> None:
+        async with self._client() as client:
+            await client.schema_version()
+
+    async def _run(self, until_empty: bool) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._on_signal, number)
+        try:
+            await self.serve(until_empty=until_empty)
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if self._shift is None:
+            return
+        if self._shift.is_stopping:
+            _log.warning("%s again: stopping at once", number.name)
+            self._shift.stop_now()
+        else:
+            _log.info("%s: stopping", number.name)
+            self._shift.stop()
+
+    async def _work(self, options: WorkerOptions) -> None:
+        if self._shift is not None:
+            raise InvalidOption("the worker is running already")
+        if not self._handlers.all():
+            raise InvalidOption("the worker has no handler: register one with @worker.handler")
+        async with self._client() as client:
+            self._shift = Shift(client, options, self._handlers, self._middleware)
+            try:
+                await self._shift.work()
+            finally:
+                self._shift = None
+
+    def _client(self) -> AsyncQueue:
+        """A client of our own: the given one may belong to another event loop, or to none."""
+        address, given = self._queue._address, self._queue._core.options
+        return AsyncQueue(
+            address.url,
+            queue=given.queue,
+            schema=address.schema,
+            lease=self._options.lease,
+            max_payload=given.max_payload,
+            pool_size=address.pool_size,
+            pooler=address.pooler,
+            upkeep_every=given.upkeep_every,
+            clock=address.clock,
+        )
