@@ -1,0 +1,5 @@
+"""``python -m penstock.cli``"""
+
+from . import main
+
+main()

@@ -1,0 +1,58 @@
+"""All that doctor looks at, one after the other."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from penstock.errors import ConnectionUnavailable, PenstockError
+from penstock.insight import Finding
+
+from .config import Config
+from .connect import open_config
+from .local_checks import clock_skew, pooler, versions
+
+if TYPE_CHECKING:
+    from penstock import Queue
+
+_MOST_NAMED = 5
+
+
+def examined(config: Config) -> Iterator[Finding]:
+    """This machine first, then what the database says, then the queues."""
+    yield from versions(config)
+    with open_config(config) as client:
+        connection = _connection(client)
+        yield connection
+        if connection.level == "fail":
+            return
+        yield clock_skew(client)
+        found = client.examine()
+        yield from found
+        yield from pooler(config)
+        if all(finding.level != "fail" for finding in found if finding.check == "schema"):
+            yield from _channels(client)
+
+
+def _connection(client: "Queue") -> Finding:
+    try:
+        client.clock()
+    except ConnectionUnavailable as error:
+        mend = "Check the URL, that the server runs, and that its pg_hba.conf lets you in."
+        return Finding("connection", "fail", f"{error}.", mend)
+    except PenstockError as error:
+        return Finding("connection", "fail", f"{error}.", "See the text.")
+    return Finding("connection", "ok", "The database answers.")
+
+
+def _channels(client: "Queue") -> Iterator[Finding]:
+    paused = [info for info in client.channels(paused=True) if info.numbers.waiting]
+    names = [f"{info.queue}/{info.channel} ({info.numbers.waiting:,})" for info in paused]
+    if not names:
+        yield Finding("paused channels", "ok", "No paused channel has messages waiting.")
+        return
+    says = f"Paused, with messages waiting: {_few(names)}."
+    yield Finding("paused channels", "warn", says, "penstock channels resume CHANNEL --queue QUEUE")
+
+
+def _few(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

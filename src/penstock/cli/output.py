@@ -1,0 +1,102 @@
+"""Data on stdout, talk on stderr; tables for people, JSON for programs.
+
+In a terminal a table fits its width; in a pipe it is tab-separated and nothing is cut.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``wide``: shown only in terminals of at least so many characters."""
+
+    name: str
+    right: bool = False
+    wide: int = 0
+
+
+def say(text: str) -> None:
+    """Talk: what happened, for a person."""
+    typer.echo(text, err=True)
+
+
+def emit(value: object) -> None:
+    """One JSON object, on one line."""
+    typer.echo(json.dumps(_plain(value), ensure_ascii=False))
+
+
+def emit_all(values: Iterable[object]) -> None:
+    """One JSON object a line."""
+    for value in values:
+        emit(value)
+
+
+def table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
+    if not sys.stdout.isatty():
+        typer.echo("\t".join(column.name for column in columns))
+        for row in rows:
+            typer.echo("\t".join(printable(cell) for cell in row))
+        return
+    from rich.console import Console
+
+    console = Console()
+    console.print(rich_table(columns, rows, console.width))
+
+
+def rich_table(
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[object]],
+    width: int,
+    title: str | None = None,
+) -> "Table":
+    """Only the columns that ``width`` has room for."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    kept = [number for number, column in enumerate(columns) if column.wide <= width]
+    for number in kept:
+        made.add_column(columns[number].name, justify="right" if columns[number].right else "left")
+    for row in rows:
+        made.add_row(*(Text(printable(row[number])) for number in kept))
+    return made
+
+
+def fields(values: Mapping[str, object]) -> None:
+    """Names and values, one a line; what is None or empty is left out."""
+    shown = {name: printable(value) for name, value in values.items() if value not in (None, "")}
+    width = max(map(len, shown), default=0)
+    for name, text in shown.items():
+        typer.echo(f"{name:<{width}}  {text}")
+
+
+def printable(value: object) -> str:
+    """Text that can neither break a line nor command a terminal."""
+    text = "" if value is None else str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _ESCAPES.get(c, _escaped(c)) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode()
+
+
+def _plain(value: object) -> Any:
+    from penstock.plain import plain
+
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    return plain(value)

@@ -1,0 +1,69 @@
+"""bench and demo: they measure and show in places of their own, and leave nothing behind."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import psycopg
+import pytest
+
+from penstock.embedded import EmbeddedPostgres
+from tests.cli.commands import COMMAND, Cli
+
+_SCHEMAS = "select count(*) from pg_namespace where nspname like 'penstock_bench%'"
+
+
+@pytest.fixture
+def bench(server: EmbeddedPostgres, request: pytest.FixtureRequest) -> Cli:
+    return Cli(server.create_database(request.node.name), "penstock")
+
+
+def schemas(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(_SCHEMAS).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_bench_answers_rates_and_drops_its_schema(bench: Cli) -> None:
+    (rates,) = bench.json("bench", "--yes", "--messages", "300", "--batch", "50")
+    assert set(rates) == {
+        *("messages", "batch", "payload_bytes"),
+        *("publish_single", "publish_batch", "claim_complete"),
+    }
+    assert min(rates.values()) > 0
+    assert "claim_complete\t" in bench.run("bench", "--yes", "--messages", "100").stdout
+    assert schemas(bench.url) == 0
+
+
+def test_bench_asks_first(bench: Cli) -> None:
+    done = bench.run("bench", code=2)
+    assert "then drop it?" in done.stderr and "--yes" in done.stderr
+    assert schemas(bench.url) == 0
+
+
+def test_bench_cleans_up_when_it_is_stopped(bench: Cli) -> None:
+    process = bench.process("bench", "--yes", "--messages", "1000000", "--batch", "10")
+    end = time.monotonic() + 30
+    while not schemas(bench.url):
+        assert time.monotonic() < end and process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in errors
+    assert schemas(bench.url) == 0
+
+
+def test_demo_is_the_demo() -> None:
+    done = subprocess.run(
+        [*COMMAND, "demo"], capture_output=True, text=True, env=os.environ, timeout=100
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "BAD" not in done.stdout and "ok " in done.stdout
+
+
+def test_version_and_sql(bench: Cli) -> None:
+    (found,) = bench.json("version")
+    assert found["version"] == bench.run("version").stdout.strip()
+    assert json.loads(bench.run("install", "--json").stdout)["schema"] == "penstock"

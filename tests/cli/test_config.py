@@ -1,0 +1,60 @@
+"""Where the database is: options, the environment, penstock.toml, pyproject.toml."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from penstock import InvalidOption, Queue
+from penstock.cli.app import app
+from penstock.cli.config import Config, read_config
+from tests.cli.commands import Cli
+
+
+def run(*words: str, **environment: str) -> Result:
+    return CliRunner().invoke(app, list(words), env=environment)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    return tmp_path
+
+
+def test_the_nearest_file_counts(folder: Path) -> None:
+    assert read_config(folder) == Config()
+    (folder / "pyproject.toml").write_text('[tool.penstock]\nurl = "u"\nqueue = "q"\n')
+    below = folder / "a" / "b"
+    below.mkdir(parents=True)
+    (below / "pyproject.toml").write_text('[tool.other]\nurl = "no"\n')
+    assert read_config(below) == Config("u", "penstock", "q")
+    (folder / "a" / "penstock.toml").write_text('url = "v"\nschema = "s"\npooler = true\n')
+    assert read_config(below) == Config("v", "s", "default", True)
+
+
+@pytest.mark.parametrize("text", ["url = 'me:canary' x", "uri = 'canary'", "url = 7", "pooler = 1"])
+def test_a_bad_file_is_named_and_its_values_are_not_shown(folder: Path, text: str) -> None:
+    (folder / "penstock.toml").write_text(text)
+    with pytest.raises(InvalidOption) as caught:
+        read_config()
+    assert "penstock.toml" in str(caught.value) and "canary" not in str(caught.value)
+    assert run("stats").exit_code == 2
+
+
+def test_a_file_is_enough(folder: Path, cli: Cli, queue: Queue) -> None:
+    lines = [f'url = "{cli.url}"', f'schema = "{cli.schema}"', 'queue = "emails"']
+    (folder / "penstock.toml").write_text("\n".join(lines))
+    assert run("publish", "1").exit_code == 0
+    assert [n.queue for n in queue.numbers()] == ["emails"]
+    assert run("channels", "pause", "default").exit_code == 0
+    assert queue.channel("default", queue="emails").policy().paused
+
+
+def test_options_come_before_the_environment_before_the_file(folder: Path, cli: Cli) -> None:
+    wrong = "postgresql://127.0.0.1:1/none"
+    (folder / "penstock.toml").write_text(f'url = "{wrong}"\nschema = "{cli.schema}"\n')
+    assert run("stats").exit_code == 1
+    assert run("stats", DATABASE_URL=cli.url).exit_code == 0
+    assert run("stats", "--url", cli.url, DATABASE_URL=wrong).exit_code == 0
+    assert run("stats", "--url", cli.url, "--schema", "none").exit_code == 1

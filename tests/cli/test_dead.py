@@ -1,0 +1,73 @@
+"""dead: list, redrive, discard."""
+
+import pytest
+
+from penstock import NewMessage, Queue
+from tests.cli.commands import Cli
+
+
+@pytest.fixture
+def letters(queue: Queue) -> list[int]:
+    """Six in two channels, for two reasons."""
+    queue.publish_many([NewMessage(n, channel=f"c{n % 2}", kind=f"k{n}") for n in range(6)])
+    ids = []
+    for n, message in enumerate(sorted(queue.claim(6), key=lambda message: message.id)):
+        message.fail(f"r{n // 3}", error=ValueError("bad"))
+        ids.append(message.id)
+    return ids
+
+
+def left(queue: Queue) -> list[int]:
+    return [letter.id for letter in queue.dead_letters.list()]
+
+
+def test_list_by_filters(cli: Cli, letters: list[int]) -> None:
+    found = cli.json("dead")
+    assert [letter["id"] for letter in found] == letters
+    assert (found[0]["reason"], found[0]["error_type"]) == ("r0", "ValueError")
+    assert "payload" not in found[0] and found[0]["payload_size"] == 1
+    assert len(cli.json("dead", "list", "--reason", "r1", "--channel", "c1")) == 2
+    assert len(cli.json("dead", "list", "--since", "1h", "-n", "4")) == 4
+    assert cli.json("dead", "list", "--until", "1h") == []
+    assert "ValueError bad" in cli.run("dead", "list", "-k", "k2").stdout
+    assert "No dead letter" in cli.run("dead", "-q", "nobody").stderr
+    cli.run("dead", "list", "--since", "then", code=2)
+
+
+def test_redrive_shows_how_many_and_asks(cli: Cli, queue: Queue, letters: list[int]) -> None:
+    refused = cli.run("dead", "redrive", "--queue", "default", code=2)
+    assert "6 in all" in refused.stderr and f"  {letters[0]}  default/c0" in refused.stderr
+    assert "Redrive: 6 dead letters?" in refused.stderr and "add --yes" in refused.stderr
+    preview = cli.run("dead", "redrive", "--reason", "r0", "--dry-run")
+    assert "would take 3" in preview.stderr
+    assert left(queue) == letters
+    assert cli.json("dead", "redrive", "--reason", "r0", "--yes") == [{"redriven": 3}]
+    assert left(queue) == letters[3:]
+    code, seen = cli.terminal("dead", "redrive", "--all", answer="y\n")
+    assert code == 0 and "3 redriven." in seen
+    assert left(queue) == []
+
+
+def test_redrive_by_id_with_a_budget_and_a_delay(
+    cli: Cli, queue: Queue, letters: list[int]
+) -> None:
+    words = ["dead", "redrive", str(letters[0]), "999999", "--max-attempts", "3", "--delay", "1h"]
+    done = cli.run(*words, "--yes")
+    assert "999999  is no dead letter" in done.stderr and "1 redriven." in done.stderr
+    info = queue.message(letters[0])
+    assert info is not None and (info.state, info.max_attempts) == ("scheduled", 3)
+
+
+def test_discard(cli: Cli, queue: Queue, letters: list[int]) -> None:
+    cli.run("dead", "discard", str(letters[0]), code=2)
+    assert cli.json("dead", "discard", str(letters[0]), "--yes") == [{"discarded": 1}]
+    assert cli.json("dead", "discard", "--channel", "c1", "--yes") == [{"discarded": 3}]
+    assert left(queue) == [letters[2], letters[4]]
+
+
+def test_nothing_to_do(cli: Cli, letters: list[int]) -> None:
+    for verb in ("redrive", "discard"):
+        assert "No dead letter" in cli.run("dead", verb, "-r", "other", "--yes", code=3).stderr
+        assert "say which" in cli.run("dead", verb, "--yes", code=2).stderr
+        cli.run("dead", verb, "1", "--queue", "q", "--yes", code=2)
+        cli.run("dead", verb, "1", "--all", "--yes", code=2)

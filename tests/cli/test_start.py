@@ -1,0 +1,90 @@
+"""What every command shares: a quick start, exit codes, pipes, secrets."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from penstock import Queue
+from penstock.cli.app import app
+from tests.cli.commands import COMMAND, Cli
+
+_LAZY = {"rich", "psycopg", "asyncpg", "msgspec", "asyncio", "tomllib", "sqlalchemy"}
+_LAZY_PARTS = {"penstock.client", "penstock.engines", "penstock.drivers", "penstock.model"}
+
+
+def _run(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    env = {**os.environ, **environment}
+    return subprocess.run([*COMMAND, *words], capture_output=True, text=True, env=env, timeout=60)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["dead", "--help"], ["publish", "--help"]])
+def test_help_loads_no_driver_no_client_and_no_rich(words: list[str]) -> None:
+    look = (
+        "import sys\nfrom penstock.cli import main\nsys.argv = ['penstock', *sys.argv[1:]]\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
+        "print('LOADED', *sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", look, *words], capture_output=True, text=True, check=True, timeout=60
+    )
+    loaded = set(done.stdout.rpartition("LOADED")[2].split())
+    assert "typer" in loaded
+    assert loaded & (_LAZY | _LAZY_PARTS) == set()
+
+
+def test_every_command_has_help() -> None:
+    listed = CliRunner().invoke(app, ["--help"]).stdout.partition("Commands:")[2]
+    names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")][:-2]
+    assert {"install", "publish", "messages", "show", "channels", "dead", "doctor"} <= set(names)
+    for name in names:
+        done = CliRunner().invoke(app, [name, "--help"])
+        assert done.exit_code == 0 and "Usage: " in done.stdout, name
+
+
+def test_completion_is_offered() -> None:
+    done = _run("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert done.returncode == 0 and "_PENSTOCK_COMPLETE" in done.stdout
+
+
+def test_wrong_usage() -> None:
+    for words in (["nonsense"], ["stats", "--nonsense"], ["show"]):
+        done = _run(*words)
+        assert done.returncode == 2 and done.stdout == "" and "Usage: " in done.stderr
+
+
+def test_no_schema_is_one_sentence(cli: Cli) -> None:
+    done = Cli(cli.url, "nowhere").run("stats", code=1)
+    assert done.stdout == "" and done.stderr.startswith("penstock: ") and "install" in done.stderr
+
+
+def test_the_password_is_shown_nowhere(tmp_path: Path) -> None:
+    url = "postgresql://me:canary@127.0.0.1:1/none?password=canary"
+    for words in (
+        *(["install"], ["stats"], ["publish", "1"], ["messages"], ["show", "1"], ["tail"]),
+        *(["dead"], ["channels"], ["top", "--once"], ["doctor"], ["bench", "--yes"], ["bench"]),
+    ):
+        done = _run(*words, DATABASE_URL=url)
+        assert done.returncode in (1, 2), words
+        assert "canary" not in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_has_enough(cli: Cli, queue: Queue) -> None:
+    queue.publish_many(list(range(5000)))
+    with cli.process("messages", "-n", "5000", "--json", stdin=subprocess.DEVNULL) as process:
+        assert process.stdout is not None and process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert process.returncode in (0, 1)
+    assert "Traceback" not in errors and "BrokenPipe" not in errors
+
+
+def test_without_the_extra_it_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise ModuleNotFoundError('no typer', name='typer')")
+    done = _run("--help", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1 and 'pip install "penstock[cli]"' in done.stderr
