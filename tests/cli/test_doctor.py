@@ -72,7 +72,7 @@ def test_all_is_well(well: Cli) -> None:
         *("versions", "connection", "clock", "server", "synchronous_commit", "fsync"),
         *("full_page_writes", "replication", "prepared transactions", "notification queue"),
         *("autovacuum", "oldest snapshot", "schema", "autovacuum of our tables", "dead rows"),
-        *("upkeep", "pooler", "paused channels", "connections"),
+        *("upkeep", "pooler", "paused channels", "connections", "schedules"),
     } <= set(found)
     assert "All is well." in well.run("doctor").stderr
 
@@ -198,3 +198,11 @@ def test_without_a_database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.delenv("DATABASE_URL", raising=False)
     done = CliRunner().invoke(app, ["doctor"])
     assert done.exit_code == 2 and "which database?" in done.stderr
+
+
+def test_schedules_that_nobody_fires(well: Cli) -> None:
+    late = datetime.now(UTC) - timedelta(hours=1)
+    with Queue(well.url, clock=lambda: late) as queue:
+        queue.schedule("hourly", every=timedelta(minutes=5))
+    found = findings(well, 1)["schedules"]
+    assert found["level"] == "fail" and "default/hourly" in found["says"]

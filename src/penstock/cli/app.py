@@ -10,11 +10,14 @@ from . import (
     doctor,
     messages,
     publish,
+    schedules,
     schema,
     show,
     stats,
     tail,
     top,
+    topics,
+    worker,
 )
 from .exits import Commands
 
@@ -34,6 +37,7 @@ app.command()(schema.install)
 app.command()(schema.upgrade)
 app.command()(schema.sql)
 app.command()(schema.version)
+app.command()(worker.worker)
 app.command()(publish.publish)
 app.command()(messages.messages)
 app.command()(show.show)
@@ -41,6 +45,8 @@ app.command()(show.history)
 app.command()(messages.cancel)
 app.add_typer(channels.app, name="channels")
 app.add_typer(dead.app, name="dead")
+app.add_typer(schedules.app, name="schedules")
+app.add_typer(topics.app, name="topics")
 app.command()(stats.stats)
 app.command()(tail.tail)
 app.command()(top.top)

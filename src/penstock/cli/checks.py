@@ -1,6 +1,7 @@
 """All that doctor looks at, one after the other."""
 
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from penstock.errors import ConnectionUnavailable, PenstockError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from penstock import Queue
 
 _MOST_NAMED = 5
+_LATE = timedelta(minutes=1)
 
 
 def examined(config: Config) -> Iterator[Finding]:
@@ -30,6 +32,7 @@ def examined(config: Config) -> Iterator[Finding]:
         yield from pooler(config)
         if all(finding.level != "fail" for finding in found if finding.check == "schema"):
             yield from _channels(client)
+            yield _schedules(client)
 
 
 def _connection(client: "Queue") -> Finding:
@@ -51,6 +54,19 @@ def _channels(client: "Queue") -> Iterator[Finding]:
         return
     says = f"Paused, with messages waiting: {_few(names)}."
     yield Finding("paused channels", "warn", says, "penstock channels resume CHANNEL --queue QUEUE")
+
+
+def _schedules(client: "Queue") -> Finding:
+    found, now = client.schedules.list(), client.clock()
+    broken = [f"{s.queue}/{s.name}: {s.error}" for s in found if s.error]
+    if broken:
+        mend = "State them again with a message, queue or expression that works."
+        return Finding("schedules", "fail", f"Cannot fire: {_few(broken)}.", mend)
+    late = [f"{s.queue}/{s.name}" for s in found if s.look_at and now - s.look_at > _LATE]
+    if late:
+        mend = "Nobody fires schedules: start a worker, or call queue.fire_schedules()."
+        return Finding("schedules", "fail", f"Overdue: {_few(late)}.", mend)
+    return Finding("schedules", "ok", f"{len(found)}, none of them overdue or broken.")
 
 
 def _few(names: Sequence[str]) -> str:

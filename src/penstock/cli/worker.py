@@ -1,0 +1,94 @@
+"""worker: run a worker that a module defines."""
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .exits import Code
+from .options import Json
+from .output import emit, say
+
+if TYPE_CHECKING:
+    from penstock import Worker
+
+
+def worker(
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE:WORKER", help="Where it is: shop.jobs:worker")
+    ],
+    check: Annotated[
+        bool, typer.Option("--check", help="Only say whether it could start.")
+    ] = False,
+    until_empty: Annotated[
+        bool, typer.Option("--until-empty", help="End once nothing is left to claim.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log more.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a worker until it is told to stop.
+
+    SIGTERM or Ctrl-C lets handlers end and gives the rest back; a second one hurries.
+    """
+    found = load(target)
+    if check:
+        _check(target, found, as_json)
+        return
+    _log(verbose)
+    found.run(until_empty=until_empty)
+
+
+def load(target: str) -> "Worker":
+    """The worker that ``module:name`` names; the current folder is looked at first."""
+    from penstock import Worker
+
+    name, _, attribute = target.partition(":")
+    if not name or not attribute:
+        raise typer.BadParameter(f"{target!r}: write module:worker, as in shop.jobs:worker")
+    found = getattr(_import(name), attribute, None)
+    if not isinstance(found, Worker):
+        what = "is not there" if found is None else f"is a {type(found).__name__}, no Worker"
+        raise typer.BadParameter(f"{attribute!r} of module {name!r} {what}")
+    return found
+
+
+def _import(name: str) -> ModuleType:
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        # What the module itself fails to import is its author's to see, with the traceback.
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise typer.BadParameter(f"there is no module {error.name!r} here or installed") from None
+
+
+def _check(target: str, found: "Worker", as_json: bool) -> None:
+    problems = found.check()
+    if as_json:
+        emit(
+            {
+                "worker": target,
+                "queues": found.queues,
+                "kinds": found.kinds,
+                "problems": problems,
+            }
+        )
+    for problem in problems:
+        say(f"penstock: {problem}")
+    if problems:
+        raise typer.Exit(Code.FAILED)
+    say(f"{target} can start: queues {', '.join(found.queues)}; kinds {', '.join(found.kinds)}.")
+
+
+def _log(verbose: bool) -> None:
+    import logging
+
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )

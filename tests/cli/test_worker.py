@@ -1,0 +1,106 @@
+"""worker: a module's worker, run and stopped as a person does."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from penstock import Queue
+from tests.cli.commands import COMMAND, Cli
+
+_MODULE = """
+import os
+from penstock import Queue, Worker
+
+queue = Queue(os.environ["DATABASE_URL"], schema=os.environ["PENSTOCK_SCHEMA"])
+worker = Worker(queue, concurrency=2)
+idle = Worker(queue)
+something = 7
+
+@worker.handler("greet")
+async def greet(name: str) -> None:
+    print("hello", name, flush=True)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "shop_jobs.py").write_text(_MODULE)
+    (tmp_path / "broken_jobs.py").write_text("import nothing_of_this_name")
+    return tmp_path
+
+
+def start(cli: Cli, folder: Path, *words: str) -> "subprocess.Popen[str]":
+    return cli.process("worker", *words, cwd=folder)
+
+
+def test_it_works_and_stops_in_good_order(cli: Cli, queue: Queue, folder: Path) -> None:
+    id = queue.publish("Ada", kind="greet").id
+    assert id is not None
+    with start(cli, folder, "shop_jobs:worker") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "hello Ada\n"
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert [entry.outcome for entry in queue.history(id)] == ["completed"]
+
+
+def test_until_empty(cli: Cli, queue: Queue, folder: Path) -> None:
+    queue.publish("Ada", kind="greet")
+    queue.publish("Grace", kind="greet")
+    with start(cli, folder, "shop_jobs:worker", "--until-empty") as process:
+        out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert sorted(out.splitlines()) == ["hello Ada", "hello Grace"]
+
+
+def test_check(cli: Cli, folder: Path) -> None:
+    with start(cli, folder, "shop_jobs:worker", "--check", "--json") as process:
+        out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert json.loads(out) == {
+        "worker": "shop_jobs:worker",
+        "queues": ["default"],
+        "kinds": ["greet"],
+        "problems": [],
+    }
+    elsewhere = Cli(cli.url, "nowhere")
+    with start(elsewhere, folder, "shop_jobs:worker", "--check") as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1 and "install" in errors
+    with start(cli, folder, "shop_jobs:idle", "--check") as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1 and "no handler" in errors
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [
+        ("shop_jobs", "write module:worker"),
+        ("nowhere.jobs:worker", "there is no module 'nowhere'"),
+        ("shop_jobs:missing", "is not there"),
+        ("shop_jobs:something", "is a int, no Worker"),
+    ],
+)
+def test_a_target_that_is_none(cli: Cli, folder: Path, target: str, says: str) -> None:
+    with start(cli, folder, target) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2 and "Traceback" not in errors
+    assert says in " ".join(errors.split())
+
+
+def test_a_module_that_cannot_import_shows_where(folder: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "worker", "broken_jobs:worker"],
+        cwd=folder,
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "broken_jobs.py" in done.stderr and "nothing_of_this_name" in done.stderr
