@@ -27,7 +27,9 @@ MAX_PAYLOAD = 1024 * 1024
 
 def encode(value: object, most: int = MAX_PAYLOAD) -> tuple[bytes, str]:
     """The bytes to store and their content type: bytes and text as they are, all else as JSON."""
-    if isinstance(value, bytes | bytearray | memoryview):
+    if value.__class__ is bytes:
+        data, content_type = value, BYTES
+    elif isinstance(value, bytes | bytearray | memoryview):
         data, content_type = bytes(value), BYTES
     elif isinstance(value, str):
         data, content_type = _utf8(value), TEXT

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from penstock.contract import DEFAULT_MAX_ATTEMPTS
@@ -17,7 +17,8 @@ _MOST_ATTEMPTS = 2**31 - 1
 _DUE = ("delay", "at")
 _EXPIRY = ("expires_in", "expires_at")
 _MOST_KNOWN = 10_000
-_known: set[tuple[str, str]] = set()
+_known_queues: set[str] = set()
+_known_channels: set[str] = set()
 # jsonb has no word for it. (An even number of backslashes before it is just backslashes.)
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -35,22 +36,42 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
     payload, content_type = encode(message.payload, most)
     if message.content_type is not None:
         content_type = _content_type(message.content_type)
-    attempts = message.max_attempts
-    # Built as a plain tuple first: batches come by the thousand, and this halves the cost.
+    queue = queue if message.queue is None else message.queue
+    channel = channel if message.channel is None else message.channel
+    priority, attempts = message.priority, message.max_attempts
+    delay, at, expires_in, expires_at = (
+        message.delay,
+        message.at,
+        message.expires_in,
+        message.expires_at,
+    )
+    if delay is not None or at is not None:
+        delay, at = check_delay_or_at(delay, at, _DUE)
+    if expires_in is not None or expires_at is not None:
+        expires_in, expires_at = check_delay_or_at(expires_in, expires_at, _EXPIRY)
+    # Batches come by the thousand: a plain tuple first, and no call for what is left out or known.
     return tuple.__new__(
         Draft,
         (
             payload,
-            _known_name("queue", queue if message.queue is None else message.queue),
-            _known_name("channel", channel if message.channel is None else message.channel),
+            queue
+            if queue.__class__ is str and queue in _known_queues
+            else _learn("queue", queue, _known_queues),
+            channel
+            if channel.__class__ is str and channel in _known_channels
+            else _learn("channel", channel, _known_channels),
             message.kind and check_kind(message.kind),
             content_type,
             None if message.headers is None else _headers(message.headers),
             None if message.key is None else check_name("key", message.key),
             None if message.key_window is None else _key_window(message.key, message.key_window),
-            check_number("priority", message.priority, 0, 9),
-            *_times(message.delay, message.at, _DUE),
-            *_times(message.expires_in, message.expires_at, _EXPIRY),
+            0
+            if priority.__class__ is int and not priority
+            else check_number("priority", priority, 0, 9),
+            delay,
+            at,
+            expires_in,
+            expires_at,
             DEFAULT_MAX_ATTEMPTS
             if attempts is None
             else check_number("max_attempts", attempts, 1, _MOST_ATTEMPTS),
@@ -58,22 +79,12 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
     )
 
 
-def _times(
-    length: timedelta | None, moment: datetime | None, names: tuple[str, str]
-) -> tuple[timedelta | None, datetime | None]:
-    if length is None and moment is None:
-        return None, None
-    return check_delay_or_at(length, moment, names)
-
-
-def _known_name(what: str, name: str) -> str:
-    """As check_name, but a name that was good is not looked at again."""
-    if name.__class__ is str and (what, name) in _known:
-        return name
+def _learn(what: str, name: str, known: set[str]) -> str:
+    """As check_name; a name that was good is not looked at again."""
     checked = check_name(what, name)
-    if len(_known) >= _MOST_KNOWN:
-        _known.clear()
-    _known.add((what, checked))
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known.add(checked)
     return checked
 
 

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor
 from psycopg.rows import TupleRow, tuple_row
-from psycopg.types.array import ListBinaryDumper
 from psycopg_pool import AsyncConnectionPool
 
 from penstock.plan import Plan, Row, Statement
 
 from .faults import NOT_READ_COMMITTED, is_away, sqlstate, translated
+from .psycopg_columns import ColumnDumper
 from .runner import drive_async
 
 T = TypeVar("T")
@@ -120,7 +120,7 @@ class AsyncPsycopgRunner:
 
 async def _configure(connection: AsyncConnection[Any]) -> None:
     # As text, each payload would be written in hexadecimal and searched for quotes.
-    connection.adapters.register_dumper(list, ListBinaryDumper)
+    connection.adapters.register_dumper(list, ColumnDumper)
 
 
 async def _execute(connection: AsyncConnection[Any], statement: Statement) -> Sequence[Row]:

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import Connection, RawCursor
 from psycopg.rows import TupleRow, tuple_row
-from psycopg.types.array import ListBinaryDumper
 from psycopg_pool import ConnectionPool
 
 from penstock.plan import Plan, Row, Statement
 
 from .faults import NOT_READ_COMMITTED, is_away, sqlstate, translated
+from .psycopg_columns import ColumnDumper
 from .runner import drive
 
 T = TypeVar("T")
@@ -120,7 +120,7 @@ class PsycopgRunner:
 
 def _configure(connection: Connection[Any]) -> None:
     # As text, each payload would be written in hexadecimal and searched for quotes.
-    connection.adapters.register_dumper(list, ListBinaryDumper)
+    connection.adapters.register_dumper(list, ColumnDumper)
 
 
 def _execute(connection: Connection[Any], statement: Statement) -> Sequence[Row]:

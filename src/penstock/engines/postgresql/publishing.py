@@ -1,6 +1,7 @@
 """publish: columns instead of rows, so that a thousand messages are one cheap statement."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 from penstock.contract import BATCH
@@ -33,11 +34,17 @@ class Publishing(Base):
         answers: list[Published] = []
         for start in range(0, len(drafts), BATCH):
             rows = yield self._say_now("publish", *columns(drafts[start : start + BATCH]))
-            answers += [
-                Published._make(row) if row[1] in _TAKEN else Published(None, row[1])
-                for row in rows
-            ]
+            answers += _answers(*rows[0])
         return answers
+
+
+def _answers(ids: Sequence[int], statuses: Sequence[str] | None) -> Iterator[Published]:
+    if statuses is None:
+        return map(Published._make, zip(ids, repeat("published")))
+    return (
+        Published(id if status in _TAKEN else None, status)  # type: ignore[arg-type]
+        for id, status in zip(ids, statuses, strict=True)
+    )
 
 
 def columns(drafts: Sequence[Draft]) -> list[list[Any] | None]:

@@ -41,24 +41,24 @@ begin
         returning m.id, m.queue, m.channel, m.kind, m.key, m.key_window, m.priority, m.attempt, m.due,
             m.published_at, m.first_published_at, octet_length(m.payload) as payload_size
     ),
-    done as materialized (
-        select g.*, e.fence, e.claimed_at, e.channel_id, e.counted, e.worker
-        from gone g join ended e on e.message_id = g.id
-    ),
     told as (
         insert into history (xid, message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
             payload_size, terminal, dead, priority, queue, channel, kind, worker, outcome)
-        select v_xid, d.id, d.fence, d.attempt + 1, d.first_published_at, d.published_at, d.due, d.claimed_at, v_now,
-            d.payload_size, true, false, d.priority, d.queue, d.channel, d.kind, d.worker, 'completed'
-        from done d where v_history = 'all'
+        select v_xid, g.id, e.fence, g.attempt + 1, g.first_published_at, g.published_at, g.due, e.claimed_at, v_now,
+            g.payload_size, true, false, g.priority, g.queue, g.channel, g.kind, e.worker, 'completed'
+        from gone g join ended e on e.message_id = g.id where v_history = 'all'
     )
-    select array_agg(d.id), array_agg(d.fence),
-        array_agg(d.id) filter (where d.key is not null), array_agg(d.queue) filter (where d.key is not null),
-        array_agg(d.key) filter (where d.key is not null), array_agg(d.key_window) filter (where d.key is not null),
-        array_agg(d.channel_id) filter (where d.counted), array_agg(d.queue) filter (where d.counted),
-        array_agg(d.channel) filter (where d.counted)
+    select e.ids, e.fences, k.ids, k.queues, k.keys, k.windows, f.ids, f.queues, f.channels
     into v_ids, v_fences, v_keyed, v_key_queues, v_keys, v_windows, v_freed, v_freed_queues, v_freed_channels
-    from done d;
+    from (select array_agg(e.message_id) as ids, array_agg(e.fence) as fences from ended e) e
+    cross join (
+        select array_agg(g.id) as ids, array_agg(g.queue) as queues, array_agg(g.key) as keys, array_agg(g.key_window) as windows
+        from gone g where g.key is not null
+    ) k
+    cross join (
+        select array_agg(e.channel_id) as ids, array_agg(g.queue) as queues, array_agg(g.channel) as channels
+        from ended e join gone g on g.id = e.message_id where e.counted
+    ) f;
 
     if v_keys is not null then
         perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, v_now);

@@ -78,12 +78,11 @@ begin
         from unnest(
             v_ids, v_status, p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window,
             p_priority, p_delay, p_at, p_expires_in, p_expires_at, p_max_attempts
-        ) with ordinality x(
+        ) x(
             id, status, payload, queue, channel, kind, content_type, headers, key, key_window,
-            priority, delay, at, expires_in, expires_at, max_attempts, ordinal)
+            priority, delay, at, expires_in, expires_at, max_attempts)
         join lane l on l.queue = coalesce(x.queue, p_queue[1]) and l.channel = coalesce(x.channel, p_channel[1])
         where x.status is null and x.id is not null
-        order by x.ordinal
     ),
     inserted as (
         insert into message (
