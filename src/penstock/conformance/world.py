@@ -79,7 +79,12 @@ class World:
     async def expire(self, seconds: float = 31) -> None:
         """Lets the leases run out, and has them taken back."""
         self.clock.advance(seconds)
-        await self.queue.upkeep()
+        await self.upkeep()
+
+    async def upkeep(self) -> None:
+        """Until nothing is left to do: what other cases left may come before ours."""
+        while (await self.queue.upkeep()).expired:
+            pass
 
     @asynccontextmanager
     async def configured(self, **settings: Any) -> AsyncIterator[None]:

@@ -15,7 +15,7 @@ async def together(world: World) -> None:
     clients = [world.client() for _ in range(6)]
     reports = await asyncio.gather(*(client.upkeep() for client in clients))
     assert any(report.ran for report in reports)
-    await world.queue.upkeep()
+    await world.upkeep()
     for message in messages:
         outcomes = [e.outcome for e in await world.queue.history(message.id)]
         assert outcomes == ["expired"]
@@ -23,7 +23,7 @@ async def together(world: World) -> None:
 
 @case("upkeep", "with nothing to do does nothing")
 async def nothing(world: World) -> None:
-    await world.queue.upkeep()
+    await world.upkeep()
     report = await world.queue.upkeep()
     assert (report.ran, report.expired, report.lapsed) == (True, 0, 0)
 
