@@ -1,6 +1,7 @@
 """What every command shares: a quick start, exit codes, pipes, secrets."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,10 @@ from penstock.cli.app import app
 from tests.cli.commands import COMMAND, Cli
 
 _LAZY = {"rich", "psycopg", "asyncpg", "msgspec", "asyncio", "tomllib", "sqlalchemy"}
+_ROOT = Path(__file__).parents[2]
+_GROUPS = {"channels", "dead", "schedules", "topics"}
+_NAMES = {command.callback.__name__ for command in app.registered_commands if command.callback}
+_NAMES |= _GROUPS
 _LAZY_PARTS = {"penstock.client", "penstock.engines", "penstock.drivers", "penstock.model"}
 
 
@@ -88,3 +93,19 @@ def test_without_the_extra_it_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError('no typer', name='typer')")
     done = _run("--help", PYTHONPATH=str(tmp_path))
     assert done.returncode == 1 and 'pip install "penstock[cli]"' in done.stderr
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/cli.md", "docs/how-to/operate.md"])
+def test_commands_in_the_documentation_exist(page: str) -> None:
+    blocks = re.findall(r"^```sh\n(.*?)^```", (_ROOT / page).read_text(), re.M | re.S)
+    typed = re.findall(r"(?:^|\| )penstock ([a-z]+)(?: ([a-z]+))?", "\n".join(blocks), re.M)
+    assert len(typed) >= 3
+    for name, verb in typed:
+        path = [name, verb] if name in _GROUPS and verb else [name]
+        assert CliRunner().invoke(app, [*path, "--help"]).exit_code == 0, path
+
+
+def test_the_reference_names_every_command() -> None:
+    text = (_ROOT / "docs/reference/cli.md").read_text()
+    for name in _NAMES:
+        assert re.search(rf"`{name}[ `]", text), name

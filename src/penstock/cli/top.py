@@ -25,7 +25,7 @@ _CHANNELS = (
     Column("channel"),
     Column("waiting", right=True),
     Column("scheduled", right=True, wide=80),
-    Column("leased", right=True),
+    Column("leased", right=True, wide=50),
     Column("dead", right=True, wide=70),
     Column("oldest", right=True),
 )
