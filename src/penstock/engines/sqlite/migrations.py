@@ -1,0 +1,93 @@
+"""Numbered migrations: one folder each under ``sql/``, tables first, then views."""
+
+from functools import cache
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+from penstock.errors import SchemaMissing, SchemaTooNew
+from penstock.plan import Plan, Statement
+
+from .base import Base
+from .sqltext import FOLDER, checked_schema, query, render, template
+
+
+class Migration(NamedTuple):
+    number: int
+    name: str
+    text: str
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All that this version knows, in order, with the tables still called ``"penstock_…"``."""
+    folders = sorted((FOLDER / "sql").iterdir(), key=lambda folder: folder.name)
+    return tuple(_read(folder) for folder in folders if folder.name[:4].isdigit())
+
+
+def install_sql(schema: str = "penstock") -> str:
+    """The SQL that installs Penstock, its tables prefixed by ``schema``.
+
+    Run it once, in one transaction.
+    """
+    return upgrade_sql(0, schema)
+
+
+def upgrade_sql(version: int, schema: str = "penstock") -> str:
+    """The SQL that brings tables of ``version`` up to this version's, empty if they are there."""
+    checked_schema(schema)
+    return "\n\n".join(_rendered(m, schema) for m in migrations() if m.number > version)
+
+
+class Migrations(Base):
+    def install(self) -> Plan[None]:
+        """Safe to repeat, and when two processes do it at once. Needs one transaction."""
+        applied = yield from self._applied()
+        yield from self._apply(applied or 0)
+
+    def upgrade(self) -> Plan[None]:
+        yield from self._apply((yield from self.schema_version()))
+
+    def uninstall(self) -> Plan[None]:
+        yield from self.schema_version()
+        yield Statement(query("uninstall", self.schema), script=True)
+
+    def schema_version(self) -> Plan[int]:
+        applied = yield from self._applied()
+        if applied is None:
+            raise SchemaMissing(
+                f"Penstock is not installed under the prefix {self.schema!r}: run queue.install()"
+            )
+        return applied
+
+    def _applied(self) -> Plan[int | None]:
+        rows = yield self._say("migration_exists", f"{self.schema}_migration")
+        if not rows[0][0]:
+            return None
+        rows = yield self._say("migration_number")
+        return int(rows[0][0])
+
+    def _apply(self, version: int) -> Plan[None]:
+        known = migrations()[-1].number
+        if version > known:
+            raise SchemaTooNew(
+                f"the tables {self.schema!r} have version {version}, this Penstock knows {known}: "
+                "upgrade the package"
+            )
+        script = upgrade_sql(version, self.schema)
+        if script:
+            yield Statement(script, script=True)
+
+
+def _read(folder: Traversable) -> Migration:
+    number, _, name = folder.name.partition("_")
+    files = [file for file in folder.iterdir() if file.name.endswith(".sql")]
+    texts = [file.read_text(encoding="utf-8") for file in sorted(files, key=lambda f: f.name)]
+    return Migration(int(number), name, "\n".join(texts))
+
+
+def _rendered(migration: Migration, schema: str) -> str:
+    # A migration's name is a folder of this package: letters and underscores.
+    note = template("migration_note")
+    note = note.replace("$1", str(migration.number)).replace("$2", f"'{migration.name}'")
+    header = f"-- Penstock, migration {migration.number:04}: {migration.name}"
+    return "\n".join([header, render(migration.text, schema), render(note, schema) + ";"])

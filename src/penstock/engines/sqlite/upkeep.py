@@ -1,0 +1,75 @@
+"""upkeep: what time brings, whoever runs it."""
+
+from collections.abc import Sequence
+
+from penstock.model import UpkeepReport
+from penstock.plan import Plan
+
+from .base import State, listed
+from .ending import Back, Ending, Fate, Grave
+from .moves import Moves
+
+_LIMIT = 1000
+_ROWS = 10_000
+"""Rows that are only deleted come by the thousand."""
+_LOST = ("max_attempts", "LeaseExpired", "the lease ran out before the work was settled")
+
+
+class Upkeep(Ending):
+    def upkeep(self) -> Plan[UpkeepReport]:
+        """Looks first: with nothing to do it writes nothing and waits for nobody."""
+        rows = yield self._look("chores", self._now())
+        if not any(rows[0]):
+            return UpkeepReport(ran=True)
+        expire, lapse, keys, closing, history = rows[0]
+        state = yield from self._begin(turns=2 * _ROWS)
+        expired = buried = lapsed = tidied = 0
+        if expire:
+            expired, buried = yield from self._expire(state)
+        if lapse:
+            lapsed = yield from self._lapse(state)
+        if keys:
+            tidied += len((yield self._say("forget_keys", state.now, _ROWS)))
+        if closing or expired or lapsed:
+            tidied += len((yield self._say("forget_channels")))
+        if history:
+            tidied += len((yield self._say("forget_history", state.now, _ROWS)))
+        return UpkeepReport(True, expired, buried, lapsed, tidied)
+
+    def _expire(self, state: State) -> Plan[tuple[int, int]]:
+        """Back to their own channels, later each time; what used up max_attempts becomes a dead
+        letter here, before its payload can leave again."""
+        fences = listed(row[0] for row in (yield self._say("claims_over", state.now, _LIMIT)))
+        over = yield self._say("expired", fences, state.now, _LIMIT)
+        released = yield self._say("release", listed(over))
+        fates = yield from self._fates(released)
+        graves = [Grave(f.id, *_LOST) for f in fates if f.spent + 1 >= f.max_attempts]
+        dead = {grave.id for grave in graves}
+        notes = [_note(fate, fate.id in dead) for fate in fates]
+        backs = [_later(fate, state) for fate in fates if fate.id not in dead]
+        if fates:
+            moves = Moves()
+            yield self._say("note", listed(notes), state.now)
+            yield from self._put_back({fate.id: fate for fate in fates}, backs, moves)
+            yield from self._bury(graves, moves, state.now)
+            yield self._say("move", moves.listed(), state.turn, state.now)
+        yield self._say("claims_done", fences)
+        yield self._say("claims_later", fences)
+        return len(fates), len(graves)
+
+    def _lapse(self, state: State) -> Plan[int]:
+        rows = yield self._say("lapsed", state.now, _ROWS)
+        ids = [row[0] for row in rows]
+        yield self._say("stop_waiting", listed(ids))
+        yield from self._end_waiting(ids, "lapsed", state._replace(turn=state.turn + _ROWS))
+        return len(ids)
+
+
+def _note(fate: Fate, dead: bool) -> Sequence[object]:
+    reason = _LOST[0] if dead else None
+    return (fate.id, fate.fence, "expired", 0, dead, reason, None, None)
+
+
+def _later(fate: Fate, state: State) -> Back:
+    wait = min(state.backoff_most, state.backoff_first * 2 ** min(fate.spent, 40))
+    return Back(fate.id, state.now + wait, True, fate.spent + 1)
