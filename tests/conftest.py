@@ -2,6 +2,7 @@
 for each test that asks for one."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,31 @@ def server() -> Iterator[EmbeddedPostgres]:
 def server16() -> Iterator[EmbeddedPostgres]:
     with EmbeddedPostgres(version=16, settings=SETTINGS) as running:
         yield running
+
+
+class SqliteFiles:
+    """Databases in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def create_database(self, name: str) -> str:
+        return f"sqlite:///{self._folder / name}.db?synchronous=normal"
+
+
+class SqliteMemory:
+    def create_database(self, name: str) -> str:
+        return "sqlite://"
+
+
+@pytest.fixture(scope="session")
+def sqlite_files(tmp_path_factory: pytest.TempPathFactory) -> SqliteFiles:
+    return SqliteFiles(tmp_path_factory.mktemp("sqlite"))
+
+
+@pytest.fixture(scope="session")
+def sqlite_memory() -> SqliteMemory:
+    return SqliteMemory()
 
 
 @pytest.fixture(scope="session")

@@ -24,4 +24,6 @@ _POSTGRESQL = ("sync psycopg", "async psycopg", "asyncpg")
 STORES = {
     "PostgreSQL 18": Store("server", _POSTGRESQL),
     "PostgreSQL 16": Store("server16", _POSTGRESQL),
+    "SQLite": Store("sqlite_files", ("sync sqlite3", "async sqlite3")),
+    "SQLite in memory": Store("sqlite_memory", ("sync memory", "async memory")),
 }

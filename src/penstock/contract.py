@@ -6,7 +6,7 @@ client and may remember between calls where it stopped looking.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from .insight import ChannelInfo, Finding, HistoryPage, MessageFilter, MessageInfo, Totals
 from .model import (
@@ -39,6 +39,13 @@ BATCH = 10_000
 """The most messages in one statement."""
 
 
+Ability = Literal["open transactions"]
+"""What not every database can have.
+
+- open transactions: one that has written and stays open delays no other publish, claim or complete
+"""
+
+
 class Taken(NamedTuple):
     """What a claim answered; ``claimed_at`` and ``until`` hold for all its leases.
 
@@ -60,6 +67,11 @@ class Engine(Protocol):
     @property
     def atomic(self) -> bool:
         """Whether every plan needs a transaction around it."""
+        ...
+
+    @property
+    def lacks(self) -> Mapping[Ability, str]:
+        """What this database cannot have, and why."""
         ...
 
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]: ...

@@ -13,12 +13,20 @@ Row = Sequence[Any]
 
 
 class Statement(NamedTuple):
-    """One statement with ``$1`` placeholders, each inside a CAST, so that any driver can tell its
-    type. A ``script`` is many statements without parameters and answers no rows."""
+    """One statement with ``$1`` placeholders, each inside a CAST where the database wants to know
+    its type.
+
+    A ``script`` is many statements without parameters and answers no rows. With ``many`` the
+    parameters are a list of rows, the statement is run for each, and answers none. A ``look`` is a
+    read outside of the plan's transaction: what was written before it is committed, and what comes
+    after it begins a new one.
+    """
 
     sql: str
     params: Sequence[Any] = ()
     script: bool = False
+    many: bool = False
+    look: bool = False
 
 
 Plan = Generator[Statement, Sequence[Row], T]

@@ -12,6 +12,7 @@ Clock = Callable[[], datetime]
 # By dialect: package and class.
 ENGINES = {
     "postgresql": ("penstock.engines.postgresql", "PostgresqlEngine"),
+    "sqlite": ("penstock.engines.sqlite", "SqliteEngine"),
 }
 
 

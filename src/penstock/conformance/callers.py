@@ -73,3 +73,29 @@ async def asyncpg(url: str) -> Caller:
 
     connection = await asyncpg.connect(url)
     return Caller(connection, connection.execute, connection.close)
+
+
+async def sqlite3_sync(url: str) -> Caller:
+    import sqlite3
+
+    from penstock.drivers.sqlite_place import read_url
+
+    path = read_url(url).path
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+    async def execute(text: str) -> None:
+        connection.execute(text)
+
+    async def close() -> None:
+        connection.close()
+
+    return Caller(connection, execute, close)
+
+
+async def aiosqlite(url: str) -> Caller:
+    import aiosqlite
+
+    from penstock.drivers.sqlite_place import read_url
+
+    connection = await aiosqlite.connect(read_url(url).path, isolation_level=None)
+    return Caller(connection, connection.execute, connection.close)

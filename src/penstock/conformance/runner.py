@@ -12,22 +12,27 @@ from penstock.client.sync_queue import Queue
 
 from . import callers
 from .awaiting import awaiting
-from .registry import Case, all_cases
+from .registry import Case, CaseSkipped, all_cases
 from .world import World
 
 
 class Client(NamedTuple):
-    """A world, the scheme that asks for the driver, and the caller's own connection on it."""
+    """A world, the scheme that asks for the driver, and the caller's own connection on it (None if
+    nobody but the client can have one)."""
 
     world: type[Queue] | type[AsyncQueue]
     scheme: str
-    caller: Callable[[str], Awaitable[callers.Caller]]
+    caller: Callable[[str], Awaitable[callers.Caller]] | None
 
 
 CLIENTS = {
     "sync psycopg": Client(Queue, "postgresql", callers.psycopg_sync),
     "async psycopg": Client(AsyncQueue, "postgresql", callers.psycopg_async),
     "asyncpg": Client(AsyncQueue, "postgresql+asyncpg", callers.asyncpg),
+    "sync sqlite3": Client(Queue, "sqlite", callers.sqlite3_sync),
+    "async sqlite3": Client(AsyncQueue, "sqlite", callers.aiosqlite),
+    "sync memory": Client(Queue, "sqlite", None),
+    "async memory": Client(AsyncQueue, "sqlite", None),
 }
 
 _numbers = count(1)
@@ -75,7 +80,8 @@ class Harness:
         self.close()
 
     async def _run(self, case: Case, name: str) -> None:
-        await case.body(World(name, self._open, self._caller))
+        lacks = self._first._core.engine.lacks
+        await case.body(World(name, self._open, self._caller, lacks))
 
     def _open(self, **options: Any) -> AsyncQueue:
         """A client with the async interface, whatever it is inside."""
@@ -93,7 +99,10 @@ class Harness:
         return client if isinstance(client, AsyncQueue) else awaiting(client)
 
     async def _caller(self) -> callers.Caller:
-        return await CLIENTS[self.target.client].caller(self.target.url)
+        caller = CLIENTS[self.target.client].caller
+        if caller is None:
+            raise CaseSkipped("a database in memory has one connection, and it is the client's")
+        return await caller(self.target.url)
 
 
 def conformance(target: Target) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -1,6 +1,6 @@
 """What a case gets: clients, a clock, the caller's transactions, and a queue of its own."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,10 +8,12 @@ from typing import Any
 from penstock.client.async_message import AsyncMessage
 from penstock.client.async_queue import AsyncQueue
 from penstock.client.claim import Claim
+from penstock.contract import Ability
 from penstock.model import Answer, NewMessage
 
 from .callers import Caller
 from .clock import HandClock
+from .registry import CaseSkipped
 
 Open = Callable[..., AsyncQueue]
 OpenCaller = Callable[[], Awaitable[Caller]]
@@ -23,11 +25,18 @@ class World:
     Clients run no upkeep by themselves: cases call it when they mean it.
     """
 
-    def __init__(self, name: str, open_client: Open, open_caller: OpenCaller) -> None:
+    def __init__(
+        self,
+        name: str,
+        open_client: Open,
+        open_caller: OpenCaller,
+        lacks: Mapping[Ability, str],
+    ) -> None:
         self.name = name
         self.clock = HandClock()
         self._open_client = open_client
         self._open_caller = open_caller
+        self._lacks = lacks
         self.queue = self.client()
 
     def client(self, **options: Any) -> AsyncQueue:
@@ -38,6 +47,11 @@ class World:
     async def caller(self) -> Caller:
         """The caller's own transaction: ``async with await world.caller() as mine``."""
         return await self._open_caller()
+
+    def needs(self, ability: Ability) -> None:
+        """Skips the case, with the reason, where the database cannot have this."""
+        if ability in self._lacks:
+            raise CaseSkipped(self._lacks[ability])
 
     # What many cases do.
 

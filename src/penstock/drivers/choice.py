@@ -43,11 +43,23 @@ _ASYNCPG = Driver(
     "asyncpg_line:asyncpg_bell",
 )
 
+_SQLITE = Driver(
+    "sqlite",
+    "sqlite_runner:SqliteRunner",
+    "sqlite_async:AsyncSqliteRunner",
+    "sqlite3",
+    "sqlite",
+    "sqlite_bell:sqlite_bell",
+)
+
 DRIVERS = {
     "postgresql": _PSYCOPG,
     "postgres": _PSYCOPG,
     "postgresql+psycopg": _PSYCOPG,
     "postgresql+asyncpg": _ASYNCPG,
+    "sqlite": _SQLITE,
+    "sqlite+pysqlite": _SQLITE,
+    "sqlite+aiosqlite": _SQLITE,
 }
 
 

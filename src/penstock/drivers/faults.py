@@ -41,11 +41,20 @@ def sqlstate(error: BaseException) -> str | None:
 def missing_schema(error: BaseException) -> SchemaMissing | None:
     """Whether the error means that Penstock is not there; all that is mapped on connections that
     are not ours, whose other errors belong to their owner."""
-    if sqlstate(error) not in _MISSING:
+    if sqlstate(error) not in _MISSING and not _no_such_table(error):
         return None
     return SchemaMissing(
         f"{_first_line(error)}: run queue.install(), "
         "or queue.upgrade() if an older version is installed"
+    )
+
+
+def _no_such_table(error: BaseException) -> bool:
+    """SQLite has no SQLSTATE, only this sentence."""
+    layers = (error, getattr(error, "orig", None), error.__cause__)
+    return any(
+        type(layer).__module__ == "sqlite3" and str(layer).startswith("no such table")
+        for layer in layers
     )
 
 

@@ -1,6 +1,7 @@
 """Recognising a connection by the names of its classes, so that nothing is imported for it."""
 
 import inspect
+from typing import Any
 
 from penstock.errors import UnsupportedConnection
 
@@ -18,11 +19,13 @@ KINDS = {
     "django.db.backends.base.base.BaseDatabaseWrapper": "cursor",
     "django.utils.connection.ConnectionProxy": "cursor",
     "psycopg2.extensions.connection": "cursor",
+    "sqlite3.Connection": "sqlite3",
+    "aiosqlite.core.Connection": "async aiosqlite",
 }
 
 _ADVICE = (
-    "pass a psycopg, asyncpg, SQLAlchemy or Django connection, or an object with one method "
-    "execute(sql, params) that returns the rows"
+    "pass a psycopg, asyncpg, sqlite3, aiosqlite, SQLAlchemy or Django connection, or an object "
+    "with one method execute(sql, params) that returns the rows"
 )
 
 
@@ -43,6 +46,20 @@ def kind_of(connection: object, *, is_async: bool) -> str:
             f"use {'Queue' if is_async else 'AsyncQueue'}, or a connection of this world"
         )
     return kind.removeprefix("async ")
+
+
+def opens_transactions(connection: Any) -> bool:
+    """Whether an sqlite3 (or aiosqlite) connection begins by itself what its owner commits."""
+    return connection.isolation_level is not None
+
+
+def check_transaction(open: bool) -> None:
+    """Verbs of several statements need a transaction; raises UnsupportedConnection."""
+    if not open:
+        raise UnsupportedConnection(
+            "the connection commits every statement by itself: begin a transaction first "
+            "(BEGIN IMMEDIATE, or transaction.atomic() in Django), or leave the connection out"
+        )
 
 
 def _known(kind: type) -> str | None:

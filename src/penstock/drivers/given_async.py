@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from penstock.plan import Row, Statement
 
 from .faults import missing_schema
-from .given import kind_of
+from .given import check_transaction, kind_of, opens_transactions
+from .placeholders import numbered
 from .runner import AsyncExecute
 
 if TYPE_CHECKING:
@@ -44,16 +45,34 @@ async def _on_asyncpg(connection: Any, statement: Statement) -> Sequence[Row]:
 async def _on_sqlalchemy(connection: Any, statement: Statement) -> Sequence[Row]:
     from .sqlalchemy_text import bound
 
-    return (await connection.execute(*bound(statement))).all()  # type: ignore[no-any-return]
+    result = await connection.execute(*bound(statement))
+    return result.all() if result.returns_rows else ()
+
+
+async def _on_aiosqlite(connection: Any, statement: Statement) -> Sequence[Row]:
+    """A connection that opens transactions by itself has one opened now, with the write lock."""
+    if not connection.in_transaction:
+        check_transaction(opens_transactions(connection))
+        await connection.execute("begin immediate")
+    if statement.many:
+        await connection.executemany(numbered(statement.sql), statement.params)
+        return ()
+    rows = await connection.execute_fetchall(numbered(statement.sql), statement.params)
+    return list(rows)
 
 
 async def _on_protocol(connection: "AsyncExecutor", statement: Statement) -> Sequence[Row]:
-    return await connection.execute(statement.sql, statement.params)
+    if not statement.many:
+        return await connection.execute(statement.sql, statement.params)
+    for row in statement.params:
+        await connection.execute(statement.sql, row)
+    return ()
 
 
 _ADAPTERS = {
     "psycopg": _on_psycopg,
     "asyncpg": _on_asyncpg,
     "sqlalchemy": _on_sqlalchemy,
+    "aiosqlite": _on_aiosqlite,
     "protocol": _on_protocol,
 }

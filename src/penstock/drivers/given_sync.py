@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.plan import Row, Statement
 
 from .faults import missing_schema
-from .given import kind_of
+from .given import check_transaction, kind_of, opens_transactions
 from .placeholders import in_order, percent
 from .runner import Execute
 
@@ -41,24 +41,45 @@ def _on_psycopg(connection: Any, statement: Statement) -> Sequence[Row]:
 def _on_sqlalchemy(connection: Any, statement: Statement) -> Sequence[Row]:
     from .sqlalchemy_text import bound
 
-    return connection.execute(*bound(statement)).all()  # type: ignore[no-any-return]
+    result = connection.execute(*bound(statement))
+    return result.all() if result.returns_rows else ()
 
 
 def _on_cursor(connection: Any, statement: Statement) -> Sequence[Row]:
     """Django and psycopg2: a cursor with ``%s``."""
     sql, order = percent(statement.sql)
+    if getattr(connection, "vendor", None) == "sqlite":
+        check_transaction(not connection.get_autocommit())
     with connection.cursor() as cursor:
+        if statement.many:
+            cursor.executemany(sql, [in_order(row, order) for row in statement.params])
+            return ()
         cursor.execute(sql, in_order(statement.params, order))
         return cursor.fetchall()  # type: ignore[no-any-return]
 
 
+def _on_sqlite3(connection: Any, statement: Statement) -> Sequence[Row]:
+    """A connection that opens transactions by itself has one opened now, with the write lock."""
+    from .sqlite_runner import execute
+
+    if not connection.in_transaction:
+        check_transaction(opens_transactions(connection))
+        connection.execute("begin immediate")
+    return execute(connection, statement)
+
+
 def _on_protocol(connection: "Executor", statement: Statement) -> Sequence[Row]:
-    return connection.execute(statement.sql, statement.params)
+    if not statement.many:
+        return connection.execute(statement.sql, statement.params)
+    for row in statement.params:
+        connection.execute(statement.sql, row)
+    return ()
 
 
 _ADAPTERS = {
     "psycopg": _on_psycopg,
     "sqlalchemy": _on_sqlalchemy,
     "cursor": _on_cursor,
+    "sqlite3": _on_sqlite3,
     "protocol": _on_protocol,
 }

@@ -34,5 +34,11 @@ def named(sql: str) -> str:
     return _TOKEN.sub(replace, sql)
 
 
+@lru_cache(maxsize=512)
+def numbered(sql: str) -> str:
+    """``?1`` for each, as SQLite calls a parameter by its number."""
+    return _TOKEN.sub(lambda match: match[0] if match[1] is None else f"?{match[1]}", sql)
+
+
 def in_order(params: Sequence[Any], order: Sequence[int]) -> list[Any]:
     return [params[place] for place in order]

@@ -1,5 +1,6 @@
 """A statement as SQLAlchemy wants it: named binds without types, so that it casts none of them."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,9 +12,15 @@ from penstock.plan import Statement
 from .placeholders import named
 
 
-def bound(statement: Statement) -> tuple[TextClause, dict[str, Any]]:
-    params = {f"p{number}": value for number, value in enumerate(statement.params, 1)}
-    return _text(statement.sql, len(params)), params
+def bound(statement: Statement) -> tuple[TextClause, dict[str, Any] | list[dict[str, Any]]]:
+    if not statement.many:
+        return _text(statement.sql, len(statement.params)), _named(statement.params)
+    rows = [_named(row) for row in statement.params]
+    return _text(statement.sql, len(rows[0])), rows
+
+
+def _named(params: Sequence[Any]) -> dict[str, Any]:
+    return {f"p{number}": value for number, value in enumerate(params, 1)}
 
 
 @lru_cache(maxsize=512)

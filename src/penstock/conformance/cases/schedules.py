@@ -394,6 +394,7 @@ async def in_transaction(world: World) -> None:
 
 @case("schedules", "one that an open transaction edits waits for it, and holds up no other")
 async def held(world: World) -> None:
+    world.needs("open transactions")
     await world.queue.schedule("held", 1, every=HOUR)
     await world.queue.schedule("free", 2, every=HOUR)
     world.clock.advance(3600)

@@ -100,6 +100,7 @@ async def full(world: World) -> None:
 
 @case("transaction", "one left open delays no other publish, claim or complete, and hides nothing")
 async def left_open(world: World) -> None:
+    world.needs("open transactions")
     await world.fill("known", 1)
     await (await world.claim_one()).complete()
     async with await world.caller() as mine:
@@ -119,6 +120,7 @@ async def left_open(world: World) -> None:
 
 @case("transaction", "opposite orders of channels do not deadlock")
 async def opposite(world: World) -> None:
+    world.needs("open transactions")
     async with await world.caller() as one, await world.caller() as two:
         for mine, names in ((one, "ab"), (two, "ba")):
             await world.queue.publish(1, channel=names[0], connection=mine.connection)

@@ -1,6 +1,9 @@
 """The engine: all groups of verbs in one object."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from penstock.contract import Ability
 
 from .channels import Channels
 from .claiming import Claiming
@@ -23,6 +26,7 @@ class PostgresqlEngine(
     and discard are one a batch."""
 
     atomic = False
+    lacks: Mapping[Ability, str] = {}
 
 
 if TYPE_CHECKING:

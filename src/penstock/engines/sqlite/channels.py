@@ -11,17 +11,26 @@ from .base import State, listed
 from .moves import Moves
 from .naming import Naming
 
+_FLAGS = slice(5, 7)  # of a policy
+
 
 class Channels(Naming):
     def set_policies(self, queue: str, policies: Mapping[str, Policy]) -> Plan[None]:
         state = yield from self._begin(turns=len(policies))
         ids = yield from self._ids(queue, list(policies), state)
         rows = yield self._say("arrivals", listed(ids.values()))
-        tats = dict(rows)
+        tats: dict[int, int | None] = {row[0]: row[1] for row in rows}
         limits = [
-            (ids[name], p.concurrency, p.rate, p.burst, p.backlog, p.weight)
-            + _arrival(p, tats[ids[name]], state.now)
-            for name, p in policies.items()
+            (
+                id,
+                p.concurrency,
+                p.rate,
+                p.burst,
+                p.backlog,
+                p.weight,
+                *_arrival(p, tats[id], state.now),
+            )
+            for id, p in ((ids[name], policy) for name, policy in policies.items())
         ]
         yield self._each("set_policy", limits)
         yield from self._place(ids.values(), state)
@@ -34,7 +43,7 @@ class Channels(Naming):
         yield from self._pause(queue, channels, False, True)
 
     def policy(self, queue: str, channel: str) -> Plan[Policy]:
-        rows = yield self._say("policy", queue, channel)
+        rows = yield self._look("policy", queue, channel)
         return read_policy(rows[0]) if rows else Policy()
 
     def _pause(
@@ -58,12 +67,13 @@ class Channels(Naming):
 
 
 def read_policy(row: Sequence[Any]) -> Policy:
-    *limits, paused, closing = row
-    return Policy(*limits, bool(paused), bool(closing))
+    values: list[Any] = list(row)
+    values[_FLAGS] = map(bool, values[_FLAGS])
+    return Policy(*values)
 
 
 def _arrival(policy: Policy, tat: int | None, now: int) -> tuple[int | None, int | None]:
-    """What a channel remembers of its starts under a new rate: at most that its burst is used up."""
+    """What is remembered of the starts under a new rate: at most that its burst is used up."""
     if policy.rate is None or policy.burst is None or tat is None:
         return None, None
     tat = min(tat, now + math.ceil(policy.burst / policy.rate * 1e6))

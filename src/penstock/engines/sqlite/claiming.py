@@ -60,10 +60,10 @@ class Claiming(Serving):
             yield from self._round(rounds, lanes, max(1, whole))
         served = list(rounds.served)
         yield self._each("take", [(lane.id, *start) for lane in served for start in lane.taken])
-        left_behind = []
+        next_dues = {}
         for lane in served:
-            left_behind.append(lane.left_behind((yield from self._next_due(lane))))
-        yield self._each("served", left_behind)
+            next_dues[lane] = yield from self._next_due(lane)
+        yield self._each("served", [lane.left_behind(due) for lane, due in next_dues.items()])
         yield self._say("set_turn", rounds.turn)
         return served
 

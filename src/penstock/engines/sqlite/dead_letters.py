@@ -23,7 +23,7 @@ class DeadLetters(Ending, Naming):
         self, wanted: DeadLetterFilter, limit: int, after: DeadLetter | None
     ) -> Plan[list[DeadLetter]]:
         place = (micros(after.died_at), after.id) if after else (None, None)
-        rows = yield self._say("dead_letters", *_values(wanted), limit, *place)
+        rows = yield self._look("dead_letters", *_values(wanted), limit, *place)
         return [_letter(row) for row in rows]
 
     def redrive(
@@ -43,7 +43,7 @@ class DeadLetters(Ending, Naming):
     def count_dead_letters(self, wanted: Sequence[int] | DeadLetterFilter, most: int) -> Plan[int]:
         ids = None if isinstance(wanted, DeadLetterFilter) else listed(wanted)
         by = wanted if isinstance(wanted, DeadLetterFilter) else DeadLetterFilter()
-        rows = yield self._say("count_dead_letters", *_values(by), ids, most)
+        rows = yield self._look("count_dead_letters", *_values(by), ids, most)
         return int(rows[0][0])
 
     def _redrive(self, wanted: Sequence[int], max_attempts: int | None, delay: int) -> Plan[int]:

@@ -1,14 +1,18 @@
 """The engine: all groups of verbs in one object."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from penstock.contract import Ability
 
 from .channels import Channels
 from .claiming import Claiming
 from .dead_letters import DeadLetters
+from .examining import Examining
 from .inspecting import Inspecting
-from .migrations import Migrations
-from .publishing import Publishing
+from .schedules import Schedules
 from .settling import Settling
+from .sleeping import Sleeping
 from .upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -16,11 +20,22 @@ if TYPE_CHECKING:
 
 
 class SqliteEngine(
-    Publishing, Claiming, Settling, Upkeep, Channels, DeadLetters, Inspecting, Migrations
+    Schedules,
+    Claiming,
+    Settling,
+    Upkeep,
+    Channels,
+    DeadLetters,
+    Inspecting,
+    Sleeping,
+    Examining,
 ):
     """A verb is a few statements, so each needs a transaction."""
 
     atomic = True
+    lacks: Mapping[Ability, str] = {
+        "open transactions": "SQLite has one writer at a time: all others wait for it to commit",
+    }
 
 
 if TYPE_CHECKING:

@@ -22,6 +22,19 @@ class Start(NamedTuple):
 class Lane:
     """Made from a row of ring.sql; ``taken`` grows as the rounds go."""
 
+    id: int
+    turn: int
+    weight: float
+    concurrency: int | None
+    rate: float | None
+    burst: int
+    waiting: int
+    leased: int
+    bands: int
+    tat: int | None
+    credit: float
+    skips: int
+
     def __init__(self, row: Row, now: int) -> None:
         (
             self.id,
@@ -51,7 +64,7 @@ class Lane:
     @property
     def portion(self) -> float:
         """Its share of a round."""
-        return QUANTUM * self.weight  # type: ignore[no-any-return]
+        return QUANTUM * self.weight
 
     def room(self) -> int:
         """How many more its limits let start now."""
@@ -59,7 +72,7 @@ class Lane:
         if self.concurrency is not None:
             room = min(room, self.concurrency - self.leased - len(self.taken))
         if self.rate is not None:
-            room = min(room, self._tokens())
+            room = min(room, self._tokens(self.rate))
         return max(0, room)
 
     def learn(self, starts: list[Start], reach: int, all_known: bool) -> None:
@@ -84,7 +97,9 @@ class Lane:
 
     def _take_by_priority(self, total: int) -> None:
         """The highest first, but one start in ten goes to the longest waiting."""
-        oldest = sorted(self.known, key=lambda m: (m.due, m.id))[: (self.skips + total) // OLDEST_OF]
+        oldest = sorted(self.known, key=lambda m: (m.due, m.id))[
+            : (self.skips + total) // OLDEST_OF
+        ]
         first = sorted(self.known, key=lambda m: (-m.priority, m.due, m.id))
         chosen = dict.fromkeys([*self.taken, *oldest])
         for start in first:
@@ -95,13 +110,13 @@ class Lane:
 
     def open_at(self) -> int | None:
         """When its rate allows the next start; None if it does now."""
-        if self.rate is None or self._tokens() >= 1:
+        if self.rate is None or self.tat is None or self._tokens(self.rate) >= 1:
             return None
-        return self.tat - math.floor((self.burst - 1) / self.rate * 1e6)  # type: ignore[no-any-return]
+        return self.tat - math.floor((self.burst - 1) / self.rate * 1e6)
 
-    def _tokens(self) -> int:
+    def _tokens(self, rate: float) -> int:
         ahead = max(0, (self.tat or self.now) - self.now) / 1e6
-        return math.floor(self.burst - ahead * self.rate + 1e-9)
+        return math.floor(self.burst - ahead * rate + 1e-9)
 
     def next_due(self) -> int | None:
         """Of what is known: when the first message that was not taken became due."""

@@ -1,5 +1,6 @@
 """Numbered migrations: one folder each under ``sql/``, tables first, then views."""
 
+from collections.abc import Callable
 from functools import cache
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
@@ -41,29 +42,32 @@ def upgrade_sql(version: int, schema: str = "penstock") -> str:
 class Migrations(Base):
     def install(self) -> Plan[None]:
         """Safe to repeat, and when two processes do it at once. Needs one transaction."""
-        applied = yield from self._applied()
+        applied = yield from self._applied(self._say)
         yield from self._apply(applied or 0)
 
     def upgrade(self) -> Plan[None]:
-        yield from self._apply((yield from self.schema_version()))
+        yield from self._apply((yield from self._version(self._say)))
 
     def uninstall(self) -> Plan[None]:
-        yield from self.schema_version()
+        yield from self._version(self._say)
         yield Statement(query("uninstall", self.schema), script=True)
 
     def schema_version(self) -> Plan[int]:
-        applied = yield from self._applied()
+        return (yield from self._version(self._look))
+
+    def _version(self, ask: Callable[..., Statement]) -> Plan[int]:
+        applied = yield from self._applied(ask)
         if applied is None:
             raise SchemaMissing(
                 f"Penstock is not installed under the prefix {self.schema!r}: run queue.install()"
             )
         return applied
 
-    def _applied(self) -> Plan[int | None]:
-        rows = yield self._say("migration_exists", f"{self.schema}_migration")
+    def _applied(self, ask: Callable[..., Statement]) -> Plan[int | None]:
+        rows = yield ask("migration_exists", f"{self.schema}_migration")
         if not rows[0][0]:
             return None
-        rows = yield self._say("migration_number")
+        rows = yield ask("migration_number")
         return int(rows[0][0])
 
     def _apply(self, version: int) -> Plan[None]:

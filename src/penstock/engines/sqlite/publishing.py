@@ -1,6 +1,7 @@
 """publish: keys, gates, then the messages and their channels' counts."""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from penstock.contract import BATCH
@@ -125,7 +126,7 @@ def _rows(
     return rows
 
 
-def _time(at: Any, length: Any, now: int) -> int | None:
+def _time(at: datetime | None, length: timedelta | None, now: int) -> int | None:
     if at is not None:
         return micros(at)
     return None if length is None else now + micros(length)

@@ -1,6 +1,7 @@
 """Numbers, history and settings."""
 
 from datetime import timedelta
+from typing import Any
 
 from penstock.model import ChannelNumbers, HistoryEntry, HistoryKept, QueueNumbers, Settings
 from penstock.plan import Plan, Row
@@ -9,6 +10,7 @@ from .base import Base
 from .times import micros, moment
 
 _ALL = -1  # what LIMIT calls no limit
+_TIMES, _FLAGS = slice(13, 18), slice(19, 21)  # of a history entry
 
 
 class Reading(Base):
@@ -23,7 +25,7 @@ class Reading(Base):
         self, queue: str | None, channel: str | None, limit: int
     ) -> Plan[list[ChannelNumbers]]:
         rows = yield self._look("channel_numbers", queue, channel, limit, self._now())
-        return [ChannelNumbers(*row[:6], moment(row[6])) for row in rows]
+        return [_numbers(*row) for row in rows]
 
     def history(self, message_id: int) -> Plan[list[HistoryEntry]]:
         rows = yield self._look("history", message_id)
@@ -46,9 +48,16 @@ class Reading(Base):
 
 
 def read_entry(row: Row) -> HistoryEntry:
-    *what, first, published, due, claimed, ended, size, terminal, dead = row
-    times = (moment(first), moment(published), moment(due), moment(claimed), moment(ended))
-    return HistoryEntry(*what, *times, size, bool(terminal), bool(dead))  # type: ignore[arg-type]
+    values: list[Any] = list(row)
+    values[_TIMES] = map(moment, values[_TIMES])
+    values[_FLAGS] = map(bool, values[_FLAGS])
+    return HistoryEntry(*values)
+
+
+def _numbers(*row: Any) -> ChannelNumbers:
+    values = list(row)
+    values[-1] = moment(values[-1])
+    return ChannelNumbers(*values)
 
 
 def _settings(row: Row) -> Settings:

@@ -34,6 +34,7 @@ class Settling(Ending):
             moves = Moves()
             yield from self._end([row[0] for row in released], moves, state.now, leased=True)
             yield self._say("move", moves.listed(), state.turn, state.now)
+            yield self._say("claims_done", listed({row[1] for row in released}))
         return (yield from self._answers("complete", leases, released, {}, state))
 
     def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]:
@@ -88,7 +89,9 @@ class Settling(Ending):
 
     def extend(self, extensions: Sequence[Extension]) -> Plan[list[Settled]]:
         state = yield from self._begin()
-        yield self._each("extend", [(e.id, e.fence, state.now + micros(e.length)) for e in extensions])
+        yield self._each(
+            "extend", [(e.id, e.fence, state.now + micros(e.length)) for e in extensions]
+        )
         held = yield self._say("leases_of", listed((e.id, e.fence) for e in extensions))
         until = {(id, fence): moment(end) for id, fence, end in held}
         answers = yield from self._answers("extend", extensions, held, {}, state)
@@ -100,7 +103,8 @@ class Settling(Ending):
         cancelled = [row[0] for row in waiting]
         yield from self._end_waiting(cancelled, "cancelled", state)
         rows = yield self._say("whereabouts", listed(ids))
-        found = dict(rows) | dict.fromkeys(cancelled, "cancelled")
+        found: dict[int, Any] = {row[0]: row[1] for row in rows}
+        found |= dict.fromkeys(cancelled, "cancelled")
         return [Cancelled(id, found.get(id, "absent")) for id in ids]
 
     def _settle(
@@ -119,6 +123,7 @@ class Settling(Ending):
         yield from self._put_back({fate.id: fate for fate in fates}, backs, moves)
         yield from self._bury(graves, moves, state.now)
         yield self._say("move", moves.listed(), state.turn, state.now)
+        yield self._say("claims_done", listed({fate.fence for fate in fates}))
 
     def _answers(
         self,

@@ -10,30 +10,41 @@ from .ending import Back, Ending, Fate, Grave
 from .moves import Moves
 
 _LIMIT = 1000
-_ROWS = 10_000
-"""Rows that are only deleted come by the thousand."""
+"""Of each kind, in one transaction."""
+_STEPS = 10
 _LOST = ("max_attempts", "LeaseExpired", "the lease ran out before the work was settled")
 
 
 class Upkeep(Ending):
     def upkeep(self) -> Plan[UpkeepReport]:
-        """Looks first: with nothing to do it writes nothing and waits for nobody."""
-        rows = yield self._look("chores", self._now())
-        if not any(rows[0]):
-            return UpkeepReport(ran=True)
-        expire, lapse, keys, closing, history = rows[0]
-        state = yield from self._begin(turns=2 * _ROWS)
+        """Looks first: with nothing to do it writes nothing and waits for nobody. Much to do is
+        done in several short transactions."""
+        done = UpkeepReport(ran=True)
+        for _ in range(_STEPS):
+            rows = yield self._look("chores", self._now())
+            if not any(rows[0]):
+                break
+            step = yield from self._step(*rows[0])
+            done = UpkeepReport(
+                True, *(a + b for a, b in zip(_counts(done), _counts(step), strict=True))
+            )
+        return done
+
+    def _step(
+        self, expire: bool, lapse: bool, keys: bool, closing: bool, history: bool
+    ) -> Plan[UpkeepReport]:
+        state = yield from self._begin(turns=2 * _LIMIT)
         expired = buried = lapsed = tidied = 0
         if expire:
             expired, buried = yield from self._expire(state)
         if lapse:
             lapsed = yield from self._lapse(state)
         if keys:
-            tidied += len((yield self._say("forget_keys", state.now, _ROWS)))
+            tidied += len((yield self._say("forget_keys", state.now, _LIMIT)))
         if closing or expired or lapsed:
             tidied += len((yield self._say("forget_channels")))
         if history:
-            tidied += len((yield self._say("forget_history", state.now, _ROWS)))
+            tidied += len((yield self._say("forget_history", state.now, _LIMIT)))
         return UpkeepReport(True, expired, buried, lapsed, tidied)
 
     def _expire(self, state: State) -> Plan[tuple[int, int]]:
@@ -58,11 +69,15 @@ class Upkeep(Ending):
         return len(fates), len(graves)
 
     def _lapse(self, state: State) -> Plan[int]:
-        rows = yield self._say("lapsed", state.now, _ROWS)
+        rows = yield self._say("lapsed", state.now, _LIMIT)
         ids = [row[0] for row in rows]
         yield self._say("stop_waiting", listed(ids))
-        yield from self._end_waiting(ids, "lapsed", state._replace(turn=state.turn + _ROWS))
+        yield from self._end_waiting(ids, "lapsed", state._replace(turn=state.turn + _LIMIT))
         return len(ids)
+
+
+def _counts(report: UpkeepReport) -> tuple[int, ...]:
+    return report.expired, report.buried, report.lapsed, report.tidied
 
 
 def _note(fate: Fate, dead: bool) -> Sequence[object]:

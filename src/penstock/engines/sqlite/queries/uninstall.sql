@@ -1,10 +1,14 @@
 -- Everything that install made, and what is in it.
+drop view "penstock_subscription_v1";
+drop view "penstock_schedule_v1";
 drop view "penstock_queue_numbers_v1";
 drop view "penstock_channel_numbers_v1";
 drop view "penstock_channel_v1";
 drop view "penstock_history_v1";
 drop view "penstock_dead_letter_v1";
 drop view "penstock_message_v1";
+drop table "penstock_subscription";
+drop table "penstock_schedule";
 drop table "penstock_history";
 drop table "penstock_dead_count";
 drop table "penstock_dead";

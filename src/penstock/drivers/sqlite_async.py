@@ -1,0 +1,33 @@
+"""SQLite for asyncio: a plan runs in a thread from beginning to end, so that a verb of ten
+statements is one hop and waiting for a lock stops nobody else."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
+
+from penstock.plan import Plan
+
+from .sqlite_patience import PATIENCE
+from .sqlite_runner import SqliteRunner
+
+T = TypeVar("T")
+
+
+class AsyncSqliteRunner:
+    """Connects at the first call."""
+
+    def __init__(
+        self, url: str, *, pool_size: int, pooler: bool = False, wait: float = PATIENCE
+    ) -> None:
+        self._inner = SqliteRunner(url, pool_size=pool_size, wait=wait)
+        self._threads = ThreadPoolExecutor(pool_size, "penstock sqlite")
+
+    async def run(self, plan: Plan[T], *, atomic: bool = False) -> T:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(self._inner.run, plan))
+
+    async def close(self) -> None:
+        """Waits for what is under way."""
+        await asyncio.to_thread(self._threads.shutdown)
+        self._inner.close()

@@ -1,0 +1,72 @@
+"""Where an SQLite database is, and a connection to it with the settings that Penstock needs."""
+
+import sqlite3
+from typing import NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from penstock.errors import DatabaseFailed, InvalidOption
+
+from .sqlite_patience import patiently
+
+OLDEST = (3, 35, 0)
+_MEMORY = ":memory:"
+_SYNCHRONOUS = ("full", "normal", "extra")
+
+
+class SqlitePlace(NamedTuple):
+    """``path`` is ``:memory:`` for a database that lives and dies with its one connection."""
+
+    path: str
+    synchronous: str
+
+    @property
+    def in_memory(self) -> bool:
+        return self.path == _MEMORY
+
+
+def read_url(url: str) -> SqlitePlace:
+    """``sqlite:///file.db``, ``sqlite:////absolute/file.db``, ``sqlite://`` for memory.
+
+    ``?synchronous=normal`` trades the last transactions before a power cut for speed.
+    """
+    parts = urlsplit(url)
+    if parts.netloc:
+        raise InvalidOption(
+            f"{url!r} names a host: write sqlite:///file.db, or sqlite:////absolute/file.db"
+        )
+    options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
+    synchronous = options.pop("synchronous", "full").lower()
+    if options:
+        raise InvalidOption(
+            f"unknown in {url!r}: {', '.join(options)}; synchronous is all there is"
+        )
+    if synchronous not in _SYNCHRONOUS:
+        raise InvalidOption(f"synchronous is {synchronous!r}: use {', '.join(_SYNCHRONOUS)}")
+    return SqlitePlace(unquote(parts.path[1:]) or _MEMORY, synchronous)
+
+
+def connect(place: SqlitePlace) -> sqlite3.Connection:
+    """In autocommit mode; the runner says when a transaction begins."""
+    if sqlite3.sqlite_version_info < OLDEST:
+        raise DatabaseFailed(f"SQLite 3.35 is needed, this Python has {sqlite3.sqlite_version}")
+    connection = sqlite3.connect(
+        place.path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    try:
+        if not place.in_memory:
+            _set_up(connection, place)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _set_up(connection: sqlite3.Connection, place: SqlitePlace) -> None:
+    (mode,) = patiently(lambda: connection.execute("pragma journal_mode = wal").fetchone())
+    if mode != "wal":
+        raise DatabaseFailed(
+            f"{place.path} cannot use a write-ahead log (it stays in mode {mode!r}): keep it on a "
+            "local disk, in a folder that can be written to"
+        )
+    connection.execute(f"pragma synchronous = {place.synchronous}")
+    connection.execute("pragma cache_size = -16000")

@@ -1,0 +1,162 @@
+"""The standard library's sqlite3: short write transactions, reads that wait for nobody."""
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock, Semaphore
+from typing import TypeVar
+
+from penstock.plan import Plan, Row, Statement
+
+from .placeholders import numbered
+from .sqlite_faults import translated
+from .sqlite_patience import PATIENCE, patiently
+from .sqlite_place import connect, read_url
+
+T = TypeVar("T")
+
+
+class MemoryWrites:
+    """Rises with every write to a database in memory, for the bells of this process."""
+
+    number = 0
+
+
+class SqliteRunner:
+    """Connects at the first call.
+
+    A plan's transaction begins with its first statement that is no look, and takes the write lock
+    at once: a transaction that reads first and writes later could be refused in the middle. Threads
+    of one client queue up for the lock inside the process. In memory there is one connection.
+    """
+
+    def __init__(
+        self, url: str, *, pool_size: int, pooler: bool = False, wait: float = PATIENCE
+    ) -> None:
+        self._place = read_url(url)
+        self._wait = wait
+        self._size = 1 if self._place.in_memory else pool_size
+        self._closed = False
+        self._start()
+
+    def run(self, plan: Plan[T], *, atomic: bool = False) -> T:
+        try:
+            with self._connection() as connection:
+                return self._drive(connection, plan)
+        except sqlite3.Error as error:
+            raise translated(error, self._place.path, self._wait) from error
+
+    def close(self) -> None:
+        """What is still at work closes its connection when it is done."""
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+    def _start(self) -> None:
+        self._pid = os.getpid()
+        self._idle: list[sqlite3.Connection] = []
+        self._slots = Semaphore(self._size)
+        self._writing = Lock()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        if self._pid != os.getpid():
+            # After a fork the parent's connections are not ours, not even to close.
+            self._start()
+        with self._slots:
+            connection = self._idle.pop() if self._idle else connect(self._place)
+            self._closed = False
+            try:
+                yield connection
+            finally:
+                if self._closed:
+                    connection.close()
+                else:
+                    self._idle.append(connection)
+
+    def _drive(self, connection: sqlite3.Connection, plan: Plan[T]) -> T:
+        transaction = Transaction(connection, self._writing, self._wait)
+        try:
+            statement = next(plan)
+            while True:
+                statement = plan.send(transaction.execute(statement))
+        except StopIteration as end:
+            transaction.commit()
+            if transaction.wrote and self._place.in_memory:
+                MemoryWrites.number += 1
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            transaction.roll_back()
+
+
+class Transaction:
+    """Begun when it must be, and committed before a look."""
+
+    def __init__(self, connection: sqlite3.Connection, turn: Lock, wait: float) -> None:
+        self._connection = connection
+        self._turn = turn
+        self._wait = wait
+        self._begun = False
+        self.wrote = False
+
+    def execute(self, statement: Statement) -> Sequence[Row]:
+        if statement.look:
+            self.commit()
+            return patiently(lambda: execute(self._connection, statement), self._wait)
+        self._begin()
+        return execute(self._connection, statement)
+
+    def commit(self) -> None:
+        if self._begun:
+            self._connection.execute("commit")
+            self._end()
+
+    def roll_back(self) -> None:
+        """Nothing to do after a commit."""
+        if self._begun:
+            try:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+            finally:
+                self._end()
+
+    def _begin(self) -> None:
+        if self._begun:
+            return
+        end = time.monotonic() + self._wait
+        if not self._turn.acquire(timeout=self._wait):
+            raise sqlite3.OperationalError("database is locked")
+        try:
+            left = max(0.0, end - time.monotonic())
+            patiently(lambda: self._connection.execute("begin immediate"), left)
+        except BaseException:
+            self._turn.release()
+            raise
+        self._begun = self.wrote = True
+
+    def _end(self) -> None:
+        self._begun = False
+        self._turn.release()
+
+
+def execute(connection: sqlite3.Connection, statement: Statement) -> Sequence[Row]:
+    if statement.script:
+        for part in split(statement.sql):
+            connection.execute(part)
+        return ()
+    if statement.many:
+        connection.executemany(numbered(statement.sql), statement.params)
+        return ()
+    return connection.execute(numbered(statement.sql), statement.params).fetchall()
+
+
+def split(script: str) -> Iterator[str]:
+    """The statements of a script: executescript would commit what is open."""
+    part = ""
+    for piece in script.split(";")[:-1]:
+        part += piece + ";"
+        if sqlite3.complete_statement(part):
+            yield part
+            part = ""

@@ -1,0 +1,68 @@
+"""What could go wrong, or has, as far as the file can say."""
+
+from datetime import timedelta
+
+from penstock.insight import Finding
+from penstock.plan import Plan
+
+from .migrations import Migrations, migrations
+from .times import micros, moment
+
+_UPKEEP_LATE = micros(timedelta(seconds=30))
+_NORMAL = 1
+
+
+class Examining(Migrations):
+    def examine(self) -> Plan[list[Finding]]:
+        rows = yield self._look("examine_place")
+        version, journal, synchronous, sound = rows[0]
+        findings = [_durability(journal, synchronous), _soundness(version, sound)]
+        number = yield from self._applied(self._look)
+        findings.append(_schema(number, self.schema))
+        if number is not None:
+            rows = yield self._look("examine_leases", self._now() - _UPKEEP_LATE)
+            findings.append(_upkeep(*rows[0]))
+        return findings
+
+
+def _durability(journal: str, synchronous: int) -> Finding:
+    if journal == "memory":
+        says = "The database is in memory: all is gone when the client closes."
+        return Finding("durability", "warn", says, "Use a file for anything but tests.")
+    if journal != "wal":
+        says = f"The file is in journal mode {journal!r}: readers and writers stop each other."
+        return Finding("durability", "fail", says, "Set PRAGMA journal_mode = WAL.")
+    if synchronous <= _NORMAL:
+        says = "synchronous is below FULL: a power cut may take the last transactions with it."
+        return Finding("durability", "warn", says, "Leave ?synchronous=normal out of the URL.")
+    return Finding("durability", "ok", "What is acknowledged was written to disk (WAL, FULL).")
+
+
+def _soundness(version: str, sound: str) -> Finding:
+    if sound == "ok":
+        return Finding("file", "ok", f"SQLite {version} finds the file sound.")
+    mend = "Take the last good copy, or see PRAGMA integrity_check."
+    return Finding("file", "fail", f"The file is damaged: {sound}", mend)
+
+
+def _schema(version: int | None, schema: str) -> Finding:
+    known = migrations()[-1].number
+    if version is None:
+        says = f"Penstock is not installed under the prefix {schema!r}."
+        return Finding("schema", "fail", says, "Run penstock install.")
+    says = f"The tables {schema!r} have version {version}"
+    if version < known:
+        return Finding("schema", "fail", f"{says}, this package needs {known}.", "penstock upgrade")
+    if version > known:
+        says = f"{says}, this package knows {known}; older clients keep working."
+        return Finding("schema", "warn", says, "Upgrade the package when the deploy is through.")
+    return Finding("schema", "ok", f"{says}, as this package.")
+
+
+def _upkeep(expired: int, since: int | None) -> Finding:
+    if not expired:
+        return Finding("upkeep", "ok", "No lease that ran out waits to be taken back.")
+    count = "1000 or more" if expired >= 1000 else str(expired)
+    says = f"Leases that ran out and nobody took back: {count}, the oldest since {moment(since)}."
+    mend = "Upkeep does not run: start a worker, or anything that claims or calls queue.upkeep()."
+    return Finding("upkeep", "fail", says, mend)

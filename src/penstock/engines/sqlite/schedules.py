@@ -1,0 +1,147 @@
+"""Schedules: read, decided and written under the write lock, so nobody comes between."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import astuple, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from penstock.firing import draft_of, firing, paused, planned, resumed
+from penstock.model import Published
+from penstock.plan import Plan, Row
+from penstock.schedule import FireReport, Schedule, ScheduleTerms
+
+from .base import State, listed
+from .times import micros, moment
+from .topics import Topics
+
+if TYPE_CHECKING:
+    from penstock.firing import Firing
+
+_HEADERS, _PAUSED = 14, 20
+_LENGTHS = (3, 7, 12, 17)
+_TIMES = (5, 19, 21, 22, 23)
+_ZERO = timedelta(0)
+
+
+class Schedules(Topics):
+    def schedule(self, terms: ScheduleTerms) -> Plan[Schedule]:
+        """Looks first: unchanged terms write nothing."""
+        rows = yield self._look("schedule_read", terms.queue, terms.name)
+        stored = _schedule(rows[0]) if rows else None
+        if stored is not None and planned(terms, stored, moment(self._now())) is None:
+            return stored
+        state = yield from self._begin(turns=1)
+        stored = yield from self._read(terms.queue, terms.name)
+        wanted = planned(terms, stored, moment(state.now))
+        if wanted is None and stored is not None:
+            return stored
+        assert wanted is not None
+        return (yield from self._write(wanted, state))
+
+    def pause_schedule(self, queue: str, name: str, pausing: bool) -> Plan[Schedule | None]:
+        state = yield from self._begin(turns=1)
+        stored = yield from self._read(queue, name)
+        if stored is None or stored.paused == pausing:
+            return stored
+        wanted = paused(stored) if pausing else resumed(stored, moment(state.now))
+        return (yield from self._write(wanted, state))
+
+    def remove_schedule(self, queue: str, name: str) -> Plan[bool]:
+        rows = yield self._say("schedule_remove", queue, name)
+        return bool(rows)
+
+    def run_schedule(self, queue: str, name: str) -> Plan[list[Published] | None]:
+        state = yield from self._begin()
+        stored = yield from self._read(queue, name)
+        if stored is None:
+            return None
+        draft = draft_of(stored, moment(state.now))
+        if stored.topic is None:
+            return (yield from self.publish([draft]))
+        (copies,) = yield from self.publish_topic(stored.topic, [draft])
+        return [Published(copy.id, copy.status) for copy in copies]
+
+    def schedules(
+        self, queue: str | None, name: str | None, limit: int, after: tuple[str, str] | None
+    ) -> Plan[list[Schedule]]:
+        if queue is not None and name is not None:
+            rows = yield self._look("schedule_read", queue, name)
+        else:
+            rows = yield self._look("schedules", queue, *(after or (None, None)), limit)
+        return [_schedule(row) for row in rows]
+
+    def next_firing(self, queues: tuple[str, ...] | None) -> Plan[timedelta | None]:
+        rows = yield self._look("schedule_next", _names(queues))
+        return _until(rows[0][0], self._now())
+
+    def fire_due(self, queues: tuple[str, ...] | None, limit: int) -> Plan[FireReport]:
+        """Looks first: with nothing due it writes nothing."""
+        next_in = yield from self.next_firing(queues)
+        if next_in != _ZERO:
+            return FireReport(0, 0, next_in)
+        state = yield from self._begin()
+        rows = yield self._say("schedule_due", _names(queues), limit, state.now)
+        now = moment(state.now)
+        firings = [firing(_schedule(row), now) for row in rows]
+        taken = yield from self._publish_firings(firings)
+        moves = [f.move(t, now) for f, t in zip(firings, taken, strict=True)]
+        yield self._each("schedule_move", [_move(move) for move in moves])
+        rows = yield self._say("schedule_next", _names(queues))
+        fired = sum(move.fired for move in moves)
+        aside = sum(move.error is not None for move in moves)
+        return FireReport(fired, aside, _until(rows[0][0], state.now))
+
+    def _publish_firings(self, firings: "Sequence[Firing]") -> Plan[list[list[bool]]]:
+        """For each tick whether it was taken, by its channel or by any of a topic's subscribers."""
+        plain = [draft for f in firings if f.schedule.topic is None for draft in f.drafts]
+        rest = iter((yield from self.publish(plain)))
+        taken = []
+        for each in firings:
+            if each.schedule.topic is None:
+                taken.append([not next(rest).refused for _ in each.ticks])
+            else:
+                rounds = yield from self.publish_topic(each.schedule.topic, each.drafts)
+                taken.append(
+                    [not copies or not all(c.refused for c in copies) for copies in rounds]
+                )
+        return taken
+
+    def _read(self, queue: str, name: str) -> Plan[Schedule | None]:
+        rows = yield self._say("schedule_read", queue, name)
+        return _schedule(rows[0]) if rows else None
+
+    def _write(self, wanted: Schedule, state: State) -> Plan[Schedule]:
+        """The revision is a number that no other edit has."""
+        written = replace(wanted, revision=state.turn)
+        values: list[Any] = list(astuple(written))
+        values[_HEADERS] = json.dumps(written.headers) if written.headers else None
+        for place in (*_LENGTHS, *_TIMES):
+            values[place] = micros(values[place])
+        yield self._say("schedule_write", *values)
+        return written
+
+
+def _names(queues: tuple[str, ...] | None) -> str | None:
+    return None if queues is None else listed(queues)
+
+
+def _until(at: int | None, now: int) -> timedelta | None:
+    return None if at is None else timedelta(microseconds=max(0, at - now))
+
+
+def _move(move: Sequence[Any]) -> list[Any]:
+    queue, name, revision, *times, fired, error = move
+    return [queue, name, revision, *map(micros, times), fired, error]
+
+
+def _schedule(row: Row) -> Schedule:
+    values = list(row)
+    for place in _LENGTHS:
+        if values[place] is not None:
+            values[place] = timedelta(microseconds=values[place])
+    for place in _TIMES:
+        values[place] = moment(values[place])
+    values[_HEADERS] = json.loads(values[_HEADERS]) if values[_HEADERS] else {}
+    values[_PAUSED] = bool(values[_PAUSED])
+    return Schedule(*values)
