@@ -22,14 +22,8 @@ _NUMBERS = 7  # columns of ChannelNumbers, before those of the policy
 
 class Inspecting(Base):
     def messages(self, wanted: MessageFilter, limit: int, after: int) -> Plan[list[MessageInfo]]:
-        """Each list of states starts from the smallest table that knows it."""
-        names = (wanted.queue, wanted.channel, wanted.kind)
-        if wanted.state == "dead":
-            rows = yield self._say("messages_dead", *names, after, limit)
-        elif wanted.state == "leased":
-            rows = yield self._say("messages_leased", *names, after, limit)
-        else:
-            rows = yield self._say_now("messages", *names, after, limit, wanted.state)
+        by = (wanted.queue, wanted.channel, wanted.kind, wanted.state)
+        rows = yield self._say_now("messages", *by, after, limit)
         return [_info(row) for row in rows]
 
     def message(self, message_id: int) -> Plan[MessageInfo | None]:

@@ -213,7 +213,8 @@ create table "penstock".history (
     error text
 ) partition by range (ended_at);
 create index history_message on "penstock".history (message_id);
-create index history_settled on "penstock".history using brin (xid) with (pages_per_range = 32);
+-- Autosummarize: a reader of what is new would read all that vacuum has not been at yet.
+create index history_settled on "penstock".history using brin (xid) with (pages_per_range = 128, autosummarize = on);
 -- Rows of a day whose partition does not exist (yet) are never refused.
 create table "penstock".history_other partition of "penstock".history default;
 

@@ -5,7 +5,7 @@ create view "penstock".message_v1 as
 select m.id, m.queue, m.channel, m.kind, m.key, m.priority, m.due, m.published_at, m.first_published_at, m.expires_at,
     m.attempt, m.max_attempts, m.content_type, m.headers, octet_length(m.payload)::bigint as payload_size, m.payload,
     case when l.message_id is not null then 'leased' when m.due > clock_timestamp() then 'scheduled' else 'waiting' end as state,
-    l.fence, l.worker, l.claimed_at, l.until, m.channel_id
+    l.fence, l.worker, l.claimed_at, l.until
 from "penstock".message m left join "penstock".lease l on l.message_id = m.id;
 
 create view "penstock".dead_letter_v1 as
