@@ -1,9 +1,12 @@
 """A loud tenant takes no more than its share, and weights are kept: counted, not timed."""
 
+from collections import Counter
+
 import pytest
 
 from benchmarks.fairness import JAIN, ROUNDS, SHARE, Size, shares, spread, wanted
 from benchmarks.shares import jain, longest_wait
+from penstock import Queue
 from tests.place import Place
 
 SIZE = Size(bulk=30_000, one_by_one=3_000)
@@ -29,6 +32,19 @@ def test_shares_of_few_channels_go_by_weight(place: Place) -> None:
 def _check_shares(place: Place, messages: int, each: int) -> None:
     for weight, share in shares(place.url, place.schema, messages, each).items():
         assert share == pytest.approx(wanted(weight), rel=SHARE), weight
+
+
+def test_a_visit_that_the_batch_cut_short_goes_on_in_the_next(place: Place) -> None:
+    with Queue(place.url, schema=place.schema) as queue:
+        queue.install()
+        for channel in ("a", "b", "c"):
+            queue.publish_many([b""] * 50, channel=channel)
+        queue.claim(30)
+        visits = [Counter(message.channel for message in queue.claim(15)) for _ in range(2)]
+    # Ten messages a visit: the second half of one comes before anyone's next visit.
+    (first, _), (cut, _) = visits[0].most_common()
+    (third,) = {"a", "b", "c"} - {first, cut}
+    assert visits == [{first: 10, cut: 5}, {cut: 5, third: 10}]
 
 
 def test_jain_tells_equal_from_unequal() -> None:
