@@ -18,6 +18,7 @@ RULES = [
     (r"asyncio\.Lock\(\)", "Lock()"),
     (r"import asyncio\n", "from threading import Lock\n"),
     (r"\bAsyncIterator\b", "Iterator"),
+    (r"\basynccontextmanager\b", "contextmanager"),
     (r"\bAwaitable\[(\w+(?:\[[^\[\]]*\])?)\]", r"\1"),
     (r"\bAwaitable, ", ""),
     (r"\b(group|given)_async\b", r"\1_sync"),

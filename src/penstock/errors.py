@@ -14,6 +14,8 @@ PenstockError
 │   └── ChannelClosed
 ├── ScheduleMissing (LookupError)  no schedule of that name
 ├── LeaseLost                      somebody else may be working on the message
+├── HandlerFailed                  raised in a process of its own, by a type unknown here
+│   └── HandlerDied                that process ended
 ├── SchemaError
 │   ├── SchemaMissing
 │   ├── SchemaTooOld
@@ -95,6 +97,14 @@ class LeaseLost(PenstockError):
         super().__init__(text)
         self.message_id = message_id
         self.fence = fence
+
+
+class HandlerFailed(PenstockError):
+    """A handler raised an exception in its process whose type this process does not know."""
+
+
+class HandlerDied(HandlerFailed):
+    """The process that ran a handler ended, by a signal or by exiting."""
 
 
 class SchemaError(PenstockError):

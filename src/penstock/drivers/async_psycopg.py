@@ -1,7 +1,8 @@
 """psycopg 3 on a pool of our own: autocommit, so that one statement is one round trip."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import psycopg
@@ -47,6 +48,13 @@ class AsyncPsycopgRunner:
         except (psycopg.Error, OSError) as error:
             await self._heal(error)
             raise translated(error, self._url) from error
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection[TupleRow]]:
+        """A connection in a transaction that commits at the end, or rolls back if that raises."""
+        pool = self._pool or await self._open()
+        async with pool.connection() as connection, connection.transaction():
+            yield connection
 
     async def close(self) -> None:
         pool, self._pool = self._pool, None

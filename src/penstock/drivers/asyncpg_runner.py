@@ -1,7 +1,8 @@
 """asyncpg on a pool of our own: autocommit, so that one statement is one round trip."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import asyncpg
@@ -45,6 +46,13 @@ class AsyncpgRunner:
             if self._pool is not None and is_away(error):
                 await self._pool.expire_connections()
             raise translated(error, self._url) from error
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Any]:
+        """A connection in a transaction that commits at the end, or rolls back if that raises."""
+        pool = self._pool or await self._open()
+        async with pool.acquire(timeout=self._wait) as connection, connection.transaction():
+            yield connection
 
     async def close(self) -> None:
         pool, self._pool = self._pool, None

@@ -29,9 +29,9 @@ _ADVICE = (
 )
 
 
-def known_connection(kind: type) -> bool:
-    """Whether it is the class of a driver's connection."""
-    return _known(kind) is not None
+def kind_of_class(kind: type) -> str | None:
+    """Which driver's connections these are, with their world; None if it is no such class."""
+    return _known(kind)
 
 
 def kind_of(connection: object, *, is_async: bool) -> str:

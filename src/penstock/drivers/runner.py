@@ -1,7 +1,8 @@
 """The two worlds: what runs a plan, and the loop that drives it."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeVar
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from penstock.plan import Plan, Row, Statement
 
@@ -25,6 +26,20 @@ class AsyncRunner(Protocol):
     async def run(self, plan: Plan[T], *, atomic: bool = False) -> T: ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class Transactional(Protocol):
+    """A runner that lends a connection of its own, the driver's native one, in a transaction."""
+
+    def transaction(self) -> AbstractContextManager[Any]: ...
+
+
+@runtime_checkable
+class AsyncTransactional(Protocol):
+    """The same for asyncio."""
+
+    def transaction(self) -> AbstractAsyncContextManager[Any]: ...
 
 
 def drive(plan: Plan[T], execute: Execute) -> T:

@@ -2,7 +2,8 @@
 
 """psycopg 3 on a pool of our own: autocommit, so that one statement is one round trip."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -49,6 +50,13 @@ class PsycopgRunner:
         except (psycopg.Error, OSError) as error:
             self._heal(error)
             raise translated(error, self._url) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection[TupleRow]]:
+        """A connection in a transaction that commits at the end, or rolls back if that raises."""
+        pool = self._pool or self._open()
+        with pool.connection() as connection, connection.transaction():
+            yield connection
 
     def close(self) -> None:
         pool, self._pool = self._pool, None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 from penstock.client.fields import MessageFields
-from penstock.drivers.given import known_connection
+from penstock.drivers.given import kind_of_class
 from penstock.errors import InvalidOption
 from penstock.payload import JSON, decode, decode_json, decode_text
 
@@ -22,6 +22,7 @@ class Binding:
     payload_type: Any
     message: str | None
     transaction: str | None
+    transaction_type: Any
     positional: tuple[str, ...]
 
     def arguments(
@@ -53,6 +54,7 @@ def bind(function: Callable[..., Any], name: str) -> Binding:
     hints = _hints(function, name)
     found: dict[str, str] = {}
     payload_type: Any = _UNSAID
+    transaction_type: Any = None
     positional = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
@@ -69,6 +71,8 @@ def bind(function: Callable[..., Any], name: str) -> Binding:
         found[role] = parameter.name
         if role == "payload":
             payload_type = hint
+        elif role == "transaction":
+            transaction_type = hint
         if parameter.kind in _POSITIONAL:
             positional.append(parameter.name)
     return Binding(
@@ -76,6 +80,7 @@ def bind(function: Callable[..., Any], name: str) -> Binding:
         payload_type,
         found.get("message"),
         found.get("transaction"),
+        transaction_type,
         tuple(positional),
     )
 
@@ -84,7 +89,7 @@ def _role(hint: Any) -> str:
     if isinstance(hint, type):
         if issubclass(hint, MessageFields):
             return "message"
-        if known_connection(hint):
+        if kind_of_class(hint):
             return "transaction"
     return "payload"
 

@@ -6,33 +6,25 @@ While one is under way the next one gathers. What the database does not take is 
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
 
 from penstock.client.async_core import AsyncCore
-from penstock.client.settlement import deferrals, extensions, failures, returns
+from penstock.client.settlement import extensions
 from penstock.contract import BATCH
 from penstock.errors import ConnectionUnavailable, DatabaseFailed, PenstockError
-from penstock.model import Held, Settled
+from penstock.model import Settled
 
 from .backoff import Backoff
 from .clock import now
+from .entries import Entry, Verb, entry_for, settling_plan
 from .job import Job
-from .outcomes import Complete, Defer, Fail, GiveBack, Outcome
+from .outcomes import Outcome
 
 _log = logging.getLogger("penstock.worker")
 
 _FULL = 1000
 # Deadlocks and serialization, resources, objects in use, operators, the system: it may pass.
 _TRANSIENT = ("40", "53", "55", "57", "58")
-
-Verb = Literal["complete", "defer", "fail", "give_back"]
-
-
-class Entry(NamedTuple):
-    job: Job
-    verb: Verb
-    item: Any
 
 
 class Desk:
@@ -57,7 +49,7 @@ class Desk:
 
     def put(self, job: Job, outcome: Outcome) -> None:
         """Takes an outcome; raises InvalidInput if it cannot be written."""
-        entry = self._entry(job, outcome)
+        entry = entry_for(job, outcome, self._core.options.max_payload)
         if entry is None:
             self._done(job, None)
             return
@@ -79,19 +71,6 @@ class Desk:
     async def empty(self) -> None:
         """Waits until everything is settled."""
         await self._idle.wait()
-
-    def _entry(self, job: Job, outcome: Outcome) -> Entry | None:
-        if isinstance(outcome, Complete):
-            return Entry(job, "complete", Held(job.id, job.fence))
-        if isinstance(outcome, Defer):
-            most = self._core.options.max_payload
-            parts = (outcome.delay, outcome.at, outcome.state, outcome.reason, outcome.error)
-            return Entry(job, "defer", deferrals([job], *parts, most)[0])
-        if isinstance(outcome, Fail):
-            return Entry(job, "fail", failures([job], outcome.reason, outcome.error)[0])
-        if isinstance(outcome, GiveBack):
-            return Entry(job, "give_back", returns([job], outcome.delay)[0])
-        return None
 
     async def _gather(self) -> None:
         """Handlers that are ready to run may end at once: their outcomes go along."""
@@ -115,8 +94,8 @@ class Desk:
         while entries:
             try:
                 entries = await self._still_ours(entries)
-                plan = getattr(self._core.engine, verb)([entry.item for entry in entries])
-                answers: Sequence[Settled] = await self._core.run(plan)
+                plan = settling_plan(self._core.engine, verb, entries)
+                answers = await self._core.run(plan)
             except PenstockError as error:
                 if not _may_pass(error):
                     await self._settle_apart(verb, entries, error)

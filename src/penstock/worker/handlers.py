@@ -60,6 +60,8 @@ def _check(name: str, run: str, ack: str, is_async: bool) -> None:
         raise InvalidOption(f"run is {run!r}: use one of {', '.join(get_args(Run))}")
     if ack not in get_args(Ack):
         raise InvalidOption(f"ack is {ack!r}: use one of {', '.join(get_args(Ack))}")
+    if run == "process" and "<" in name:
+        raise InvalidOption(f"{name} cannot be found by its name from another process: move it out")
     if is_async != (run == "async"):
         kind = "async" if is_async else "plain"
         raise InvalidOption(f"{name} is a {kind} function: it cannot run as {run!r}")

@@ -5,19 +5,27 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from penstock.client.async_core import AsyncCore
 from penstock.client.fields import MessageFields
-from penstock.client.settlement import said
+from penstock.client.settlement import held, said
+from penstock.client.sync_core import Core
 from penstock.errors import DecodeError
+from penstock.model import Settled
+from penstock.plan import Plan
 
 from .deciding import UndecodablePayload, after_error, after_return
+from .entries import entry_for, settling_plan
 from .hand import Hand, HeldMessage, HeldThreadMessage, ThreadHand
 from .handlers import Handler
 from .job import Job
 from .outcomes import LEAVE, Outcome
+from .processes import Processes
 from .threads import Threads
+from .transactions import Transactions
 
 _log = logging.getLogger("penstock.worker")
 
+Call = Callable[[Job, Handler], Awaitable[object]]
 Next = Callable[[], Awaitable[object]]
 Middleware = Callable[[MessageFields, Next], Awaitable[object]]
 
@@ -27,23 +35,30 @@ class Performer:
 
     def __init__(
         self,
+        core: AsyncCore,
         hand: Hand,
-        thread_hand: ThreadHand,
         threads: Threads,
+        processes: Processes,
+        transactions: Transactions,
         middleware: Sequence[Middleware],
     ) -> None:
         self._hand = hand
-        self._thread_hand = thread_hand
+        self._processes = processes
+        self._transactions = transactions
+        self._core = core
+        # For verbs on the handler's own connection only: it never opens one.
+        self._thread_core = Core(core.engine, None, core.options)  # type: ignore[arg-type]
+        loop = asyncio.get_running_loop()
+        self._thread_hand = ThreadHand(self._thread_core, hand, loop)
         self._threads = threads
         self._middleware = tuple(middleware)
-        self._calls = {"async": self._call_async, "thread": self._call_thread}
 
     async def perform(self, job: Job, handler: Handler) -> Outcome:
         """Never raises for what the handler did; a cancellation is the worker's own doing."""
         try:
             if handler.ack == "first":
                 await self._acknowledge(job)
-            result = await self._in_time(job, handler)
+            result = await self._run(job, handler)
         except asyncio.CancelledError as error:
             if job.interruption is not None:
                 _uncancel()
@@ -69,14 +84,21 @@ class Performer:
             )
         return outcome
 
-    async def _in_time(self, job: Job, handler: Handler) -> object:
-        if handler.timeout is None:
-            return await self._through_middleware(job, handler)
-        async with asyncio.timeout(handler.timeout):
-            return await self._through_middleware(job, handler)
+    async def _run(self, job: Job, handler: Handler) -> object:
+        if handler.run == "async":
+            return await self._in_time(job, handler, self._call_async)
+        if handler.run == "thread":
+            return await self._in_time(job, handler, self._call_thread)
+        async with self._processes.child() as child:
+            return await self._in_time(job, handler, child.call)
 
-    async def _through_middleware(self, job: Job, handler: Handler) -> object:
-        call = self._calls[handler.run]
+    async def _in_time(self, job: Job, handler: Handler, call: Call) -> object:
+        if handler.timeout is None:
+            return await self._through_middleware(job, handler, call)
+        async with asyncio.timeout(handler.timeout):
+            return await self._through_middleware(job, handler, call)
+
+    async def _through_middleware(self, job: Job, handler: Handler, call: Call) -> object:
         if not self._middleware:
             return await call(job, handler)
 
@@ -91,17 +113,48 @@ class Performer:
     async def _call_async(self, job: Job, handler: Handler) -> object:
         binding = handler.binding
         message = HeldMessage(job, self._hand) if binding.message else None
+        if binding.transaction is not None:
+            return await self._call_in_transaction(job, handler, message)
         placed, named = _arguments(job, handler, message, None)
         return await handler.function(*placed, **named)
+
+    async def _call_in_transaction(
+        self, job: Job, handler: Handler, message: HeldMessage | None
+    ) -> object:
+        wanted = handler.binding.transaction_type
+        async with self._transactions.begin_async(wanted) as connection:
+            placed, named = _arguments(job, handler, message, connection)
+            result = await handler.function(*placed, **named)
+            if plan := self._settling(job, after_return(job, handler, result)):
+                held(await self._core.run(plan, connection))
+        job.acted = True
+        return result
 
     async def _call_thread(self, job: Job, handler: Handler) -> object:
         message = HeldThreadMessage(job, self._thread_hand) if handler.binding.message else None
 
         def call() -> Any:
+            if handler.binding.transaction is not None:
+                return self._call_thread_in_transaction(job, handler, message)
             placed, named = _arguments(job, handler, message, None)
             return handler.function(*placed, **named)
 
         return await self._threads.run(call)
+
+    def _call_thread_in_transaction(
+        self, job: Job, handler: Handler, message: HeldThreadMessage | None
+    ) -> object:
+        with self._transactions.begin(handler.binding.transaction_type) as connection:
+            placed, named = _arguments(job, handler, message, connection)
+            result = handler.function(*placed, **named)
+            if plan := self._settling(job, after_return(job, handler, result)):
+                held(self._thread_core.run(plan, connection))
+        job.acted = True
+        return result
+
+    def _settling(self, job: Job, outcome: Outcome) -> Plan[list[Settled]] | None:
+        entry = entry_for(job, outcome, self._core.options.max_payload)
+        return None if entry is None else settling_plan(self._core.engine, entry.verb, [entry])
 
 
 def _arguments(

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TypeVar
 
 from penstock.client.async_queue import AsyncQueue
-from penstock.client.sync_core import Core
 from penstock.contract import BATCH, Taken
 from penstock.drivers.choice import open_bell
 from penstock.errors import ConnectionUnavailable, PenstockError
@@ -19,14 +18,16 @@ from .clock import now
 from .crew import Crew
 from .desk import Desk
 from .dozing import Doze
-from .hand import Hand, ThreadHand
+from .hand import Hand
 from .handlers import Handlers
 from .job import Job
 from .options import WorkerOptions
 from .pace import MOST_AHEAD
 from .performing import Middleware, Performer
+from .processes import Processes
 from .pulse import Pulse
 from .threads import Threads
+from .transactions import Transactions
 from .unknown import Unknown
 from .upkeep import keep_up
 
@@ -35,6 +36,7 @@ T = TypeVar("T")
 _log = logging.getLogger("penstock.worker")
 
 _MOST_UNSETTLED = 2000
+_MOST_TRANSACTIONS = 20
 # Seconds for what a handler does after it was cancelled, and for the last writes.
 _LAST_WORDS = 5.0
 _LAST_FLUSH = 10.0
@@ -65,15 +67,17 @@ class Shift:
         self._pulse = Pulse(client._address, options.lease.total_seconds(), slots, self._lost)
         self._desk = Desk(self._core, self._pulse.refresh, self._settled)
         self._threads = Threads()
+        self._processes = Processes(options.processes)
+        most = min(options.concurrency, _MOST_TRANSACTIONS)
+        self._transactions = Transactions(client._address, most)
         self._crew = self._assemble(middleware)
 
     def _assemble(self, middleware: Sequence[Middleware]) -> Crew:
         core, options = self._core, self._options
         hand = Hand(core)
-        # For verbs on the handler's own connection only: it never opens one.
-        sync_core = Core(core.engine, None, core.options)  # type: ignore[arg-type]
-        thread_hand = ThreadHand(sync_core, hand, asyncio.get_running_loop())
-        performer = Performer(hand, thread_hand, self._threads, middleware)
+        performer = Performer(
+            core, hand, self._threads, self._processes, self._transactions, middleware
+        )
         unknown = Unknown(core, options.unknown_delay, options.unknown_patience)
         return Crew(
             options.concurrency,
@@ -95,6 +99,8 @@ class Shift:
             await self._work_by(channel)
         finally:
             self._threads.close()
+            self._processes.close()
+            await self._transactions.close()
             self._pulse.close()
 
     def stop(self) -> None:

@@ -1,0 +1,148 @@
+"""Processes for functions that are CPU-bound or dangerous: one that dies fails only its message.
+
+Nothing of a message is pickled: it goes as JSON and bytes, its outcome comes back as JSON, and the
+function is found by its name.
+"""
+
+import asyncio
+import base64
+import json
+import multiprocessing
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from penstock.errors import DecodeError, HandlerDied
+from penstock.model import KEEP
+
+from .deciding import UndecodablePayload
+from .handlers import Handler
+from .job import Job
+from .outcomes import Defer, Fail
+from .process_child import Answer, main
+from .rebuilding import rebuilt
+from .threads import Threads
+
+_SPAWN = multiprocessing.get_context(
+    "spawn"
+)  # a fork would copy the loop, its sockets and its locks
+_COLUMNS = 16  # of a row, without state and payload
+
+
+class Processes:
+    """Up to ``most`` children, each with one message at a time; they start when they are needed."""
+
+    def __init__(self, most: int) -> None:
+        self._free = asyncio.Semaphore(most)
+        self._children: list[Child] = []
+        self._threads = Threads()
+
+    @asynccontextmanager
+    async def child(self) -> AsyncIterator["Child"]:
+        """One for the caller alone; if it is interrupted meanwhile, the child is killed."""
+        async with self._free:
+            child = self._children.pop() if self._children else Child(self._threads)
+            try:
+                yield child
+            except asyncio.CancelledError:
+                child.kill()
+                raise
+            finally:
+                if child.is_alive:
+                    self._children.append(child)
+
+    def close(self) -> None:
+        for child in self._children:
+            child.kill()
+        self._children.clear()
+        self._threads.close()
+
+
+class Child:
+    def __init__(self, threads: Threads) -> None:
+        self._threads = threads
+        self._pipe: Connection | None = None
+        self._process: BaseProcess | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.is_alive()
+
+    async def call(self, job: Job, handler: Handler) -> object:
+        """What the handler returned, if it is an outcome; raises what it raised."""
+        return _read(await self._threads.run(lambda: self._exchange(job, handler)), handler)
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+        if self._pipe is not None:
+            self._pipe.close()
+
+    def _exchange(self, job: Job, handler: Handler) -> Answer:
+        if self._process is None:
+            self._start()
+        assert self._pipe is not None and self._process is not None
+        try:
+            for part in _parts(job, handler):
+                self._pipe.send_bytes(part)
+            answer: Answer = json.loads(self._pipe.recv_bytes())
+        except (EOFError, OSError):
+            self._process.join()
+            raise HandlerDied(_obituary(self._process.exitcode)) from None
+        return answer
+
+    def _start(self) -> None:
+        self._pipe, theirs = _SPAWN.Pipe()
+        self._process = _SPAWN.Process(target=main, args=(theirs,), daemon=True)
+        self._process.start()
+        theirs.close()
+
+
+def _parts(job: Job, handler: Handler) -> list[bytes]:
+    head = {
+        "module": handler.function.__module__,
+        "function": handler.function.__qualname__,
+        "row": list(job._row[:_COLUMNS]),
+        "times": [job.claimed_at.isoformat(), job.until.isoformat()],
+        "state": job.state is not None,
+    }
+    return [json.dumps(head).encode(), bytes(job.state or b""), bytes(job.payload)]
+
+
+def _read(answer: Answer, handler: Handler) -> object:
+    what = answer["what"]
+    if what == "returned":
+        return None
+    if what == "fail":
+        return Fail(answer["reason"], error=answer["error"])
+    if what == "defer":
+        return _deferral(answer)
+    if what == "undecodable":
+        raise UndecodablePayload(DecodeError(answer["text"]))
+    error = rebuilt(answer["module"], answer["type"], answer["text"])
+    error.add_note(f"in the process of {handler.name}:\n{answer['trace']}")
+    raise error
+
+
+def _deferral(answer: dict[str, Any]) -> Defer:
+    delay, at, state = answer["delay"], answer["at"], answer["state"]
+    return Defer(
+        None if delay is None else timedelta(seconds=delay),
+        at=None if at is None else datetime.fromisoformat(at),
+        state=KEEP if state == "keep" else _state(state),
+        reason=answer["reason"],
+        error=answer["error"],
+    )
+
+
+def _state(state: dict[str, Any]) -> object:
+    return base64.b64decode(state["bytes"]) if "bytes" in state else state["value"]
+
+
+def _obituary(code: int | None) -> str:
+    how = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
+    return f"the process that ran the handler ended {how}"

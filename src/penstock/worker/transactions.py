@@ -1,0 +1,60 @@
+"""Transactions for handlers that ask for one: their effects and the completion commit together."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from penstock.client.options import Address
+from penstock.drivers.choice import open_async_runner, open_runner
+from penstock.drivers.given import kind_of_class
+from penstock.drivers.runner import AsyncRunner, AsyncTransactional, Runner, Transactional
+from penstock.errors import InvalidOption
+
+
+class Transactions:
+    """Pools of their own, so that long transactions do not keep the worker from its writes."""
+
+    def __init__(self, address: Address, most: int) -> None:
+        self._address = address
+        self._most = most
+        self._async_runner: AsyncRunner | None = None
+        self._runner: Runner | None = None
+
+    @asynccontextmanager
+    async def begin_async(self, wanted: type) -> AsyncIterator[Any]:
+        """A connection in a transaction; it commits at the end, or rolls back if that raises."""
+        address = self._address
+        if self._async_runner is None:
+            self._async_runner = open_async_runner(
+                address.url, pool_size=self._most, pooler=address.pooler
+            )
+        if not isinstance(self._async_runner, AsyncTransactional):
+            raise InvalidOption("this driver has no transactions for async handlers")
+        async with self._async_runner.transaction() as connection:
+            yield _checked(connection, wanted)
+
+    @contextmanager
+    def begin(self, wanted: type) -> Iterator[Any]:
+        """The same for a handler in a thread."""
+        address = self._address
+        if self._runner is None:
+            self._runner = open_runner(address.url, pool_size=self._most, pooler=address.pooler)
+        if not isinstance(self._runner, Transactional):
+            raise InvalidOption("this driver has no transactions for handlers in threads")
+        with self._runner.transaction() as connection:
+            yield _checked(connection, wanted)
+
+    async def close(self) -> None:
+        if self._async_runner is not None:
+            await self._async_runner.close()
+        if self._runner is not None:
+            self._runner.close()
+
+
+def _checked(connection: Any, wanted: type) -> Any:
+    if kind_of_class(type(connection)) != kind_of_class(wanted):
+        raise InvalidOption(
+            f"the handler asks for a {wanted.__module__}.{wanted.__qualname__}, the worker's URL "
+            f"leads to a {type(connection).__module__}.{type(connection).__qualname__}"
+        )
+    return connection

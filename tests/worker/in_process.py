@@ -1,0 +1,50 @@
+"""Handlers that run in processes of their own, which find them here by name."""
+
+import ctypes
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+
+from penstock import Defer, Fail, Message
+
+
+class Unlucky(Exception):
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(f"{number}: {reason}")
+
+
+def note(payload: dict[str, str], message: Message) -> None:
+    text = f"{os.getpid()} {message.id} {message.attempt} {message.headers.get('h')}"
+    Path(payload["file"]).write_text(text)
+
+
+def segfault(payload: object) -> None:
+    ctypes.string_at(0)
+
+
+def exits(payload: object) -> None:
+    os._exit(3)
+
+
+def leaves(payload: object) -> None:
+    raise SystemExit("not so")
+
+
+def sleeps(payload: object) -> None:
+    time.sleep(60)
+
+
+def raises(payload: int) -> None:
+    raise Unlucky(payload, "again")
+
+
+def steps(payload: int, message: Message) -> object:
+    done = message.state_json() or 0
+    if done < 2:
+        return Defer(timedelta(0), state=done + 1)
+    raise Fail("enough", error=ValueError("two steps"))
+
+
+def state_of_bytes(payload: int, message: Message) -> object:
+    return None if message.state == b"\xff" else Defer(timedelta(0), state=b"\xff")

@@ -1,0 +1,82 @@
+"""Handlers in processes of their own."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from penstock import Constant, Queue, Worker
+from penstock.errors import InvalidOption
+from tests.client.worlds import run_async
+from tests.place import Place
+from tests.worker import in_process
+from tests.worker.test_worker import client, outcomes
+
+
+@run_async
+async def test_a_process_gets_the_message_and_says_what_became_of_it(
+    place: Place, tmp_path: Path
+) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue, processes=1)
+        for name in ("note", "steps", "state_of_bytes"):
+            worker.handler(name, run="process")(getattr(in_process, name))
+        file = tmp_path / "note"
+        noted = await queue.publish({"file": str(file)}, kind="note", headers={"h": "x"})
+        stepped = await queue.publish(1, kind="steps")
+        bytes_ = await queue.publish(1, kind="state_of_bytes")
+        await worker.serve(until_empty=True)
+        process, *rest = file.read_text().split()
+        assert int(process) != os.getpid()
+        assert rest == [str(noted.id), "1", "x"]
+        assert await outcomes(queue, stepped.id) == ["deferred", "deferred", "failed"]
+        assert await outcomes(queue, bytes_.id) == ["deferred", "completed"]
+        (letter,) = await queue.dead_letters.list()
+        assert (letter.reason, letter.error) == ("enough", "ValueError: two steps")
+
+
+@run_async
+async def test_a_process_that_dies_fails_only_its_message(place: Place, tmp_path: Path) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue, processes=2)
+        once = Constant(every=0, attempts=2)
+        for name in ("segfault", "exits", "leaves", "note", "raises"):
+            worker.handler(name, run="process", retry=once)(getattr(in_process, name))
+        worker.handler("sleeps", run="process", retry=once, timeout=1.5)(in_process.sleeps)
+        kinds = ("segfault", "exits", "leaves", "sleeps", "raises")
+        for kind in kinds:
+            await queue.publish(5, kind=kind)
+        files = [tmp_path / str(number) for number in range(4)]
+        for file in files:
+            await queue.publish({"file": str(file)}, kind="note")
+        await worker.serve(until_empty=True)
+        assert all(file.exists() for file in files)
+        letters = {letter.kind: letter for letter in await queue.dead_letters.list()}
+        assert set(letters) == set(kinds)
+        assert {letter.attempt for letter in letters.values()} == {2}
+        assert "by signal 11" in str(letters["segfault"].error)
+        assert "exit code 3" in str(letters["exits"].error)
+        assert letters["leaves"].error == "builtins.SystemExit: not so"
+        assert letters["sleeps"].error_type == "TimeoutError"
+        assert letters["raises"].error_type == "tests.worker.in_process.Unlucky"
+        assert letters["raises"].error == "5: again"
+
+
+@run_async
+async def test_strategies_see_the_type_of_an_error_in_a_process(place: Place) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue, processes=1)
+        retry = Constant(every=0, give_up_on=(in_process.Unlucky,))
+        worker.handler(run="process", retry=retry)(in_process.raises)
+        await queue.publish(5)
+        await worker.serve(until_empty=True)
+        (letter,) = await queue.dead_letters.list()
+        assert (letter.reason, letter.attempt) == ("gave_up", 1)
+
+
+def test_a_function_that_no_other_process_finds_is_refused(place: Place) -> None:
+    def local(payload: int) -> None: ...
+
+    worker = Worker(Queue(place.url))
+    with pytest.raises(InvalidOption, match="by its name"):
+        worker.handler(run="process")(local)

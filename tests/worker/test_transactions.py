@@ -1,0 +1,106 @@
+"""Handlers in the worker's transaction: effects and completion commit together, or not at all."""
+
+import asyncpg
+import psycopg
+import pytest
+
+from penstock import AsyncMessage, AsyncQueue, Constant, Defer, Message, Worker
+from tests.client.worlds import run_async
+from tests.place import Place
+from tests.worker.test_worker import outcomes
+
+RETRY = Constant(every=0)
+
+
+async def effects(place: Place, *, create: bool = False) -> list[int]:
+    connection = await psycopg.AsyncConnection.connect(place.url, autocommit=True)
+    async with connection:
+        if create:
+            await connection.execute("drop table if exists effect")
+            await connection.execute("create table effect (id int)")
+        return [row[0] for row in await (await connection.execute("table effect")).fetchall()]
+
+
+def again(attempt: int) -> object:
+    """Fails once, goes on once, ends."""
+    if attempt == 1:
+        raise ValueError("after the effect")
+    return Defer(state=1) if attempt == 2 else None
+
+
+def with_psycopg(worker: Worker) -> None:
+    @worker.handler(retry=RETRY)
+    async def handle(payload: int, tx: psycopg.AsyncConnection, message: AsyncMessage) -> object:
+        await tx.execute("insert into effect values (%s)", [message.attempt])
+        return again(message.attempt)
+
+
+def with_asyncpg(worker: Worker) -> None:
+    @worker.handler(retry=RETRY)
+    async def handle(payload: int, tx: asyncpg.Connection, message: AsyncMessage) -> object:
+        await tx.execute("insert into effect values ($1)", message.attempt)
+        return again(message.attempt)
+
+
+def with_thread(worker: Worker) -> None:
+    @worker.handler(retry=RETRY)
+    def handle(payload: int, tx: psycopg.Connection, message: Message) -> object:
+        tx.execute("insert into effect values (%s)", [message.attempt])
+        return again(message.attempt)
+
+
+WORLDS = {"psycopg": with_psycopg, "asyncpg": with_asyncpg, "thread": with_thread}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_effect_and_completion_are_one(place: Place, world: str) -> None:
+    @run_async
+    async def check() -> None:
+        await effects(place, create=True)
+        url = place.asyncpg_url if world == "asyncpg" else place.url
+        async with AsyncQueue(url, schema=place.schema) as queue:
+            await queue.install()
+            worker = Worker(queue)
+            WORLDS[world](worker)
+            published = await queue.publish(1)
+            await worker.serve(until_empty=True)
+            assert await outcomes(queue, published.id) == ["retried", "deferred", "completed"]
+            assert await effects(place) == [2, 3]
+
+    check()
+
+
+@run_async
+async def test_a_lost_lease_takes_the_effects_along(place: Place) -> None:
+    await effects(place, create=True)
+    async with AsyncQueue(place.url, schema=place.schema) as queue:
+        await queue.install()
+        worker = Worker(queue, stop_after=1)
+
+        @worker.handler()
+        async def handle(payload: int, tx: psycopg.AsyncConnection, message: AsyncMessage) -> None:
+            await tx.execute("insert into effect values (1)")
+            # Somebody else settles it, as if our lease had run out.
+            await queue.give_back([message])
+
+        await queue.publish(1)
+        await worker.serve()
+        assert await effects(place) == []
+        (numbers,) = await queue.numbers()
+        assert numbers.waiting == 1
+
+
+@run_async
+async def test_a_connection_of_another_driver_is_refused(place: Place) -> None:
+    async with AsyncQueue(place.url, schema=place.schema) as queue:
+        await queue.install()
+        worker = Worker(queue)
+
+        @worker.handler(ack="reject")
+        async def handle(payload: int, tx: asyncpg.Connection) -> None:
+            raise AssertionError("not reached")
+
+        await queue.publish(1)
+        await worker.serve(until_empty=True)
+        (letter,) = await queue.dead_letters.list()
+        assert "the handler asks for a asyncpg" in str(letter.error)
