@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from penstock.model import KEEP, Keep
 from penstock.plan import Row
 
-from .async_settling import AsyncSettling
+from .async_settling import KEPT, AsyncSettling
 from .fields import MessageFields
 from .settlement import Error, held
 
@@ -94,6 +94,19 @@ class AsyncMessage(MessageFields):
         assert answer.until is not None
         self.until = answer.until
         return answer.until
+
+    async def once(
+        self, connection: object, key: str | None = None, *, keep: timedelta = KEPT
+    ) -> bool:
+        """Notes in the caller's transaction that ``key``, by default this message, is done; True
+        if it was not done before. See ``queue.once``.
+
+        >>> async with await AsyncConnection.connect(url) as connection:
+        ...     if await message.once(connection):
+        ...         await charge(connection, order)
+        """
+        wanted = f"message:{self.id}" if key is None else key
+        return await self._settling.once(connection, wanted, queue=self.queue, keep=keep)
 
     async def give_back(self, delay: timedelta | None = None, *, connection: object = None) -> None:
         """The work was not begun: the message waits again and the attempt is not counted.

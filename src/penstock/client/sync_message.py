@@ -9,7 +9,7 @@ from penstock.plan import Row
 
 from .fields import MessageFields
 from .settlement import Error, held
-from .sync_settling import Settling
+from .sync_settling import KEPT, Settling
 
 
 class Message(MessageFields):
@@ -92,6 +92,17 @@ class Message(MessageFields):
         assert answer.until is not None
         self.until = answer.until
         return answer.until
+
+    def once(self, connection: object, key: str | None = None, *, keep: timedelta = KEPT) -> bool:
+        """Notes in the caller's transaction that ``key``, by default this message, is done; True
+        if it was not done before. See ``queue.once``.
+
+        >>> with Connection.connect(url) as connection:
+        ...     if message.once(connection):
+        ...         charge(connection, order)
+        """
+        wanted = f"message:{self.id}" if key is None else key
+        return self._settling.once(connection, wanted, queue=self.queue, keep=keep)
 
     def give_back(self, delay: timedelta | None = None, *, connection: object = None) -> None:
         """The work was not begun: the message waits again and the attempt is not counted.

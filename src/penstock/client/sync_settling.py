@@ -5,12 +5,16 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from penstock.errors import InvalidOption
 from penstock.model import KEEP, Cancelled, Keep, Settled
+from penstock.names import check_name
 
-from .checks import check_ids
+from .checks import check_ids, check_length
 from .fields import MessageFields
 from .settlement import Error, deferrals, extensions, failures, leases, returns
 from .sync_core import Core
+
+KEPT = timedelta(days=30)
 
 
 class Settling:
@@ -90,6 +94,30 @@ class Settling:
         """
         items = returns(messages, delay)
         return self._core.run_items(self._core.engine.give_back, items, connection)
+
+    def once(
+        self,
+        connection: object,
+        key: str,
+        *,
+        queue: str | None = None,
+        keep: timedelta = KEPT,
+    ) -> bool:
+        """Notes in the caller's transaction that ``key`` is done; True if it was not done before.
+
+        The note and the caller's effects commit together, so what is done under the key happens
+        once, however often it is tried. It is remembered for ``keep``, which must be longer than
+        the message can come back.
+
+        >>> if queue.once(connection, f"invoice:{order.id}"): ...
+        """
+        if connection is None:
+            raise InvalidOption(
+                "once() needs your connection: the note is part of your transaction"
+            )
+        target = self._core.options.queue if queue is None else check_name("queue", queue)
+        plan = self._core.engine.once(target, check_name("key", key), check_length("keep", keep))
+        return self._core.run(plan, connection)
 
     def cancel(self, ids: Iterable[int]) -> list[Cancelled]:
         """Ends waiting messages without an attempt; a leased one stays with its holder.

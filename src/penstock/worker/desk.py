@@ -91,9 +91,11 @@ class Desk:
 
     async def _settle(self, verb: Verb, entries: list[Entry]) -> None:
         backoff = Backoff(0.05, 5.0)
-        while entries:
+        while True:
             try:
                 entries = await self._still_ours(entries)
+                if not entries:
+                    return
                 plan = settling_plan(self._core.engine, verb, entries)
                 answers = await self._core.run(plan)
             except PenstockError as error:

@@ -1,6 +1,7 @@
 """The verbs of a lease holder, and cancel. Each carries the fence and answers per message."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from penstock.model import Cancelled, Deferral, Extension, Failure, Held, Return, Settled
@@ -29,6 +30,10 @@ class Settling(Base):
 
     def give_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
         return self._settle("give_back", returns)
+
+    def once(self, queue: str, key: str, keep: timedelta) -> Plan[bool]:
+        rows = yield self._say_now("once", queue, key, keep)
+        return bool(rows[0][0])
 
     def cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
         rows = yield self._say_now("cancel", list(ids))

@@ -1,6 +1,7 @@
 """The verbs of a lease holder, and cancel. Each carries the fence and answers per message."""
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 
 from penstock.model import (
@@ -96,6 +97,13 @@ class Settling(Ending):
         until = {(id, fence): moment(end) for id, fence, end in held}
         answers = yield from self._answers("extend", extensions, held, {}, state)
         return [a._replace(until=until.get((a.id, a.fence))) for a in answers]
+
+    def once(self, queue: str, key: str, keep: timedelta) -> Plan[bool]:
+        state = yield from self._begin()
+        rows = yield self._say("once", queue, key, state.now + micros(keep), state.now)
+        if rows:
+            yield self._say("sweep_done", state.now)
+        return bool(rows)
 
     def cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
         state = yield from self._begin(turns=len(ids))

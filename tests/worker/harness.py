@@ -1,0 +1,112 @@
+"""Workers in processes of their own, and what they wrote down."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from penstock import Queue
+from tests.place import Place
+
+_ROOT = Path(__file__).parent.parent.parent
+
+
+class Line(NamedTuple):
+    what: str
+    id: int
+    fence: int
+    attempt: int
+    at: float
+
+
+class Yard:
+    """A queue, a ledger, and the workers that were started on it."""
+
+    def __init__(self, place: Place, folder: Path) -> None:
+        self.place = place
+        self.ledger = folder / "ledger"
+        self.queue = Queue(place.url, schema=place.schema, upkeep_every=None)
+        self._workers: list[subprocess.Popen[bytes]] = []
+
+    def start(self, mode: str, **terms: Any) -> subprocess.Popen[bytes]:
+        terms |= {
+            "url": self.place.url,
+            "schema": self.place.schema,
+            "ledger": str(self.ledger),
+            "mode": mode,
+        }
+        command = [sys.executable, "-m", "tests.worker.victim", json.dumps(terms)]
+        worker = subprocess.Popen(command, cwd=_ROOT)
+        self._workers.append(worker)
+        return worker
+
+    def lines(self, what: str | None = None) -> list[Line]:
+        if not self.ledger.exists():
+            return []
+        found = []
+        for text in self.ledger.read_text().splitlines():
+            kind, id, fence, attempt, at = text.split()
+            if what in (None, kind):
+                found.append(Line(kind, int(id), int(fence), int(attempt), float(at)))
+        return found
+
+    def counts(self, what: str) -> Counter[int]:
+        return Counter(line.id for line in self.lines(what))
+
+    def outcomes(self, id: int) -> list[str]:
+        return [entry.outcome for entry in self.queue.history(id)]
+
+    def is_empty(self) -> bool:
+        return not any(n.waiting + n.scheduled + n.leased for n in self.queue.numbers())
+
+    def close(self) -> None:
+        for worker in self._workers:
+            if worker.poll() is None:
+                worker.send_signal(signal.SIGCONT)
+                worker.kill()
+            worker.wait()
+        self.queue.close()
+
+
+@contextmanager
+def yard(place: Place, folder: Path) -> Iterator[Yard]:
+    found = Yard(place, folder)
+    found.queue.install()
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def eventually(holds: Callable[[], object], seconds: float = 60) -> float:
+    """Waits until it holds, and answers how long that took."""
+    begun = time.monotonic()
+    while not holds():
+        assert time.monotonic() < begun + seconds, "it did not come about in time"
+        time.sleep(0.02)
+    return time.monotonic() - begun
+
+
+def kill(worker: subprocess.Popen[bytes]) -> None:
+    worker.kill()
+    worker.wait()
+
+
+def stop(worker: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM) -> int:
+    worker.send_signal(number)
+    return worker.wait(60)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,136 @@
+"""Workers that are killed and stopped: nothing is lost, and a lost lease writes nothing."""
+
+import random
+import signal
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+
+from tests.place import Place
+from tests.worker.harness import Yard, eventually, is_alive, kill, stop, yard
+
+LEASE = 2.0
+
+
+def _quick_retries(there: Yard) -> None:
+    there.queue.configure(backoff_first=timedelta(0), backoff_most=timedelta(0))
+
+
+def test_killed_in_the_middle_of_its_handlers(place: Place, tmp_path: Path) -> None:
+    with yard(place, tmp_path) as there:
+        _quick_retries(there)
+        there.queue.channel("limited").limit(concurrency=3)
+        ids = [p.id or 0 for p in there.queue.publish_many(range(20), channel="limited")]
+        ids += [p.id or 0 for p in there.queue.publish_many(range(20), channel="free")]
+        first = there.start("slow", seconds=60, lease=LEASE, concurrency=30)
+        eventually(lambda: len(there.lines("start")) == 23)
+        time.sleep(LEASE)  # the pulse keeps them
+        assert there.queue.channel("limited").numbers().leased == 3
+        pulses = [child.pid for child in psutil.Process(first.pid).children()]
+        held = set(there.counts("start"))
+        kill(first)
+        killed_at = time.monotonic()
+        second = there.start("slow", seconds=0.01, lease=LEASE, concurrency=30)
+        eventually(there.is_empty)
+        again = [line for line in there.lines("start") if line.id in held and line.at > killed_at]
+        assert {line.id for line in again} == held
+        # Those of the limited channel come in turn; the first of all shows when leases ran out.
+        assert min(line.at for line in again) - killed_at < LEASE + 1
+        for id in ids:
+            assert there.outcomes(id)[-1] == "completed"
+            assert there.outcomes(id).count("completed") == 1
+        assert not any(is_alive(pid) for pid in pulses)
+        assert stop(second) == 0
+
+
+def _let_it_do(there: Yard, messages: int) -> None:
+    before = there.queue.numbers()
+    if before:
+        waiting = before[0].waiting - messages
+        eventually(lambda: there.is_empty() or there.queue.numbers()[0].waiting < waiting)
+
+
+def test_killed_again_and_again_in_the_middle_of_its_writes(place: Place, tmp_path: Path) -> None:
+    with yard(place, tmp_path) as there:
+        _quick_retries(there)
+        ids = []
+        for _ in range(8):
+            ids += [p.id or 0 for p in there.queue.publish_many(range(2500))]
+        chance = random.Random(7)
+        for _ in range(5):
+            worker = there.start("quick", lease=LEASE)
+            _let_it_do(there, 200)
+            time.sleep(chance.uniform(0, 0.1))
+            kill(worker)
+        last = there.start("quick", lease=LEASE)
+        eventually(there.is_empty)
+        assert stop(last) == 0
+        for id in chance.sample(ids, 500):
+            assert there.outcomes(id).count("completed") == 1
+        assert not there.queue.dead_letters.list()
+
+
+def test_stopped_past_the_lease_and_continued(place: Place, tmp_path: Path) -> None:
+    with yard(place, tmp_path) as there:
+        _quick_retries(there)
+        ids = [p.id or 0 for p in there.queue.publish_many(range(10))]
+        first = there.start("slow", seconds=6, lease=LEASE)
+        eventually(lambda: len(there.lines("start")) == 10)
+        first.send_signal(signal.SIGSTOP)
+        second = there.start("slow", seconds=0.01, lease=LEASE)
+        waited = eventually(there.is_empty)
+        assert waited < LEASE + 1 + 1.5  # and the start of a process
+        first.send_signal(signal.SIGCONT)
+        eventually(lambda: len(there.lines("cancelled")) == 10)
+        assert stop(first) == 0
+        assert stop(second) == 0
+        fences = {line.id: line.fence for line in there.lines("end")}
+        assert set(fences) == set(ids), "each ended once, and not by the one that was stopped"
+        for id in ids:
+            history = there.queue.history(id)
+            completed = [entry for entry in history if entry.outcome == "completed"]
+            assert [entry.fence for entry in completed] == [fences[id]]
+
+
+def test_stopped_with_blocking_handlers_and_continued(place: Place, tmp_path: Path) -> None:
+    """A thread cannot be cancelled: it ends late, sees that it is lost, and is not believed."""
+    with yard(place, tmp_path) as there:
+        _quick_retries(there)
+        ids = [p.id or 0 for p in there.queue.publish_many(range(5))]
+        first = there.start("blocking", seconds=5, lease=LEASE)
+        eventually(lambda: len(there.lines("start")) == 5)
+        first.send_signal(signal.SIGSTOP)
+        second = there.start("blocking", seconds=0.01, lease=LEASE)
+        eventually(there.is_empty)
+        first.send_signal(signal.SIGCONT)
+        # Their sleep is over by then; they may end before the pulse finds out.
+        eventually(lambda: len(there.lines("lost")) + len(there.lines("end")) == 10)
+        assert stop(first) == 0
+        assert stop(second) == 0
+        for id in ids:
+            assert [o for o in there.outcomes(id) if o == "completed"] == ["completed"]
+            assert max(line.fence for line in there.lines("start") if line.id == id) == next(
+                e.fence for e in there.queue.history(id) if e.outcome == "completed"
+            )
+
+
+def test_terminated_it_gives_back_what_it_did_not_end(place: Place, tmp_path: Path) -> None:
+    with yard(place, tmp_path) as there:
+        ids = [p.id or 0 for p in there.queue.publish_many(range(10))]
+        worker = there.start("slow", seconds=60, concurrency=4)
+        eventually(lambda: len(there.lines("start")) == 4)
+        worker.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        assert worker.poll() is None, "it waits for its handlers"
+        begun = time.monotonic()
+        assert stop(worker) == 0, "the second signal hurries it"
+        assert time.monotonic() - begun < 5
+        (numbers,) = there.queue.numbers()
+        assert (numbers.waiting, numbers.leased) == (10, 0)
+        assert len(there.lines("cancelled")) == 4
+        for id in ids:
+            assert set(there.outcomes(id)) <= {"given_back"}
+        (message, *_) = there.queue.claim(10)
+        assert message.attempt == 1

@@ -1,0 +1,105 @@
+"""A worker in a process of its own, for tests that stop and kill it.
+
+``python -m tests.worker.victim '{"url": …, "schema": …, "ledger": …, "mode": …}'``. What happens is
+appended to the ledger, one line each: what, message id, fence, attempt, time.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from datetime import timedelta
+from typing import Any
+
+import psycopg
+
+from penstock import AsyncMessage, AsyncQueue, Message, Worker
+
+
+class Ledger:
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def note(self, what: str, message: Any) -> None:
+        line = f"{what} {message.id} {message.fence} {message.attempt} {time.monotonic()}\n"
+        os.write(self._file, line.encode())
+
+
+def hold_the_interpreter(seconds: float) -> None:
+    """One call into C that lets no other thread run."""
+    before = time.perf_counter()
+    sum(range(3_000_000))
+    each = (time.perf_counter() - before) / 3_000_000
+    sum(range(int(seconds / each)))
+
+
+def quick(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
+    @worker.handler()
+    async def handle(payload: int) -> None: ...
+
+
+def slow(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
+    @worker.handler()
+    async def handle(payload: int, message: AsyncMessage) -> None:
+        ledger.note("start", message)
+        try:
+            await asyncio.sleep(terms["seconds"])
+        except asyncio.CancelledError:
+            ledger.note("cancelled", message)
+            raise
+        ledger.note("end", message)
+
+
+def blocking(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
+    @worker.handler()
+    def handle(payload: int, message: Message) -> None:
+        ledger.note("start", message)
+        time.sleep(terms["seconds"])
+        ledger.note("lost" if message.lost else "end", message)
+
+
+def hogging(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
+    @worker.handler()
+    async def handle(payload: int, message: AsyncMessage) -> None:
+        ledger.note("start", message)
+        if payload == 0:
+            await asyncio.sleep(0.2)  # the others start, then nothing moves any more
+            hold_the_interpreter(terms["seconds"])
+        else:
+            await asyncio.sleep(0.3)
+        ledger.note("end", message)
+
+
+def in_transaction(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
+    @worker.handler()
+    async def handle(payload: int, tx: psycopg.AsyncConnection, message: AsyncMessage) -> None:
+        await tx.execute("insert into effect values (%s)", [payload])
+        ledger.note("effect", message)
+        await asyncio.sleep(terms["seconds"])
+
+
+def once(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
+    @worker.handler()
+    async def handle(payload: int, message: AsyncMessage) -> None:
+        async with await psycopg.AsyncConnection.connect(terms["url"]) as mine:
+            if await message.once(mine, f"effect:{payload}"):
+                await mine.execute("insert into effect values (%s)", [payload])
+        ledger.note("effect", message)
+        await asyncio.sleep(terms["seconds"])
+
+
+MODES = {mode.__name__: mode for mode in (quick, slow, blocking, hogging, in_transaction, once)}
+
+
+def main() -> None:
+    terms = json.loads(sys.argv[1])
+    lease = timedelta(seconds=terms.get("lease", 30))
+    queue = AsyncQueue(terms["url"], schema=terms["schema"], lease=lease)
+    worker = Worker(queue, concurrency=terms.get("concurrency", 50))
+    MODES[terms["mode"]](worker, Ledger(terms["ledger"]), terms)
+    worker.run()
+
+
+if __name__ == "__main__":
+    main()
