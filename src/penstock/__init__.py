@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .client.async_channel import AsyncChannel
     from .client.async_dead_letters import AsyncDeadLetters
+    from .client.async_events import AsyncEvents
     from .client.async_message import AsyncMessage
     from .client.async_queue import AsyncQueue
     from .client.async_schedules import AsyncSchedules
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .client.claim import Claim
     from .client.sync_channel import Channel
     from .client.sync_dead_letters import DeadLetters
+    from .client.sync_events import Events
     from .client.sync_message import Message
     from .client.sync_queue import Queue
     from .client.sync_schedules import Schedules
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
         InvalidSchedule,
         InvalidTime,
         LeaseLost,
+        NotEnded,
         PayloadTooLarge,
         PenstockError,
         PublishRefused,
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
         SchemaTooOld,
         UnsupportedConnection,
     )
+    from .event import Ending, Event
     from .insight import ChannelInfo, Finding, HistoryPage, MessageInfo, Totals
     from .migrate import install_sql, upgrade_sql
     from .model import (
@@ -73,6 +77,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "client.async_channel": ["AsyncChannel"],
     "client.async_dead_letters": ["AsyncDeadLetters"],
+    "client.async_events": ["AsyncEvents"],
     "client.async_message": ["AsyncMessage"],
     "client.async_queue": ["AsyncQueue"],
     "client.async_schedules": ["AsyncSchedules"],
@@ -80,6 +85,7 @@ _HOMES = {
     "client.claim": ["Claim"],
     "client.sync_channel": ["Channel"],
     "client.sync_dead_letters": ["DeadLetters"],
+    "client.sync_events": ["Events"],
     "client.sync_message": ["Message"],
     "client.sync_queue": ["Queue"],
     "client.sync_schedules": ["Schedules"],
@@ -99,6 +105,7 @@ _HOMES = {
         "InvalidSchedule",
         "InvalidTime",
         "LeaseLost",
+        "NotEnded",
         "PayloadTooLarge",
         "PenstockError",
         "PublishRefused",
@@ -129,6 +136,7 @@ _HOMES = {
         "Settled",
         "UpkeepReport",
     ],
+    "event": ["Ending", "Event"],
     "schedule": ["FireReport", "Schedule"],
     "topic": ["Copy", "Subscription"],
 }
@@ -139,6 +147,7 @@ __all__ = [
     "Answer",
     "AsyncChannel",
     "AsyncDeadLetters",
+    "AsyncEvents",
     "AsyncExecutor",
     "AsyncMessage",
     "AsyncQueue",
@@ -160,6 +169,9 @@ __all__ = [
     "DecodeError",
     "Defer",
     "DriverMissing",
+    "Ending",
+    "Event",
+    "Events",
     "Executor",
     "Exponential",
     "Fail",
@@ -179,6 +191,7 @@ __all__ = [
     "MessageInfo",
     "NewMessage",
     "NoRetry",
+    "NotEnded",
     "PayloadTooLarge",
     "PenstockError",
     "Policy",

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, Protocol
 
+from .event import Ending, EventFilter, Heard
 from .insight import ChannelInfo, Finding, HistoryPage, MessageFilter, MessageInfo, Totals
 from .model import (
     Answer,
@@ -211,6 +212,22 @@ class Engine(Protocol):
     def fire_due(self, queues: tuple[str, ...] | None, limit: int) -> Plan[FireReport]:
         """Locks what is due (not waiting for what others hold), publishes, and moves the ticks.
         Needs one transaction."""
+        ...
+
+    def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
+        """A mailbox for events that are committed from now on; the verbs write to it for
+        ``length``, and never more than MOST_MAIL rows that were not read."""
+        ...
+
+    def hear(self, listener: int, limit: int, renewed: timedelta | None) -> Plan[Heard]:
+        """Takes up to ``limit`` rows of events out of the mailbox, and with ``renewed`` lets it
+        live for so long from now on. Writes nothing if there is nothing."""
+        ...
+
+    def unlisten(self, listener: int) -> Plan[None]: ...
+
+    def endings(self, ids: Sequence[int]) -> Plan[list[Ending | None]]:
+        """How messages ended, one for one; None for those that have not."""
         ...
 
     def bell(self) -> Plan[str | None]:

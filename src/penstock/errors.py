@@ -13,6 +13,7 @@ PenstockError
 │   ├── BacklogFull
 │   └── ChannelClosed
 ├── ScheduleMissing (LookupError)  no schedule of that name
+├── NotEnded (TimeoutError)        a message that was waited for
 ├── LeaseLost                      somebody else may be working on the message
 ├── HandlerFailed                  raised in a process of its own, by a type unknown here
 │   └── HandlerDied                that process ended
@@ -88,6 +89,10 @@ class ChannelClosed(PublishRefused):
 
 class ScheduleMissing(PenstockError, LookupError):
     """There is no schedule of that name in that queue."""
+
+
+class NotEnded(PenstockError, TimeoutError):
+    """A message has not ended in the time that was given."""
 
 
 class LeaseLost(PenstockError):

@@ -11,6 +11,7 @@ from penstock.payload import MAX_PAYLOAD
 from .async_claiming import AsyncClaiming
 from .async_core import AsyncCore
 from .async_inspecting import AsyncInspecting
+from .async_listening import AsyncListening
 from .async_operating import AsyncOperating
 from .async_publishing import AsyncPublishing
 from .async_scheduling import AsyncScheduling
@@ -25,6 +26,7 @@ class AsyncQueue(
     AsyncClaiming,
     AsyncSettling,
     AsyncScheduling,
+    AsyncListening,
     AsyncOperating,
     AsyncInspecting,
 ):

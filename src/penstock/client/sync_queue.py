@@ -16,6 +16,7 @@ from .options import LEASE, UPKEEP_EVERY, Address, Options
 from .sync_claiming import Claiming
 from .sync_core import Core
 from .sync_inspecting import Inspecting
+from .sync_listening import Listening
 from .sync_operating import Operating
 from .sync_publishing import Publishing
 from .sync_scheduling import Scheduling
@@ -27,6 +28,7 @@ class Queue(
     Claiming,
     Settling,
     Scheduling,
+    Listening,
     Operating,
     Inspecting,
 ):

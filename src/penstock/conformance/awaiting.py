@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from penstock.client.async_channel import AsyncChannel
 from penstock.client.async_dead_letters import AsyncDeadLetters
+from penstock.client.async_events import AsyncEvents
 from penstock.client.async_message import AsyncMessage
 from penstock.client.async_queue import AsyncQueue
 from penstock.client.async_schedules import AsyncSchedules
@@ -17,6 +18,7 @@ from penstock.client.async_topic import AsyncTopic
 from penstock.client.claim import Claim
 from penstock.client.sync_channel import Channel
 from penstock.client.sync_dead_letters import DeadLetters
+from penstock.client.sync_events import Events
 from penstock.client.sync_message import Message
 from penstock.client.sync_queue import Queue
 from penstock.client.sync_schedules import Schedules
@@ -26,6 +28,7 @@ _TWINS: dict[type, type] = {
     Queue: AsyncQueue,
     Channel: AsyncChannel,
     DeadLetters: AsyncDeadLetters,
+    Events: AsyncEvents,
     Message: AsyncMessage,
     Schedules: AsyncSchedules,
     Topic: AsyncTopic,
@@ -50,6 +53,25 @@ class Awaiting:
             return _wrapped(await asyncio.to_thread(value, *args, **kwargs))
 
         return call
+
+    async def __aenter__(self) -> "Awaiting":
+        await asyncio.to_thread(self._inner.__enter__)
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await asyncio.to_thread(self._inner.__exit__, *error)
+
+    def __aiter__(self) -> "Awaiting":
+        return self
+
+    async def __anext__(self) -> Any:
+        value = await asyncio.to_thread(next, self._inner, _END)
+        if value is _END:
+            raise StopAsyncIteration
+        return value
+
+
+_END = object()
 
 
 def awaiting(queue: Queue) -> AsyncQueue:

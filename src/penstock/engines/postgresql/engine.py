@@ -8,6 +8,7 @@ from penstock.contract import Ability
 from .channels import Channels
 from .claiming import Claiming
 from .dead_letters import DeadLetters
+from .events import Events
 from .examining import Examining
 from .inspecting import Inspecting
 from .reading import Reading
@@ -20,7 +21,16 @@ if TYPE_CHECKING:
 
 
 class PostgresqlEngine(
-    Schedules, Claiming, Settling, Sleeping, Channels, DeadLetters, Reading, Inspecting, Examining
+    Schedules,
+    Claiming,
+    Settling,
+    Sleeping,
+    Events,
+    Channels,
+    DeadLetters,
+    Reading,
+    Inspecting,
+    Examining,
 ):
     """Verbs on messages and channels are one statement each, and so their own transactions; redrive
     and discard are one a batch."""

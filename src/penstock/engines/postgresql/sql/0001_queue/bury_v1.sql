@@ -22,5 +22,8 @@ begin
         g.priority, g.queue, g.channel, g.kind, g.key, g.content_type, g.headers, g.state_type, g.state,
         coalesce(c.reason, 'failed'), c.error_type, c.error, g.payload
     from gone g join cause c on c.id = g.id;
+    if exists (select from listener l where l.until > p_now) then
+        perform tell_v1(array['dead'], p_ids, p_now);
+    end if;
 end
 $$;

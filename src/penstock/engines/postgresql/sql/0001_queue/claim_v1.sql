@@ -93,6 +93,7 @@ declare
     v_reach integer := 1;
     v_want integer;
     v_rounds double precision;
+    v_heard boolean;
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'penstock: claim needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation')
@@ -264,7 +265,8 @@ begin
         v_now := coalesce(p_now, greatest(v_now, clock_timestamp()));
         claimed_at := coalesce(claimed_at, v_now);
         v_got := 0;
-        if v_plain and (v_rounds = 1 or cardinality(v_lanes) = 1) then
+        v_heard := exists (select from listener l where l.until > v_now);
+        if v_plain and not v_heard and (v_rounds = 1 or cardinality(v_lanes) = 1) then
             v_fence := nextval('fence');
             v_last := v_places[cardinality(v_places)];
             -- The short way, for channels without limits, weights and priorities: what serve_v1 does, in a
@@ -389,6 +391,9 @@ begin
             from unnest(v_tids) x(tid)
             cross join lateral (select k.* from message k where k.ctid = x.tid offset 0) m;
             v_got := coalesce(cardinality(v_ids), 0);
+            if v_heard and v_got > 0 then
+                perform tell_v1(array['claimed'], v_ids, v_now);
+            end if;
         end if;
         v_left := v_left - v_got;
         exit when v_left <= 0;

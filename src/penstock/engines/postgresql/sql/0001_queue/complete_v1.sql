@@ -30,6 +30,14 @@ declare
     v_freed_queues text[];
     v_freed_channels text[];
 begin
+    -- Told before they go: what is locked here is what ends below.
+    if exists (select from listener l where l.until > v_now) then
+        perform tell_v1(array['completed'], array(
+            select l.message_id from lease l
+            where l.message_id = any(p_ids)
+                and ((l.message_id, l.fence) in (select x.id, x.fence from unnest(p_ids, p_fences) x(id, fence))) is true
+            order by l.message_id for update), v_now);
+    end if;
     with ended as (
         delete from lease l
         where l.message_id = any(p_ids)

@@ -89,6 +89,12 @@ begin
         perform put_back_v1(v_back, v_dues, array_fill(true, array[cardinality(v_back)]), v_fails,
             v_keep, v_states, v_state_types, v_now);
     end if;
+    if exists (select from listener l where l.until > v_now) then
+        perform tell_v1(
+            array(select case when f then 'retried' else 'deferred' end from unnest(v_fails) f)
+                || array(select 'retried'::text from unnest(v_dead)),
+            v_back || v_dead, v_now);
+    end if;
     if v_dead is not null then
         perform bury_v1(v_dead, array_fill('max_attempts'::text, array[cardinality(v_dead)]), v_error_types, v_errors, v_now);
     end if;

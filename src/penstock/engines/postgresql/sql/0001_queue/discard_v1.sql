@@ -14,6 +14,9 @@ declare
     v_key_queues text[];
     v_keys text[];
     v_windows interval[];
+    v_queues text[];
+    v_channels text[];
+    v_kinds text[];
 begin
     with chosen as materialized (
         select d.id from dead d where d.id = any(p_ids) order by d.id for update skip locked
@@ -36,10 +39,14 @@ begin
     )
     select array_agg(g.id order by g.id),
         array_agg(g.id) filter (where g.key is not null), array_agg(g.queue) filter (where g.key is not null),
-        array_agg(g.key) filter (where g.key is not null), array_agg(g.key_window) filter (where g.key is not null)
-    into p_ids, v_keyed, v_key_queues, v_keys, v_windows
+        array_agg(g.key) filter (where g.key is not null), array_agg(g.key_window) filter (where g.key is not null),
+        array_agg(g.queue order by g.id), array_agg(g.channel order by g.id), array_agg(g.kind order by g.id)
+    into p_ids, v_keyed, v_key_queues, v_keys, v_windows, v_queues, v_channels, v_kinds
     from gone g;
     perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, v_now);
+    if p_ids is not null and exists (select from listener l where l.until > v_now) then
+        perform post_v1(array_fill('discarded'::text, array[cardinality(p_ids)]), p_ids, v_queues, v_channels, v_kinds, v_now);
+    end if;
     return query select x.id from unnest(p_ids) x(id);
 end
 $$;

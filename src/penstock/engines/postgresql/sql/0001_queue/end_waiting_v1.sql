@@ -13,6 +13,9 @@ declare
     v_key_queues text[];
     v_keys text[];
     v_windows interval[];
+    v_queues text[];
+    v_channels text[];
+    v_kinds text[];
 begin
     with done as (
         delete from message m
@@ -35,10 +38,14 @@ begin
     )
     select coalesce(array_agg(d.id), '{}'),
         array_agg(d.id) filter (where d.key is not null), array_agg(d.queue) filter (where d.key is not null),
-        array_agg(d.key) filter (where d.key is not null), array_agg(d.key_window) filter (where d.key is not null)
-    into v_ids, v_keyed, v_key_queues, v_keys, v_windows
+        array_agg(d.key) filter (where d.key is not null), array_agg(d.key_window) filter (where d.key is not null),
+        array_agg(d.queue), array_agg(d.channel), array_agg(d.kind)
+    into v_ids, v_keyed, v_key_queues, v_keys, v_windows, v_queues, v_channels, v_kinds
     from done d;
     perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, p_now);
+    if exists (select from listener l where l.until > p_now) then
+        perform post_v1(array_fill(p_outcome, array[cardinality(v_ids)]), v_ids, v_queues, v_channels, v_kinds, p_now);
+    end if;
     return v_ids;
 end
 $$;

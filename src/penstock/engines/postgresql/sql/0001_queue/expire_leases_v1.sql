@@ -78,6 +78,9 @@ begin
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
     end if;
 
+    if exists (select from listener l where l.until > v_now) then
+        perform tell_v1(array['expired'], v_back || v_dead, v_now);
+    end if;
     buried := coalesce(cardinality(v_dead), 0);
     if buried > 0 then
         perform bury_v1(v_dead, array_fill('max_attempts'::text, array[buried::integer]),

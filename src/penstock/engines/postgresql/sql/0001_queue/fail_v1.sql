@@ -61,6 +61,9 @@ begin
     into v_ids, v_fences, v_reasons, v_error_types, v_errors, v_freed, v_freed_queues, v_freed_channels
     from fate f;
 
+    if exists (select from listener l where l.until > v_now) then
+        perform tell_v1(array['failed'], v_ids, v_now);
+    end if;
     if v_ids is not null then
         perform bury_v1(v_ids, v_reasons, v_error_types, v_errors, v_now);
     end if;

@@ -77,6 +77,9 @@ begin
     if v_freed is not null then
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
     end if;
+    if exists (select from listener l where l.until > v_now) then
+        perform tell_v1(array['given_back'], v_ids, v_now);
+    end if;
     return query select x.id, x.fence, 'given_back' from unnest(v_ids, v_fences) x(id, fence);
     if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then
         return query select * from lost_v1(p_ids, p_fences, v_ids, v_fences, 'give_back', v_now);

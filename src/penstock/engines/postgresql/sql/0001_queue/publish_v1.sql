@@ -99,6 +99,10 @@ begin
     from item i
     group by greatest(i.due, v_now), i.channel_id, i.priority, i.queue, i.channel;
 
+    if exists (select from listener l where l.until > v_now) then
+        perform tell_v1(array['published'], array(
+            select x.id from unnest(v_ids, v_status) x(id, status) where x.status is null), v_now);
+    end if;
     if exists (select from sleeper s where s.until > v_now) then
         perform ring_v1(p_queue, v_now);
     end if;

@@ -15,7 +15,6 @@ declare
     v_now timestamptz;
 begin
     v_now := write_time_v1(p_now);
-    return query
     with chosen as materialized (
         select d.id from dead d where d.id = any(p_ids) order by d.id for update skip locked
     ),
@@ -47,9 +46,13 @@ begin
         select greatest(b.due, v_now), b.channel_id, b.due, min(b.id), count(*), b.priority, b.queue, b.channel
         from back b group by b.channel_id, b.due, b.priority, b.queue, b.channel
     )
-    select b.id from back b order by b.id;
+    select array_agg(b.id order by b.id) into p_ids from back b;
+    if exists (select from listener l where l.until > v_now) then
+        perform tell_v1(array['redriven'], p_ids, v_now);
+    end if;
     if exists (select from sleeper s where s.until > v_now) then
         perform ring_v1(array(select m.queue from message m where m.id = any(p_ids)), v_now);
     end if;
+    return query select x.id from unnest(p_ids) x(id);
 end
 $$;

@@ -228,6 +228,35 @@ create unlogged table "penstock".sleeper (
 );
 create index sleeper_until on "penstock".sleeper (until);
 
+-- Who listens to events: a mailbox each, until a time; null matches all. Read by `until`, as sleeper is;
+-- a crash of the server empties it, and its readers are told that they may have missed something.
+create sequence "penstock".listener_id;
+create unlogged table "penstock".listener (
+    until timestamptz not null,
+    id bigint not null,
+    read_to bigint not null,
+    what text[],
+    queues text[],
+    channels text[],
+    kinds text[]
+);
+create index listener_until on "penstock".listener (until);
+
+-- What happened, for one listener each: appended by the verbs, deleted by the reader, so that no order of
+-- commits can hide anything from it. One row stands for all messages of a statement.
+create sequence "penstock".mail_number;
+create unlogged table "penstock".mail (
+    listener_id bigint not null,
+    number bigint not null,
+    at timestamptz not null,
+    what text not null,
+    ids bigint[] not null,
+    queues text[] not null,
+    channels text[] not null,
+    kinds text[] not null
+);
+create index mail_order on "penstock".mail (listener_id, number);
+
 -- The flowing tables live on vacuum: by count, not by a share of a size that says nothing.
 alter table "penstock".wake set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 alter table "penstock".token set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);

@@ -48,6 +48,6 @@ begin
         insert into dead_count (queue, channel, n)
         select g.queue, g.channel, sum(g.n) from gone g group by g.queue, g.channel having sum(g.n) <> 0;
     end if;
-    return v_done;
+    return v_done + sweep_mail_v1(p_limit, v_now);
 end
 $$;

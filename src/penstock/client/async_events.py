@@ -1,0 +1,125 @@
+"""A reader of events."""
+
+import logging
+import time
+from collections import deque
+from datetime import timedelta
+from types import TracebackType
+from typing import Self
+
+from penstock.errors import ConnectionUnavailable, PenstockError
+from penstock.event import MISSED, MOST_MAIL, Event, EventFilter, Heard
+
+from .async_core import AsyncCore
+from .rest_async import rest
+
+_log = logging.getLogger("penstock")
+
+_LENGTH = timedelta(seconds=60)  # a reader that does not read for so long is cut off
+# Seconds.
+_RENEW_EVERY = 20.0
+_FIRST_REST = 0.01
+_MOST_REST = 0.25
+_MOST_PATIENCE = 5.0
+_LIMIT = 100
+
+
+class AsyncEvents:
+    """Events as they are committed, from the moment it is opened; see ``queue.events()``.
+
+    Opened by the first step of a loop, or by ``with``, which also closes it. It survives a lost
+    connection and a restart of the server, and says "missed" after each.
+
+    >>> async with queue.events(what=["completed", "dead"]) as events:
+    ...     async for event in events:
+    ...         print(event.what, event.message_id)
+    """
+
+    def __init__(self, core: AsyncCore, wanted: EventFilter, idle: timedelta | None) -> None:
+        self._core = core
+        self._wanted = wanted
+        self._idle = None if idle is None else idle.total_seconds()
+        self._ready: deque[Event] = deque()
+        self._listener: int | None = None
+        self._renew_at = 0.0
+        self._behind = 0
+        self._lost = False
+        self._closed = False
+
+    async def open(self) -> None:
+        """Hears what is committed from now on."""
+        self._listener = await self._core.run(self._core.engine.listen(self._wanted, _LENGTH))
+        self._renew_at = time.monotonic() + _RENEW_EVERY
+        self._behind = 0
+
+    async def close(self) -> None:
+        """Ends the loop, and the mailbox; one that is not closed ends after a minute."""
+        self._closed = True
+        listener, self._listener = self._listener, None
+        if listener is None:
+            return
+        try:
+            await self._core.run(self._core.engine.unlisten(listener))
+        except PenstockError as error:
+            _log.info("a mailbox was left to upkeep: %s", error)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        begin = time.monotonic()
+        pause = _FIRST_REST
+        while not self._closed:
+            if self._ready:
+                return self._ready.popleft()
+            if await self._look():
+                continue
+            if self._idle is not None and time.monotonic() - begin >= self._idle:
+                break
+            await rest(pause)
+            pause = min(pause * 1.5, _MOST_PATIENCE if self._lost else _MOST_REST)
+        raise StopAsyncIteration
+
+    async def _look(self) -> bool:
+        """Fetches what has come; False if it was nothing."""
+        try:
+            if self._listener is None:
+                await self.open()
+            heard, missed = await self._hear()
+            self._ready += heard.events
+            if not heard.alive:
+                await self.open()
+        except ConnectionUnavailable as error:
+            if not self._lost:
+                _log.warning("events are interrupted: %s", error)
+            self._lost = True
+            return False
+        if missed or self._lost:
+            # What was being fetched when the connection broke may be gone.
+            self._lost = False
+            self._ready.append(MISSED)
+        return bool(self._ready)
+
+    async def _hear(self) -> tuple[Heard, bool]:
+        assert self._listener is not None
+        renewing = time.monotonic() >= self._renew_at or self._behind >= MOST_MAIL // 2
+        length = _LENGTH if renewing else None
+        heard = await self._core.run(self._core.engine.hear(self._listener, _LIMIT, length))
+        if renewing:
+            self._renew_at = time.monotonic() + _RENEW_EVERY
+        missed = not heard.alive or (renewing and heard.behind >= MOST_MAIL)
+        self._behind = 0 if renewing else heard.behind
+        return heard, missed
+
+    async def __aenter__(self) -> Self:
+        if self._listener is None:
+            await self.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()

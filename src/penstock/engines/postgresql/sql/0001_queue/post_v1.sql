@@ -1,0 +1,25 @@
+-- Part of tell, and of the verbs that end messages: put what happened into the mailbox of each listener
+-- that wants it, one row for each kind of event in a statement.
+--
+-- Keeps: it appends only, so it waits for nobody and fails nobody's transaction. A mailbox that is not
+-- read gets no more than 100,000 rows of all listeners' mail, and nothing once its time is up.
+create or replace function "penstock".post_v1(
+    p_what text[], p_ids bigint[], p_queues text[], p_channels text[], p_kinds text[], p_now timestamptz
+) returns void
+language plpgsql
+as $$
+begin
+    insert into mail (listener_id, number, at, what, ids, queues, channels, kinds)
+    select l.id, nextval('mail_number'), p_now, x.what,
+        array_agg(x.id), array_agg(x.queue), array_agg(x.channel), array_agg(x.kind)
+    from listener l
+    cross join unnest(p_what, p_ids, p_queues, p_channels, p_kinds) x(what, id, queue, channel, kind)
+    where l.until > p_now
+        and (select n.last_value from mail_number n) - l.read_to < 100000
+        and (l.what is null or x.what = any(l.what))
+        and (l.queues is null or x.queue = any(l.queues))
+        and (l.channels is null or x.channel = any(l.channels))
+        and (l.kinds is null or x.kind = any(l.kinds))
+    group by l.id, x.what;
+end
+$$;
