@@ -18,6 +18,7 @@ SOON = timedelta(milliseconds=300)
 
 async def listening(world: World, **options: Any) -> AsyncEvents:
     """A reader of this case's queue that is open and stops when nothing comes any more."""
+    world.needs("events")
     wanted: dict[str, Any] = {"queues": [world.name], "idle": SOON, **options}
     events = world.queue.events(**wanted)
     await events.open()
@@ -169,6 +170,7 @@ async def transactions(world: World) -> None:
 
 @case("events", "that commit late are not passed over")
 async def late(world: World) -> None:
+    world.needs("open transactions")
     events = await listening(world, what=["published"])
     async with await world.caller() as mine:
         early = await world.queue.publish(1, connection=mine.connection)
@@ -188,6 +190,7 @@ async def several(world: World) -> None:
 
 @case("events", "a reader hears from its opening on, until it is closed")
 async def opening(world: World) -> None:
+    world.needs("events")
     await world.publish("before")
     async with world.queue.events(queues=[world.name], what=["published"], idle=SOON) as events:
         (id,) = await world.publish("during")

@@ -8,6 +8,7 @@ from penstock.contract import Ability
 from .channels import Channels
 from .claiming import Claiming
 from .dead_letters import DeadLetters
+from .events import NO_EVENTS, Events
 from .examining import Examining
 from .inspecting import Inspecting
 from .schedules import Schedules
@@ -28,6 +29,7 @@ class SqliteEngine(
     DeadLetters,
     Inspecting,
     Sleeping,
+    Events,
     Examining,
 ):
     """A verb is a few statements, so each needs a transaction."""
@@ -35,6 +37,7 @@ class SqliteEngine(
     atomic = True
     lacks: Mapping[Ability, str] = {
         "open transactions": "SQLite has one writer at a time: all others wait for it to commit",
+        "events": NO_EVENTS,
     }
 
 
