@@ -1,0 +1,117 @@
+"""The integrations, through the examples that show them: real processes, a real server."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine
+
+from penstock.embedded import EmbeddedPostgres
+from penstock.integrations.sqlalchemy import url_of
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture
+def url(server: EmbeddedPostgres) -> str:
+    return server.create_database(f"integration_{time.monotonic_ns()}")
+
+
+def _run(url: str, *command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *command],
+        env={**os.environ, "DATABASE_URL": url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_sqlalchemy_publishes_and_completes_in_its_transactions(url: str) -> None:
+    told = _run(url, str(EXAMPLES / "sqlalchemy_outbox.py")).splitlines()
+    assert told == [
+        "rolled back: the card was declined",
+        "receipts sent: 1, then: 0",
+        "orders: [1]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("postgresql+psycopg2://me:p%40ss@h:1/d", "postgresql://me:p%40ss@h:1/d"),
+        ("postgresql+psycopg://h/d", "postgresql+psycopg://h/d"),
+        ("sqlite:////var/x.db", "sqlite:////var/x.db"),
+    ],
+)
+def test_the_url_of_an_engine(theirs: str, ours: str) -> None:
+    assert url_of(create_engine(theirs)) == ours
+
+
+def test_django_installs_publishes_in_its_transaction_and_runs_tasks(url: str) -> None:
+    site = str(EXAMPLES / "django_site.py")
+    _run(url, site, "migrate")
+    _run(url, site, "migrate")
+    assert _run(url, site, "shop").splitlines() == [
+        "rolled back: the card was declined",
+        "waiting: {'default': 2, 'other': 1}",
+    ]
+    told = _run(url, site, "penstock_worker", "--until-empty")
+    assert sorted(told.splitlines()) == [
+        "hello tenant-42",
+        "receipt for order 1 of tenant-42, attempt 1",
+    ]
+
+
+def test_fastapi_publishes_and_its_worker_stops_with_it(url: str) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "uvicorn", "examples.fastapi_app:app", "--port", str(port)],
+        env={**os.environ, "DATABASE_URL": url},
+        cwd=EXAMPLES.parent,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        base = f"http://127.0.0.1:{port}"
+        _until(lambda: _ask(f"{base}/receipts/t") == {"sent": 0})
+        for order in (1, 2, 2):  # the third has the key of the second
+            assert _ask(f"{base}/tenants/t/orders/{order}", "POST") is not None
+        _until(lambda: _ask(f"{base}/receipts/t") == {"sent": 2})
+        server.send_signal(signal.SIGTERM)
+        _, errors = server.communicate(timeout=30)
+    finally:
+        server.kill()
+        server.wait()
+    assert "Application shutdown complete" in errors
+    assert "Traceback" not in errors
+
+
+def _ask(address: str, method: str = "GET") -> Any:
+    with (
+        suppress(OSError),
+        urllib.request.urlopen(urllib.request.Request(address, method=method), timeout=5) as answer,
+    ):
+        return json.load(answer)
+    return None
+
+
+def _until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
