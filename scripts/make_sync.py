@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = [
     *sorted((ROOT / "src/penstock/client").glob("async_*.py")),
     ROOT / "src/penstock/drivers/async_psycopg.py",
+    ROOT / "src/penstock/drivers/async_mysql.py",
     *sorted((ROOT / "tests/client").glob("test_async_*.py")),
 ]
 
@@ -21,13 +22,17 @@ RULES = [
     (r"\basynccontextmanager\b", "contextmanager"),
     (r"\bAwaitable\[(\w+(?:\[[^\[\]]*\])?)\]", r"\1"),
     (r"\bAwaitable, ", ""),
-    (r"\b(group|given|rest)_async\b", r"\1_sync"),
+    (r"\b(group|given|rest|pool)_async\b", r"\1_sync"),
     (r"\basync_(?=core|message|settling|publishing|claiming|queue|operating|inspecting)", "sync_"),
     (
         r"\basync_(?=channel|dead_letters|psycopg|scheduling|schedules|topic|events|listening)",
         "sync_",
     ),
     (r"\bdrive_async\b", "drive"),
+    (r"from asyncio import sleep\n", "from time import sleep\n"),
+    (r"\basyncmy on\b", "PyMySQL on"),
+    (r"\basyncmy\.errors import\b", "pymysql import"),
+    (r"\basyncmy\b", "pymysql"),
     (r"\bopen_async_runner\b", "open_runner"),
     (r"\brun_async\b", "run_sync"),
     (r"\bAsync(?=[A-Z])", ""),

@@ -1,14 +1,20 @@
 """One PostgreSQL server for the whole run, an older one if a test asks for it, and a fresh schema
 for each test that asks for one."""
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from penstock.embedded import EmbeddedPostgres
+from penstock.embedded_mariadb import OwnMariaDB, install_mariadb
 from tests.place import Place, fresh_schema
 
+NO_MARIADB = (
+    "MARIADB IS NOT TESTED: no mariadbd here, and it could not be installed "
+    "(needs root and the Debian package mariadb-server)"
+)
 SETTINGS = {"fsync": False, "full_page_writes": False, "max_connections": 200}
 
 
@@ -47,6 +53,16 @@ def sqlite_files(tmp_path_factory: pytest.TempPathFactory) -> SqliteFiles:
 @pytest.fixture(scope="session")
 def sqlite_memory() -> SqliteMemory:
     return SqliteMemory()
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[OwnMariaDB]:
+    """A real server from the system's packages, which are installed if that is possible."""
+    if not install_mariadb():
+        warnings.warn(NO_MARIADB, stacklevel=1)
+        pytest.skip(NO_MARIADB)
+    with OwnMariaDB() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

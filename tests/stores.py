@@ -21,9 +21,12 @@ class Store(NamedTuple):
 
 _POSTGRESQL = ("sync psycopg", "async psycopg", "asyncpg")
 
+_MYSQL = ("sync pymysql", "asyncmy")
+
 STORES = {
     "PostgreSQL 18": Store("server", _POSTGRESQL),
     "PostgreSQL 16": Store("server16", _POSTGRESQL),
     "SQLite": Store("sqlite_files", ("sync sqlite3", "async sqlite3")),
     "SQLite in memory": Store("sqlite_memory", ("sync memory", "async memory")),
+    "MariaDB": Store("mariadb", _MYSQL),
 }

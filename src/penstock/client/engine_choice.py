@@ -13,6 +13,7 @@ Clock = Callable[[], datetime]
 ENGINES = {
     "postgresql": ("penstock.engines.postgresql", "PostgresqlEngine"),
     "sqlite": ("penstock.engines.sqlite", "SqliteEngine"),
+    "mysql": ("penstock.engines.mysql", "MysqlEngine"),
 }
 
 

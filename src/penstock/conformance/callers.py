@@ -99,3 +99,41 @@ async def aiosqlite(url: str) -> Caller:
 
     connection = await aiosqlite.connect(read_url(url).path, isolation_level=None)
     return Caller(connection, connection.execute, connection.close)
+
+
+async def pymysql(url: str) -> Caller:
+    import pymysql
+
+    from penstock.drivers.mysql_url import connect_options, database_of
+
+    options = connect_options(url) | {"database": database_of(url)}
+    connection = await asyncio.to_thread(lambda: pymysql.connect(**options))
+
+    def run(text: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(text)
+
+    async def execute(text: str) -> None:
+        await asyncio.to_thread(run, text)
+
+    async def close() -> None:
+        connection.close()
+
+    return Caller(connection, execute, close)
+
+
+async def asyncmy(url: str) -> Caller:
+    import asyncmy
+
+    from penstock.drivers.mysql_url import connect_options, database_of
+
+    connection = await asyncmy.connect(database=database_of(url), **connect_options(url))
+
+    async def execute(text: str) -> None:
+        async with connection.cursor() as cursor:
+            await cursor.execute(text)
+
+    async def close() -> None:
+        await connection.ensure_closed()
+
+    return Caller(connection, execute, close)

@@ -33,6 +33,8 @@ CLIENTS = {
     "async sqlite3": Client(AsyncQueue, "sqlite", callers.aiosqlite),
     "sync memory": Client(Queue, "sqlite", None),
     "async memory": Client(AsyncQueue, "sqlite", None),
+    "sync pymysql": Client(Queue, "mysql", callers.pymysql),
+    "asyncmy": Client(AsyncQueue, "mysql", callers.asyncmy),
 }
 
 _numbers = count(1)

@@ -42,6 +42,13 @@ _ASYNCPG = Driver(
     "asyncpg",
     "asyncpg_line:asyncpg_bell",
 )
+_MYSQL = Driver(
+    "mysql",
+    "sync_mysql:MysqlRunner",
+    "async_mysql:AsyncMysqlRunner",
+    "PyMySQL, or asyncmy for asyncio,",
+    "mysql",
+)
 
 _SQLITE = Driver(
     "sqlite",
@@ -60,6 +67,10 @@ DRIVERS = {
     "sqlite": _SQLITE,
     "sqlite+pysqlite": _SQLITE,
     "sqlite+aiosqlite": _SQLITE,
+    "mysql": _MYSQL,
+    "mariadb": _MYSQL,
+    "mysql+pymysql": _MYSQL,
+    "mysql+asyncmy": _MYSQL,
 }
 
 

@@ -16,6 +16,11 @@ _AWAY_NAMES = {
     "PoolClosed",
     "TooManyRequests",
 }
+_MYSQL_MODULES = ("pymysql", "aiomysql", "asyncmy", "MySQLdb")
+_MYSQL_MISSING = {1146, 1356}  # a table, a view's table
+# Too many connections, shutting down, killed; and what the client finds: no server, gone.
+_MYSQL_AWAY = {0, 1040, 1053, 1152, 1184, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031}
+_MYSQL_REPEAT = {1205, 1213, 1020}  # lock wait, deadlock, a record that changed
 _CREDENTIALS = re.compile(r"(?<=://)([^/@:]*):\S*@")  # a password may hold an @ itself
 _PASSWORD = re.compile(r"(password=)[^&\s]+", re.IGNORECASE)
 
@@ -38,10 +43,27 @@ def sqlstate(error: BaseException) -> str | None:
     return None
 
 
+def mysql_number(error: BaseException) -> int | None:
+    """MySQL's own number of an error, also through SQLAlchemy's and Django's wrapping."""
+    for layer in (error, getattr(error, "orig", None), error.__cause__):
+        if layer is None or type(layer).__module__.split(".")[0] not in _MYSQL_MODULES:
+            continue
+        if layer.args and isinstance(layer.args[0], int):
+            return layer.args[0]
+    return None
+
+
+def must_repeat(error: BaseException) -> bool:
+    """Whether MySQL asks to begin the transaction anew."""
+    return mysql_number(error) in _MYSQL_REPEAT
+
+
 def missing_schema(error: BaseException) -> SchemaMissing | None:
     """Whether the error means that Penstock is not there; all that is mapped on connections that
     are not ours, whose other errors belong to their owner."""
-    if sqlstate(error) not in _MISSING and not _no_such_table(error):
+    number = mysql_number(error)
+    states = sqlstate(error) in _MISSING or number in _MYSQL_MISSING
+    if not states and not _no_such_table(error):
         return None
     return SchemaMissing(
         f"{_first_line(error)}: run queue.install(), "
@@ -62,7 +84,8 @@ def translated(error: Exception, url: str) -> PenstockError:
     """Our error for a driver's error on a connection of our own."""
     if isinstance(error, PenstockError):
         return error
-    state = sqlstate(error)
+    number = mysql_number(error)
+    state = sqlstate(error) if number is None else str(number)
     text = _without_password(_first_line(error), url)
     if missing := missing_schema(error):
         return missing
@@ -75,6 +98,8 @@ def translated(error: Exception, url: str) -> PenstockError:
 
 def is_away(error: BaseException) -> bool:
     """Whether the connection, rather than the statement, is at fault."""
+    if (number := mysql_number(error)) is not None:
+        return number in _MYSQL_AWAY
     state = sqlstate(error)
     if state is not None:
         return _AWAY.match(state) is not None

@@ -21,10 +21,15 @@ KINDS = {
     "psycopg2.extensions.connection": "cursor",
     "sqlite3.Connection": "sqlite3",
     "aiosqlite.core.Connection": "async aiosqlite",
+    "pymysql.connections.Connection": "mysql",
+    "MySQLdb.connections.Connection": "mysql",
+    "aiomysql.connection.Connection": "async mysql",
+    "asyncmy.connection.Connection": "async mysql",
 }
 
 _ADVICE = (
-    "pass a psycopg, asyncpg, sqlite3, aiosqlite, SQLAlchemy or Django connection, or an object "
+    "pass a connection of psycopg, asyncpg, PyMySQL, asyncmy, sqlite3, aiosqlite, SQLAlchemy or "
+    "Django, or an object "
     "with one method execute(sql, params) that returns the rows"
 )
 

@@ -7,6 +7,7 @@ from penstock.plan import Row, Statement
 
 from .faults import missing_schema
 from .given import check_transaction, kind_of, opens_transactions
+from .mysql_given import mysql_sqlalchemy_async, on_mysql_async
 from .placeholders import numbered
 from .runner import AsyncExecute
 
@@ -43,6 +44,8 @@ async def _on_asyncpg(connection: Any, statement: Statement) -> Sequence[Row]:
 
 
 async def _on_sqlalchemy(connection: Any, statement: Statement) -> Sequence[Row]:
+    if statement.percent:
+        return await mysql_sqlalchemy_async(connection, statement)
     from .sqlalchemy_text import bound
 
     result = await connection.execute(*bound(statement))
@@ -74,5 +77,6 @@ _ADAPTERS = {
     "asyncpg": _on_asyncpg,
     "sqlalchemy": _on_sqlalchemy,
     "aiosqlite": _on_aiosqlite,
+    "mysql": on_mysql_async,
     "protocol": _on_protocol,
 }

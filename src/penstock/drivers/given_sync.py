@@ -7,6 +7,7 @@ from penstock.plan import Row, Statement
 
 from .faults import missing_schema
 from .given import check_transaction, kind_of, opens_transactions
+from .mysql_given import mysql_sqlalchemy, on_mysql
 from .placeholders import in_order, percent
 from .runner import Execute
 
@@ -39,6 +40,8 @@ def _on_psycopg(connection: Any, statement: Statement) -> Sequence[Row]:
 
 
 def _on_sqlalchemy(connection: Any, statement: Statement) -> Sequence[Row]:
+    if statement.percent:
+        return mysql_sqlalchemy(connection, statement)
     from .sqlalchemy_text import bound
 
     result = connection.execute(*bound(statement))
@@ -47,6 +50,8 @@ def _on_sqlalchemy(connection: Any, statement: Statement) -> Sequence[Row]:
 
 def _on_cursor(connection: Any, statement: Statement) -> Sequence[Row]:
     """Django and psycopg2: a cursor with ``%s``."""
+    if statement.percent:
+        return on_mysql(connection, statement)
     sql, order = percent(statement.sql)
     if getattr(connection, "vendor", None) == "sqlite":
         check_transaction(not connection.get_autocommit())
@@ -81,5 +86,6 @@ _ADAPTERS = {
     "sqlalchemy": _on_sqlalchemy,
     "cursor": _on_cursor,
     "sqlite3": _on_sqlite3,
+    "mysql": on_mysql,
     "protocol": _on_protocol,
 }

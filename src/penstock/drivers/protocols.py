@@ -7,7 +7,8 @@ from penstock.plan import Row
 
 
 class Executor(Protocol):
-    """Runs one PostgreSQL statement with ``$1`` placeholders and answers its rows.
+    """Runs one statement and answers its rows: with ``$1`` placeholders for PostgreSQL, with ``%s``
+    for MySQL, where a statement without rows answers one row, the cursor's ``lastrowid``.
 
     It must not commit: the transaction is its owner's.
 

@@ -1,0 +1,50 @@
+"""What a mysql:// URL says, in the words of PyMySQL and asyncmy."""
+
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from penstock.errors import InvalidOption
+
+_WORDS = {"unix_socket": str, "connect_timeout": float, "charset": str}
+_TLS = ("ssl_ca", "ssl_cert", "ssl_key")
+
+
+def connect_options(url: str) -> dict[str, Any]:
+    """Host, port, user and so on, without the database."""
+    parts = urlsplit(url)
+    options: dict[str, Any] = {
+        "host": parts.hostname or "localhost",
+        "port": parts.port or 3306,
+        "user": unquote(parts.username or ""),
+        "password": unquote(parts.password or ""),
+        "charset": "utf8mb4",
+        "autocommit": False,
+    }
+    tls = {}
+    for name, value in parse_qsl(parts.query):
+        if name in _TLS:
+            tls[name.removeprefix("ssl_")] = value
+        elif name in _WORDS:
+            options[name] = _WORDS[name](value)
+        else:
+            known = ", ".join([*_WORDS, *_TLS])
+            raise InvalidOption(f"the URL's option {name!r} is none of {known}")
+    if tls:
+        options["ssl"] = _context(tls)
+    return options
+
+
+def database_of(url: str) -> str:
+    name = unquote(urlsplit(url).path.removeprefix("/"))
+    if not name:
+        raise InvalidOption("the URL names no database: mysql://user@host/database")
+    return name
+
+
+def _context(tls: dict[str, str]) -> Any:
+    import ssl
+
+    context = ssl.create_default_context(cafile=tls.get("ca"))
+    if "cert" in tls:
+        context.load_cert_chain(tls["cert"], tls.get("key"))
+    return context

@@ -1,0 +1,96 @@
+"""What could go wrong, or has, as far as any user of the server may see."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from penstock.insight import Finding
+from penstock.plan import Plan
+
+from .migrations import Migrations, migrations
+from .names import text
+from .times import SECOND, moment
+
+_UPKEEP_LATE = 30 * SECOND
+
+
+class Server(NamedTuple):
+    """The columns of examine_server.sql."""
+
+    version: bytes | str
+    flush: int
+    sync_binlog: int
+    log_bin: int
+    doublewrite: int | bytes | str
+    read_only: int
+    packet: int
+
+
+class Examining(Migrations):
+    def examine(self) -> Plan[list[Finding]]:
+        rows = yield self._say("examine_server")
+        findings = list(_judged(Server(*rows[0])))
+        version = yield from self._applied()
+        findings.append(_schema(version, self.schema))
+        if version is not None:
+            rows = yield self._say("examine_leases", _UPKEEP_LATE, self._now())
+            findings.append(_upkeep(*rows[0]))
+        return findings
+
+
+def _judged(server: Server) -> Iterator[Finding]:
+    name = text(server.version)
+    if int(server.read_only):
+        says = f"{name}, read only: it takes no writes."
+        yield Finding("server", "fail", says, "Point the URL to the primary.")
+    else:
+        yield Finding("server", "ok", f"{name}, a primary.")
+    yield _commits(int(server.flush))
+    if int(server.log_bin) and int(server.sync_binlog) != 1:
+        says = f"sync_binlog is {server.sync_binlog}: a crash can lose what replicas should get."
+        yield Finding("sync_binlog", "warn", says, "Set sync_binlog = 1.")
+    else:
+        yield Finding("sync_binlog", "ok", "No acknowledged change is missing in the binary log.")
+    yield _doublewrite(server.doublewrite)
+    megabytes = int(server.packet) // 1024 // 1024
+    says = f"max_allowed_packet is {megabytes} MiB: a message must fit, some bytes count twice."
+    yield Finding("max_allowed_packet", "ok", says)
+
+
+def _commits(flush: int) -> Finding:
+    check = "innodb_flush_log_at_trx_commit"
+    if flush == 1:
+        return Finding(check, "ok", f"{check} is 1: what is acknowledged is on disk here.")
+    says = f"{check} is {flush}: a crash can lose the last second of acknowledged work."
+    return Finding(check, "warn", says, f"Set {check} = 1, or accept it knowingly.")
+
+
+def _doublewrite(value: int | bytes | str) -> Finding:
+    on = (text(value) if isinstance(value, bytes) else str(value)) in ("1", "ON")
+    if on:
+        return Finding("innodb_doublewrite", "ok", "innodb_doublewrite is on.")
+    says = "innodb_doublewrite is off: a power cut can leave torn pages."
+    mend = "Set innodb_doublewrite = ON, unless the file system writes pages whole."
+    return Finding("innodb_doublewrite", "fail", says, mend)
+
+
+def _schema(version: int | None, schema: str) -> Finding:
+    known = migrations()[-1].number
+    if version is None:
+        says = f"Penstock is not installed with prefix {schema!r}."
+        return Finding("schema", "fail", says, "Run penstock install.")
+    says = f"The tables {schema!r} have version {version}"
+    if version < known:
+        return Finding("schema", "fail", f"{says}, this package needs {known}.", "penstock upgrade")
+    if version > known:
+        says = f"{says}, this package knows {known}; older clients keep working."
+        return Finding("schema", "warn", says, "Upgrade the package when the deploy is through.")
+    return Finding("schema", "ok", f"{says}, as this package.")
+
+
+def _upkeep(expired: int, since: int | None) -> Finding:
+    if not expired or since is None:
+        return Finding("upkeep", "ok", "No lease that ran out waits to be taken back.")
+    count = "1000 or more" if expired >= 1000 else str(expired)
+    says = f"Leases that ran out and nobody took back: {count}, the oldest since {moment(since)}."
+    mend = "Upkeep does not run: start a worker, or anything that claims or calls queue.upkeep()."
+    return Finding("upkeep", "fail", says, mend)

@@ -1,0 +1,88 @@
+"""A lease that its holder, or upkeep, is about to end."""
+
+from typing import Any, NamedTuple
+
+from .ending import HistoryRow, KeyHolder
+
+
+class Held(NamedTuple):
+    """The columns of held.sql."""
+
+    id: int
+    fence: int
+    channel_id: bytes
+    counted: int
+    queue: bytes
+    channel: bytes
+    key: bytes | None
+    key_window: int | None
+    now: int
+    history: bytes
+
+    @property
+    def lane(self) -> tuple[bytes, bytes, bytes]:
+        return self.channel_id, self.queue, self.channel
+
+    @property
+    def key_holder(self) -> KeyHolder | None:
+        return key_holder(self.id, self.queue, self.key, self.key_window)
+
+
+class FullyHeld(NamedTuple):
+    """The columns of held_fully.sql."""
+
+    id: int
+    fence: int
+    channel_id: bytes
+    counted: int
+    queue: bytes
+    channel: bytes
+    key: bytes | None
+    key_window: int | None
+    now: int
+    history: bytes
+    claimed_at: int
+    worker: bytes
+    kind: bytes
+    priority: int
+    due: int
+    published_at: int
+    first_published_at: int
+    attempt: int
+    spent: int
+    max_attempts: int
+    payload_size: int
+
+    @property
+    def lane(self) -> tuple[bytes, bytes, bytes]:
+        return self.channel_id, self.queue, self.channel
+
+    def entry(
+        self, outcome: bytes, *, dead: bool = False, reason: Any = None, error: Any = (None, None)
+    ) -> HistoryRow:
+        """Its attempt in the history; not the message's end."""
+        return (
+            self.id,
+            self.fence,
+            self.attempt + 1,
+            self.first_published_at,
+            self.published_at,
+            self.due,
+            self.claimed_at,
+            self.now,
+            self.payload_size,
+            False,
+            dead,
+            self.priority,
+            self.queue,
+            self.channel,
+            self.kind,
+            self.worker,
+            outcome,
+            reason,
+            *error,
+        )
+
+
+def key_holder(id: int, queue: bytes, key: bytes | None, window: int | None) -> KeyHolder | None:
+    return None if key is None else KeyHolder(id, queue, key, window)

@@ -1,0 +1,159 @@
+"""The look of a claim: which channels are next, from the floors on. Reads only.
+
+Floors are the client's memory of where the live part of the ring and of the wakes begins. What
+commits late lies to the left of them and is found by a look from the left edge, which is made
+whenever the look from the floors finds nothing, and once a second.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from penstock.plan import Plan, Row
+
+from .base import Base, Clock
+from .sharing import QUANTUM
+from .times import SECOND
+from .visits import PARKED
+
+_FULL_LOOK_EVERY = 1.0  # seconds
+# Sessions commit out of order by some milliseconds; that much is looked at again.
+_MARGIN = SECOND // 5
+_MOST_SPAN = 200_000
+
+
+class Lane(NamedTuple):
+    """A channel whose turn it may be. ``place`` is the time that gave it its turn."""
+
+    id: bytes
+    place: int
+    n: int
+    ringed: bool
+    known: bool
+    """Whether the channel has a row."""
+    queue: bytes
+    name: bytes
+
+
+class Look(NamedTuple):
+    lanes: list[Lane]
+    now: int
+    later: "Later"
+    wake_from: int
+    cut: bool
+    """Whether there was more to read."""
+
+
+class Later(NamedTuple):
+    """When something may start next: a turn (far in the future: only parked channels) or a wake."""
+
+    turn: int | None
+    wake: int | None
+
+
+class Floors(NamedTuple):
+    turn: int
+    wake: int
+
+
+class Looking(Base):
+    def __init__(self, schema: str = "penstock", clock: Clock | None = None) -> None:
+        super().__init__(schema, clock)
+        # They only save work: older ones, or none, are always right too.
+        self._floors: dict[tuple[str, ...], Floors] = {}
+        self._full_look_at: dict[tuple[str, ...], float] = {}
+
+    def _look(self, queues: tuple[str, ...], want: int, offset: int) -> Plan[Look]:
+        floors = self._floors.get(queues)
+        if floors is None or time.monotonic() >= self._full_look_at.get(queues, 0):
+            return (yield from self._full_look(queues, want, offset, floors))
+        look = yield from self._look_from(queues, want, offset, floors, floors)
+        if not look.lanes:
+            look = yield from self._full_look(queues, want, offset, floors)
+        return look
+
+    def _full_look(
+        self, queues: tuple[str, ...], want: int, offset: int, known: Floors | None
+    ) -> Plan[Look]:
+        self._full_look_at[queues] = time.monotonic() + _FULL_LOOK_EVERY
+        return (yield from self._look_from(queues, want, offset, None, known))
+
+    def _look_from(
+        self,
+        queues: tuple[str, ...],
+        want: int,
+        offset: int,
+        floors: Floors | None,
+        known: Floors | None,
+    ) -> Plan[Look]:
+        start = Floors(-PARKED, -PARKED) if floors is None else floors
+        turns, wakes = 2 * (want // QUANTUM) + 8, want + 10
+        while True:
+            params = (*start, turns, offset, wakes, offset, self._now())
+            rows = yield self._say_each("look", [(q.encode(), *params) for q in queues])
+            ring = [row for row in rows if int(row[0]) == 0]
+            calls = [row for row in rows if int(row[0]) == 1]
+            now = max(int(row[2]) for row in rows if int(row[0]) == 4)
+            lanes = _chosen(_merged(ring, calls, known, now), want)
+            short = sum(min(lane.n, QUANTUM) for lane in lanes) < want
+            ring_cut = len(ring) >= turns
+            read = sum(int(row[7]) for row in calls)
+            calls_cut = read >= wakes
+            # Many wakes of few channels: read on, or those behind them would wait for them.
+            thin = 10 * len(calls) < read
+            if ring_cut and short and turns < want:
+                turns = want
+            elif calls_cut and (short or thin) and wakes < _MOST_SPAN:
+                wakes *= 10
+            else:
+                break
+        if offset == 0:
+            self._floors[queues] = Floors(_first(ring, now) - _MARGIN, _first(calls, now) - _MARGIN)
+        return Look(lanes, now, _later(rows), start.wake, ring_cut or calls_cut)
+
+    def _later(self, queues: tuple[str, ...], now: int) -> Plan[Later]:
+        rows = yield self._say_each("next", [(queue.encode(), now) for queue in queues])
+        return Later(_lowest(row[0] for row in rows), _lowest(row[1] for row in rows))
+
+
+def _merged(
+    ring: Sequence[Row], calls: Sequence[Row], known: Floors | None, now: int
+) -> list[Lane]:
+    """A channel in the ring keeps its turn whatever its wakes say; a wake that came late joins at
+    the end, so that holding a transaction open buys no place."""
+    news = {bytes(row[1]): row for row in calls}
+    lanes = []
+    for _, id, turn, n, queue, name, _, _ in ring:
+        call = news.pop(bytes(id), None)
+        total = int(n) + (int(call[3]) if call else 0)
+        lanes.append(Lane(bytes(id), int(turn), max(total, 1), True, True, queue, name))
+    for row in news.values():
+        _, id, at, n, queue, name, row_exists, _ = row
+        place = now if known is not None and int(at) < known.wake else int(at)
+        exists = bool(row_exists)
+        lanes.append(Lane(bytes(id), place, max(int(n), 0), False, exists, queue, name))
+    return sorted(lanes, key=lambda lane: (lane.place, lane.id))
+
+
+def _chosen(lanes: Sequence[Lane], want: int) -> list[Lane]:
+    """As many as fill the batch from the ring, and as many from the wakes: those may turn out to be
+    news of channels whose turn is yet to come."""
+    before = {True: 0, False: 0}
+    chosen = []
+    for lane in lanes:
+        if before[lane.ringed] < want:
+            chosen.append(lane)
+            before[lane.ringed] += min(lane.n, QUANTUM)
+    return chosen[: 2 * want + 50]
+
+
+def _first(rows: Sequence[Row], now: int) -> int:
+    return min((int(row[2]) for row in rows), default=now)
+
+
+def _later(rows: Sequence[Row]) -> Later:
+    return Later(*(_lowest(row[2] for row in rows if int(row[0]) == kind) for kind in (2, 3)))
+
+
+def _lowest(times: Iterable[int | None]) -> int | None:
+    return min((int(time) for time in times if time is not None), default=None)

@@ -1,0 +1,133 @@
+"""Numbered migrations: one folder each under ``sql/``, tables first, then views.
+
+MySQL commits every change of a table by itself. So each statement can be repeated, and the note
+that a migration is done comes last: an install that broke off is simply run again.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+from penstock.errors import DatabaseFailed, SchemaMissing, SchemaTooNew
+from penstock.plan import Plan, Statement
+
+from .base import Base
+from .names import check_prefix
+from .sqltext import FOLDER, render, template
+
+
+class Migration(NamedTuple):
+    number: int
+    name: str
+    text: str
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All that this version knows, in order, with the prefix still ``penstock``."""
+    folders = sorted((FOLDER / "sql").iterdir(), key=lambda folder: folder.name)
+    return tuple(_read(folder) for folder in folders if folder.name[:4].isdigit())
+
+
+def install_sql(schema: str = "penstock") -> str:
+    """The SQL that installs Penstock's tables with this prefix into the connected database.
+
+    >>> print(install_sql("jobs"))
+    """
+    return upgrade_sql(0, schema)
+
+
+def upgrade_sql(version: int, schema: str = "penstock") -> str:
+    """The SQL that brings tables of ``version`` up to this version's, empty if they are.
+
+    >>> print(upgrade_sql(1, "jobs"))
+    """
+    check_prefix(schema)
+    return "\n\n".join(_rendered(m, schema) for m in migrations() if m.number > version)
+
+
+class Migrations(Base):
+    def install(self) -> Plan[None]:
+        """Safe to repeat, and when two processes do it at once."""
+        yield from self._lock()
+        applied = yield from self._applied()
+        yield from self._apply(applied or 0)
+        yield self._say("migration_unlock", self._lock_name)
+
+    def upgrade(self) -> Plan[None]:
+        yield from self._lock()
+        yield from self._apply((yield from self.schema_version()))
+        yield self._say("migration_unlock", self._lock_name)
+
+    def uninstall(self) -> Plan[None]:
+        yield from self._lock()
+        yield from self.schema_version()
+        yield from self._run(render(template("uninstall"), self.schema))
+        yield self._say("migration_unlock", self._lock_name)
+
+    def schema_version(self) -> Plan[int]:
+        applied = yield from self._applied()
+        if applied is None:
+            raise SchemaMissing(
+                f"Penstock is not installed with prefix {self.schema!r}: run queue.install()"
+            )
+        return applied
+
+    @property
+    def _lock_name(self) -> bytes:
+        """At most 64 characters."""
+        return b"penstock.migrate." + sha256(self.schema.encode()).hexdigest()[:32].encode()
+
+    def _lock(self) -> Plan[None]:
+        rows = yield self._say("migration_lock", self._lock_name)
+        if rows[0][0] != 1:
+            raise DatabaseFailed("another process has been migrating for a minute: try again")
+
+    def _applied(self) -> Plan[int | None]:
+        rows = yield self._say("migration_exists", f"{self.schema}_migration".encode())
+        if not int(rows[0][0]):
+            return None
+        rows = yield self._say("migration_number")
+        return None if rows[0][0] is None else int(rows[0][0])
+
+    def _apply(self, version: int) -> Plan[None]:
+        known = migrations()[-1].number
+        if version > known:
+            raise SchemaTooNew(
+                f"the tables {self.schema!r} have version {version}, this Penstock knows {known}: "
+                "upgrade the package"
+            )
+        yield from self._run(upgrade_sql(version, self.schema))
+
+    def _run(self, script: str) -> Plan[None]:
+        for part in _statements(script):
+            yield Statement(part, (), percent=True)
+
+
+def _statements(script: str) -> list[str]:
+    """Ours end with a semicolon at the end of a line, and no text in them does."""
+    lines = [line for line in script.splitlines() if not line.startswith("--")]
+    parts = "\n".join(lines).split(";\n")
+    return [part.strip().rstrip(";") for part in parts if part.strip()]
+
+
+def _read(folder: Traversable) -> Migration:
+    number, _, name = folder.name.partition("_")
+    files = [file for file in folder.iterdir() if file.name.endswith(".sql")]
+    texts = [file.read_text(encoding="utf-8") for file in sorted(files, key=_order)]
+    return Migration(int(number), name, "\n".join(texts))
+
+
+def _order(file: Traversable) -> tuple[int, str]:
+    place: Sequence[str] = ("tables.sql", "", "views.sql")
+    return place.index(file.name) if file.name in place else 1, file.name
+
+
+def _rendered(migration: Migration, schema: str) -> str:
+    # A migration's name is a folder of this package: letters and underscores.
+    note = template("migration_note")
+    note = note.replace("$1", str(migration.number)).replace("$2", f"'{migration.name}'")
+    header = f"-- Penstock, migration {migration.number:04}: {migration.name}"
+    return "\n".join([header, render(migration.text, schema), render(note, schema) + ";\n"])

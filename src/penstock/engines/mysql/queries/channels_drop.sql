@@ -1,0 +1,2 @@
+-- $1: channels, owned.
+delete from `penstock_channel` where id in ($1...)

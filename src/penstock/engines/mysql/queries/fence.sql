@@ -1,0 +1,2 @@
+-- Answers the number of this claim.
+insert into `penstock_fence` () values ()

@@ -1,0 +1,2 @@
+-- $1: key ids, in their order.
+delete from `penstock_dedupe` where id in ($1...)

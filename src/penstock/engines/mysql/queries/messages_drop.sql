@@ -1,0 +1,2 @@
+-- $1: message ids.
+delete from `penstock_message` where id in ($1...)

@@ -1,0 +1,1 @@
+select max(number) from `penstock_migration`

@@ -1,0 +1,2 @@
+-- $1: n, $2: name.
+update `penstock_turnstile` set n = $1 where name = $2
