@@ -1,10 +1,14 @@
 """The engine: all groups of verbs in one object."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
+
+from penstock.contract import Ability
 
 from .channels import Channels
 from .claiming import Claiming
 from .dead_letters import DeadLetters
+from .events import NO_EVENTS, Events
 from .examining import Examining
 from .inspecting import Inspecting
 from .reading import Reading
@@ -27,11 +31,13 @@ class MysqlEngine(
     Reading,
     Inspecting,
     Examining,
+    Events,
     Sleeping,
 ):
     """Every verb is a few statements that belong together."""
 
     atomic = True
+    lacks: Mapping[Ability, str] = {"events": NO_EVENTS}
 
 
 if TYPE_CHECKING:

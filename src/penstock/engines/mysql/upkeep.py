@@ -8,6 +8,7 @@ from penstock.plan import Plan
 
 from .base import Clock
 from .expiring import Expiring
+from .once import Once
 from .repeating import repeatable
 from .stamping import Stamping
 from .tidying import Tidying
@@ -27,7 +28,7 @@ class Circumstances(NamedTuple):
     backoff_most: int
 
 
-class Upkeep(Expiring, Tidying, Stamping):
+class Upkeep(Expiring, Tidying, Once, Stamping):
     def __init__(self, schema: str = "penstock", clock: Clock | None = None) -> None:
         super().__init__(schema, clock)
         self._lease_floor = -PARKED
@@ -44,6 +45,7 @@ class Upkeep(Expiring, Tidying, Stamping):
         lapsed = yield from self._lapse(found.now, _LIMIT)
         strays = yield from self._settle_strays(found.now)
         tidied, forgotten = yield from self._tidy(found.now, found.history_days, _LIMIT)
+        tidied += yield from self._forget_done(found.now, _LIMIT)
         yield from self._stamp()
         self._lease_floor = done.floor
         report = (done.expired, done.buried, lapsed, strays + tidied, forgotten)

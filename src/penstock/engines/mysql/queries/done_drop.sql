@@ -1,0 +1,2 @@
+-- $1: ids.
+delete from `penstock_done` where id in ($1...)
