@@ -12,6 +12,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import machine
 from tests.model.postgresql import PostgresqlStore
+from tests.model.sqlite import SqliteStore
 from tests.model.store import ModelStore
 from tests.stores import Databases
 
@@ -33,6 +34,7 @@ PROFILE = settings(
 STORES: dict[str, tuple[str, Callable[[str], ModelStore]]] = {
     "PostgreSQL 18": ("server", PostgresqlStore),
     "PostgreSQL 16": ("server16", PostgresqlStore),
+    "SQLite": ("sqlite_files", SqliteStore),
 }
 
 

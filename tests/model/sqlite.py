@@ -1,0 +1,149 @@
+"""The model's store on SQLite."""
+
+import sqlite3
+from collections.abc import Iterable
+from datetime import datetime
+
+from penstock import Queue
+from penstock.drivers.sqlite_place import read_url
+from penstock.engines.sqlite.sqltext import render
+
+TABLES = [
+    "message",
+    "waiting",
+    "claim",
+    "lease",
+    "channel",
+    "dedupe",
+    "dead",
+    "dead_count",
+    "history",
+    "schedule",
+    "subscription",
+]
+
+VIOLATIONS = """
+with place as (
+    select id, 'message' as place from "penstock_message"
+    union all select id, 'dead' from "penstock_dead"
+    union all select message_id, 'finished' from "penstock_history" where terminal
+),
+channel as (
+    select c.*,
+        (select count(*) from "penstock_waiting" w where w.channel_id = c.id) as has_waiting,
+        (select count(*) from "penstock_lease" l where l.channel_id = c.id) as has_leased,
+        (select min(w.due) from "penstock_waiting" w where w.channel_id = c.id) as first_due
+    from "penstock_channel" c
+)
+select 'message ' || id || ' is in ' || group_concat(place, ' and ')
+from place group by id having count(*) > 1
+union all
+select 'message ' || m.id || ' waits ' || (w.message_id is not null) || ' times and is leased '
+    || (select count(*) from "penstock_lease" l where l.message_id = m.id) || ' times'
+from "penstock_message" m left join "penstock_waiting" w on w.channel_id = m.channel_id
+    and w.priority = m.priority and w.due = m.due and w.message_id = m.id
+where (w.message_id is not null)
+    + (select count(*) from "penstock_lease" l where l.message_id = m.id) <> 1
+union all
+select 'waiting entry of no message ' || w.message_id from "penstock_waiting" w
+where not exists (select 1 from "penstock_message" m where m.id = w.message_id
+    and m.expires_at is w.expires_at)
+union all
+select 'lease of no message or claim ' || l.message_id from "penstock_lease" l
+where not exists (select 1 from "penstock_message" m where m.id = l.message_id)
+    or not exists (select 1 from "penstock_claim" k where k.fence = l.fence and k.until <= l.until)
+union all
+select 'channel ' || name || ' says ' || waiting || ' wait, but ' || has_waiting || ' do'
+from channel where waiting <> has_waiting
+union all
+select 'channel ' || name || ' says ' || leased || ' are leased, but ' || has_leased || ' are'
+from channel where leased <> has_leased
+union all
+select 'channel ' || name || ' has too many leases' from channel
+where leased > concurrency and turn is not null
+union all
+select 'channel ' || name || ' misses a band' from channel c
+where exists (select 1 from "penstock_waiting" w where w.channel_id = c.id
+    and not (c.bands >> w.priority) & 1 and w.expires_at is null)
+union all
+select 'channel ' || name || ' is due later than its first message' from channel c
+where exists (select 1 from "penstock_waiting" w where w.channel_id = c.id
+    and w.expires_at is null and (c.next_due is null or c.next_due > w.due))
+union all
+select 'channel ' || name || ' is in two places' from channel
+where turn is not null and wake_at is not null
+union all
+select 'channel ' || name || ' is lost: it may start, and neither has a turn nor wakes' from channel
+where turn is null and wake_at is null and next_due is not null and not paused
+    and waiting > 0 and (concurrency is null or leased < concurrency)
+union all
+select 'channel ' || name || ' has a turn and may not start' from channel
+where turn is not null and (paused or waiting = 0 or leased >= concurrency)
+union all
+select 'two channels have the turn ' || turn from channel
+where turn is not null group by turn having count(*) > 1
+union all
+select 'turn ' || max(turn) || ' was not given out yet' from channel
+having max(turn) > (select turn from "penstock_state")
+union all
+select 'dead letters of ' || queue || '/' || channel || ' are counted as ' || n
+from "penstock_dead_count" k where n <> (
+    select count(*) from "penstock_dead" d where d.queue = k.queue and d.channel = k.channel)
+union all
+select 'key ' || k.key || ' of no message' from "penstock_dedupe" k
+where k.expires_at is null
+    and not exists (select 1 from "penstock_message" m where m.id = k.message_id and m.key = k.key)
+    and not exists (select 1 from "penstock_dead" d where d.id = k.message_id and d.key = k.key)
+union all
+select 'message ' || m.id || ' has lost its key' from "penstock_message" m
+where m.key is not null and not exists (
+    select 1 from "penstock_dedupe" k where k.message_id = m.id and k.key = m.key)
+"""
+
+
+class SqliteTransaction:
+    def __init__(self, path: str) -> None:
+        self.connection = sqlite3.connect(path)
+
+    def commit(self) -> None:
+        self.connection.commit()
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class SqliteStore:
+    open_transactions = False
+
+    def __init__(self, url: str) -> None:
+        self.url, self.schema = url, "penstock model"
+        self.first = Queue(url, schema=self.schema, pool_size=4)
+        self.first.install()
+        self._path = read_url(url).path
+        self.eyes = sqlite3.connect(self._path, isolation_level=None)
+        self._violations = render(VIOLATIONS, self.schema)
+
+    def reset(self) -> None:
+        for table in TABLES:
+            self.eyes.execute(render(f'delete from "penstock_{table}"', self.schema))  # noqa: S608
+
+    def begin(self) -> SqliteTransaction:
+        return SqliteTransaction(self._path)
+
+    def unread(self, now: datetime) -> int:
+        """A claim sees all there is."""
+        return 0
+
+    def violations(self, published: Iterable[int]) -> list[str]:
+        return [row[0] for row in self.eyes.execute(self._violations)] + self._lost(published)
+
+    def _lost(self, published: Iterable[int]) -> list[str]:
+        """Messages that are nowhere."""
+        text = """select id from "penstock_message" union select id from "penstock_dead"
+            union select message_id from "penstock_history" where terminal"""
+        known = {row[0] for row in self.eyes.execute(render(text, self.schema))}
+        return [f"message {id} is lost" for id in published if id not in known]
+
+    def close(self) -> None:
+        self.first.close()
+        self.eyes.close()
