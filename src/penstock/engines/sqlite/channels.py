@@ -8,13 +8,13 @@ from penstock.model import Policy
 from penstock.plan import Plan
 
 from .base import State, listed
-from .moves import Moves
+from .moves import Moves, Moving
 from .naming import Naming
 
 _FLAGS = slice(5, 7)  # of a policy
 
 
-class Channels(Naming):
+class Channels(Naming, Moving):
     def set_policies(self, queue: str, policies: Mapping[str, Policy]) -> Plan[None]:
         state = yield from self._begin(turns=len(policies))
         ids = yield from self._ids(queue, list(policies), state)
@@ -63,7 +63,7 @@ class Channels(Naming):
         moves = Moves()
         for id in ids:
             moves.add(id)
-        yield self._say("move", moves.listed(), state.turn, state.now)
+        yield from self._move(moves, state)
 
 
 def read_policy(row: Sequence[Any]) -> Policy:

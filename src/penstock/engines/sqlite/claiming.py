@@ -11,7 +11,7 @@ from penstock.model import Answer
 from penstock.plan import Plan, Row
 
 from .base import State, listed
-from .lanes import Lane
+from .lanes import QUANTUM, Lane
 from .rounds import Rounds, Serving
 from .times import micros, moment
 
@@ -28,14 +28,12 @@ class Claiming(Serving):
         if not rows[0][0]:
             return _nothing(rows[0], now)
         state = yield from self._begin(fences=1)
-        lanes = yield from self._serve(queues, limit, state)
+        until = state.now + micros(lease)
+        lanes = yield from self._serve(queues, limit, state, until)
         ids = [start.id for lane in lanes for start in lane.taken]
         if not ids:
             return _nothing((yield from self._glance(queues, state.now)), state.now)
-        until = state.now + micros(lease)
         yield self._say("add_claim", state.fence, until, state.now, worker)
-        leases = [(state.fence, s.id, lane.id, until) for lane in lanes for s in lane.taken]
-        yield self._each("add_lease", leases)
         rows = yield self._say("fetch", listed(ids), state.fence)
         look_again = None
         if len(ids) < limit:
@@ -47,8 +45,10 @@ class Claiming(Serving):
         rows = yield self._say("look", listed(queues), now)
         return rows[0]
 
-    def _serve(self, queues: tuple[str, ...], limit: int, state: State) -> Plan[list[Lane]]:
-        """Takes messages out of the waiting ones, and leaves their channels as they are then."""
+    def _serve(
+        self, queues: tuple[str, ...], limit: int, state: State, until: int
+    ) -> Plan[list[Lane]]:
+        """Leases messages until the batch is full, and leaves their channels as they are then."""
         turn = state.turn
         for queue in queues:
             yield self._say("wake", queue, state.now, turn, limit + _WOKEN)
@@ -59,7 +59,9 @@ class Claiming(Serving):
             whole = int(rounds.left / sum(lane.portion for lane in lanes))
             yield from self._round(rounds, lanes, max(1, whole))
         served = list(rounds.served)
-        yield self._each("take", [(lane.id, *start) for lane in served for start in lane.taken])
+        taken = [(*last, state.now) for lane in served for last in lane.last_taken()]
+        yield self._each("add_leases", [(*last, state.fence, until) for last in taken])
+        yield self._each("take", taken)
         next_dues = {}
         for lane in served:
             next_dues[lane] = yield from self._next_due(lane)
@@ -71,15 +73,16 @@ class Claiming(Serving):
         self, queues: tuple[str, ...], limit: int, rounds: Rounds, now: int
     ) -> Plan[None]:
         """Over the whole ring, or until the batch is full."""
-        after = -1
+        after, page = -1, limit // QUANTUM + 2
         while rounds.left:
             found: list[Row] = []
             for queue in queues:
-                found += yield self._say("ring", queue, after, limit)
-            lanes = [Lane(row, now) for row in sorted(found, key=itemgetter(1))[:limit]]
+                found += yield self._say("ring", queue, after, page)
+            lanes = [Lane(row, now) for row in sorted(found, key=itemgetter(1))[:page]]
             if not lanes:
                 return
             after = lanes[-1].turn
+            page = min(4 * page, limit)
             yield from self._round(rounds, lanes, 1)
 
     def _next_due(self, lane: Lane) -> Plan[int | None]:

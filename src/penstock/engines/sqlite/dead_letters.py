@@ -18,7 +18,7 @@ _BATCH = 1000
 Step = Callable[[Sequence[int]], Plan[int]]
 
 
-class DeadLetters(Ending, Naming):
+class DeadLetters(Naming, Ending):
     def dead_letters(
         self, wanted: DeadLetterFilter, limit: int, after: DeadLetter | None
     ) -> Plan[list[DeadLetter]]:
@@ -63,7 +63,7 @@ class DeadLetters(Ending, Naming):
         moves = Moves()
         for _, channel_id, priority in back:
             moves.add(channel_id, more=1, priority=priority, due=due)
-        yield self._say("move", moves.listed(), state.turn, state.now)
+        yield from self._move(moves, state)
         return len(back)
 
     def _discard(self, wanted: Sequence[int]) -> Plan[int]:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from penstock.plan import Plan
 
-from .base import Base, State, listed
-from .moves import Moves
+from .base import State, listed
+from .moves import Moves, Moving
 
 
 class Back(NamedTuple):
@@ -51,30 +51,52 @@ class Key(NamedTuple):
     window: int | None
 
 
-class Ending(Base):
-    def _fates(self, released: Iterable[Sequence[Any]]) -> Plan[list[Fate]]:
-        """Of leases that were just ended: rows of message id, fence and channel id."""
-        leases = {row[0]: row for row in released}
+class Released(NamedTuple):
+    """A lease that was just ended, by its holder or by time."""
+
+    id: int
+    fence: int
+    channel_id: int
+
+
+class Ending(Moving):
+    def _release(self, leases: Iterable[Sequence[int]]) -> Plan[list[Released]]:
+        """Ends the leases that are held under these fences; the others are lost."""
+        released: list[Released] = []
+        for fence, ids in by_fence(leases).items():
+            rows = yield self._say("leases_of", fence, listed(ids))
+            if rows:
+                yield self._say("release", fence, listed(row[0] for row in rows))
+                released += [Released(*row[:3]) for row in rows]
+        return released
+
+    def _fates(self, released: Iterable[Released]) -> Plan[list[Fate]]:
+        """What decides what becomes of their messages."""
+        leases = {lease.id: lease for lease in released}
         rows = yield self._say("held", listed(leases))
         return [Fate(*leases[row[0]], *row[1:]) for row in rows]
 
-    def _end(self, ids: Sequence[int], moves: Moves, now: int, *, leased: bool) -> Plan[None]:
-        """Messages end for good."""
-        rows = yield self._say("end_messages", listed(ids))
-        for row in rows:
-            moves.add(row[1], more=0 if leased else -1, leased=-1 if leased else 0)
-        keys = [Key(row[4], row[2], row[0], row[3]) for row in rows if row[2] is not None]
-        yield from self._free_keys(keys, now)
+    def _end(self, ids: Sequence[int], now: int) -> Plan[None]:
+        """Messages end for good, and their keys are free."""
+        rows = yield self._say("held_keys", listed(ids))
+        yield from self._free_keys([Key(*row) for row in rows], now)
+        yield self._say("end_messages", listed(ids))
 
-    def _end_waiting(self, ids: Sequence[int], outcome: str, state: State) -> Plan[None]:
-        """Messages that were just taken out of the waiting ones end without an attempt."""
-        if not ids:
-            return
-        moves = Moves()
-        notes = [(id, None, outcome, 1, 0, None, None, None) for id in ids]
+    def _end_waiting(self, ids: Sequence[int], outcome: str, state: State) -> Plan[list[int]]:
+        """Those of the messages that no lease holds end without an attempt."""
+        rows = yield self._say("waiting_of", listed(ids))
+        if not rows:
+            return []
+        ended = [row[-1] for row in rows]
+        yield self._each("stop_waiting", rows)
+        notes = [(id, None, outcome, 1, 0, None, None, None) for id in ended]
         yield self._say("note", listed(notes), state.now)
-        yield from self._end(ids, moves, state.now, leased=False)
-        yield self._say("move", moves.listed(), state.turn, state.now)
+        yield from self._end(ended, state.now)
+        moves = Moves()
+        for channel_id, *_ in rows:
+            moves.add(channel_id, more=-1)
+        yield from self._move(moves, state)
+        return ended
 
     def _free_keys(self, keys: Sequence[Key], now: int) -> Plan[None]:
         """Of messages that ended: their keys are free, or live on for their window."""
@@ -93,13 +115,42 @@ class Ending(Base):
             fate = fates[back.id]
             moves.add(fate.channel_id, more=1, leased=-1, priority=fate.priority, due=back.due)
 
-    def _bury(self, graves: Sequence[Grave], moves: Moves, now: int) -> Plan[None]:
+    def _bury(
+        self, fates: dict[int, Fate], graves: Sequence[Grave], moves: Moves, now: int
+    ) -> Plan[None]:
         """They become dead letters; the note of their last attempt was written before."""
         if not graves:
             return
         ids = listed(grave.id for grave in graves)
         yield self._say("bury", listed(graves), now)
         yield self._say("count_dead", ids)
-        rows = yield self._say("end_messages", ids)
-        for row in rows:
-            moves.add(row[1], leased=-1)
+        yield self._say("end_messages", ids)
+        for grave in graves:
+            moves.add(fates[grave.id].channel_id, leased=-1)
+
+    def _settle(
+        self,
+        fates: Sequence[Fate],
+        notes: Sequence[Sequence[Any]],
+        backs: Sequence[Back],
+        graves: Sequence[Grave],
+        state: State,
+    ) -> Plan[None]:
+        """What becomes of messages whose leases were ended, if they did not end with them."""
+        if not fates:
+            return
+        moves = Moves()
+        by_id = {fate.id: fate for fate in fates}
+        yield self._say("note", listed(notes), state.now)
+        yield from self._put_back(by_id, backs, moves)
+        yield from self._bury(by_id, graves, moves, state.now)
+        yield from self._move(moves, state)
+        yield self._say("claims_done", listed({fate.fence for fate in fates}))
+
+
+def by_fence(leases: Iterable[Sequence[int]]) -> dict[int, list[int]]:
+    """Message ids by the fence under which they are said to be held."""
+    groups: dict[int, list[int]] = {}
+    for id, fence in leases:
+        groups.setdefault(fence, []).append(id)
+    return groups

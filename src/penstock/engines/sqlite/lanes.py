@@ -108,6 +108,14 @@ class Lane:
             chosen[start] = None
         self.taken = list(chosen)[:total]
 
+    def last_taken(self) -> list[tuple[int, int, int, int]]:
+        """Channel, priority, due and id of the last message taken of each priority."""
+        last: dict[int, Start] = {}
+        for start in self.taken:
+            if start.priority not in last or start[1:] > last[start.priority][1:]:
+                last[start.priority] = start
+        return [(self.id, *start) for start in last.values()]
+
     def open_at(self) -> int | None:
         """When its rate allows the next start; None if it does now."""
         if self.rate is None or self.tat is None or self._tokens(self.rate) >= 1:

@@ -1,19 +1,15 @@
 """What a verb does to the counts of its channels, added up by channel."""
 
-from .base import listed
+from penstock.plan import Plan
+
+from .base import Base, State
 
 
 class Moves:
-    """Rows of move.sql: channel id, messages more, leases more, bands, earliest due."""
+    """By channel id: messages more, leases more, bands, earliest due."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, list[int | None]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+        self._rows: dict[int, tuple[int, int, int, int | None]] = {}
 
     def add(
         self,
@@ -24,14 +20,20 @@ class Moves:
         priority: int = 0,
         due: int | None = None,
     ) -> None:
-        row = self._rows.get(channel_id)
-        if row is None:
-            row = self._rows[channel_id] = [channel_id, 0, 0, 0, None]
-        row[1] += more  # type: ignore[operator]
-        row[2] += leased  # type: ignore[operator]
+        old_more, old_leased, bands, first = self._rows.get(channel_id, (0, 0, 0, None))
         if due is not None:
-            row[3] |= 1 << priority  # type: ignore[operator]
-            row[4] = due if row[4] is None else min(row[4], due)
+            bands |= 1 << priority
+            first = due if first is None else min(first, due)
+        self._rows[channel_id] = (old_more + more, old_leased + leased, bands, first)
 
-    def listed(self) -> str:
-        return listed(self._rows.values())
+    def rows(self, first_turn: int, now: int) -> list[tuple[int | None, ...]]:
+        """Of move.sql; whoever joins the ring does so in the order in which it was added."""
+        return [
+            (channel_id, *move, first_turn + place, now)
+            for place, (channel_id, move) in enumerate(self._rows.items())
+        ]
+
+
+class Moving(Base):
+    def _move(self, moves: Moves, state: State) -> Plan[None]:
+        yield self._each("move", moves.rows(state.turn, state.now))

@@ -25,10 +25,16 @@ class Naming(Base):
         found = yield from self._known(names)
         missing = [name for name in names if name not in found]
         if missing:
-            yield self._say("add_channels", listed(missing), now)
+            yield self._each("add_channel", [(*name, now) for name in missing])
             found |= yield from self._known(missing)
         return found
 
     def _known(self, names: Sequence[Names]) -> Plan[dict[Names, Gate]]:
-        rows = yield self._say("channels_of", listed(names))
-        return {(queue, name): Gate(*gate) for queue, name, *gate in rows}
+        by_queue: dict[str, list[str]] = {}
+        for queue, name in names:
+            by_queue.setdefault(queue, []).append(name)
+        found: dict[Names, Gate] = {}
+        for queue, channels in by_queue.items():
+            rows = yield self._say("channels_of", queue, listed(channels))
+            found |= {(queue, name): Gate(*gate) for name, *gate in rows}
+        return found

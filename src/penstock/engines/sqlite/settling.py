@@ -17,7 +17,7 @@ from penstock.model import (
 from penstock.plan import Plan
 
 from .base import State, listed
-from .ending import Back, Ending, Fate, Grave
+from .ending import Back, Ending, Grave, by_fence
 from .moves import Moves
 from .times import micros, moment
 
@@ -28,19 +28,22 @@ Lease = tuple[int, int]
 class Settling(Ending):
     def complete(self, leases: Sequence[Held]) -> Plan[list[Settled]]:
         state = yield from self._begin(turns=len(leases))
-        released = yield self._say("release", listed(leases))
+        released = yield from self._release(leases)
         if released:
-            held = [(row[0], row[1]) for row in released]
-            yield self._say("note_completed", listed(held), state.now)
+            fences = by_fence((lease.id, lease.fence) for lease in released)
+            for fence, ids in fences.items():
+                yield self._say("note_completed", fence, listed(ids), state.now)
+            yield from self._end([lease.id for lease in released], state.now)
             moves = Moves()
-            yield from self._end([row[0] for row in released], moves, state.now, leased=True)
-            yield self._say("move", moves.listed(), state.turn, state.now)
-            yield self._say("claims_done", listed({row[1] for row in released}))
+            for lease in released:
+                moves.add(lease.channel_id, leased=-1)
+            yield from self._move(moves, state)
+            yield self._say("claims_done", listed(fences))
         return (yield from self._answers("complete", leases, released, {}, state))
 
     def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]:
         state = yield from self._begin(turns=len(deferrals))
-        released = yield self._say("release", listed((d.id, d.fence) for d in deferrals))
+        released = yield from self._release((d.id, d.fence) for d in deferrals)
         fates = yield from self._fates(released)
         asked = {(d.id, d.fence): d for d in deferrals}
         notes, backs, graves = [], [], []
@@ -63,7 +66,7 @@ class Settling(Ending):
 
     def fail(self, failures: Sequence[Failure]) -> Plan[list[Settled]]:
         state = yield from self._begin(turns=len(failures))
-        released = yield self._say("release", listed((f.id, f.fence) for f in failures))
+        released = yield from self._release((f.id, f.fence) for f in failures)
         fates = yield from self._fates(released)
         asked = {(f.id, f.fence): f for f in failures}
         graves = [_grave(f, f.reason) for f in (asked[x.id, x.fence] for x in fates)]
@@ -76,7 +79,7 @@ class Settling(Ending):
 
     def give_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
         state = yield from self._begin(turns=len(returns))
-        released = yield self._say("release", listed((r.id, r.fence) for r in returns))
+        released = yield from self._release((r.id, r.fence) for r in returns)
         fates = yield from self._fates(released)
         delays = {(r.id, r.fence): r.delay for r in returns}
         notes, backs = [], []
@@ -90,11 +93,12 @@ class Settling(Ending):
 
     def extend(self, extensions: Sequence[Extension]) -> Plan[list[Settled]]:
         state = yield from self._begin()
-        yield self._each(
-            "extend", [(e.id, e.fence, state.now + micros(e.length)) for e in extensions]
-        )
-        held = yield self._say("leases_of", listed((e.id, e.fence) for e in extensions))
-        until = {(id, fence): moment(end) for id, fence, end in held}
+        ends = [(e.id, e.fence, state.now + micros(e.length)) for e in extensions]
+        yield self._each("extend", ends)
+        held: list[Any] = []
+        for fence, ids in by_fence((e.id, e.fence) for e in extensions).items():
+            held += yield self._say("leases_of", fence, listed(ids))
+        until = {(row[0], row[1]): moment(row[3]) for row in held}
         answers = yield from self._answers("extend", extensions, held, {}, state)
         return [a._replace(until=until.get((a.id, a.fence))) for a in answers]
 
@@ -107,31 +111,11 @@ class Settling(Ending):
 
     def cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
         state = yield from self._begin(turns=len(ids))
-        waiting = yield self._say("stop_waiting", listed(ids))
-        cancelled = [row[0] for row in waiting]
-        yield from self._end_waiting(cancelled, "cancelled", state)
+        cancelled = yield from self._end_waiting(ids, "cancelled", state)
         rows = yield self._say("whereabouts", listed(ids))
         found: dict[int, Any] = {row[0]: row[1] for row in rows}
         found |= dict.fromkeys(cancelled, "cancelled")
         return [Cancelled(id, found.get(id, "absent")) for id in ids]
-
-    def _settle(
-        self,
-        fates: Sequence[Fate],
-        notes: Sequence[tuple[Any, ...]],
-        backs: Sequence[Back],
-        graves: Sequence[Grave],
-        state: State,
-    ) -> Plan[None]:
-        """What all verbs but complete do with the leases that they ended."""
-        if not fates:
-            return
-        moves = Moves()
-        yield self._say("note", listed(notes), state.now)
-        yield from self._put_back({fate.id: fate for fate in fates}, backs, moves)
-        yield from self._bury(graves, moves, state.now)
-        yield self._say("move", moves.listed(), state.turn, state.now)
-        yield self._say("claims_done", listed({fate.fence for fate in fates}))
 
     def _answers(
         self,

@@ -7,7 +7,6 @@ from penstock.plan import Plan
 
 from .base import State, listed
 from .ending import Back, Ending, Fate, Grave
-from .moves import Moves
 
 _LIMIT = 1000
 """Of each kind, in one transaction."""
@@ -52,18 +51,13 @@ class Upkeep(Ending):
         letter here, before its payload can leave again."""
         fences = listed(row[0] for row in (yield self._say("claims_over", state.now, _LIMIT)))
         over = yield self._say("expired", fences, state.now, _LIMIT)
-        released = yield self._say("release", listed(over))
+        released = yield from self._release(over)
         fates = yield from self._fates(released)
         graves = [Grave(f.id, *_LOST) for f in fates if f.spent + 1 >= f.max_attempts]
         dead = {grave.id for grave in graves}
         notes = [_note(fate, fate.id in dead) for fate in fates]
         backs = [_later(fate, state) for fate in fates if fate.id not in dead]
-        if fates:
-            moves = Moves()
-            yield self._say("note", listed(notes), state.now)
-            yield from self._put_back({fate.id: fate for fate in fates}, backs, moves)
-            yield from self._bury(graves, moves, state.now)
-            yield self._say("move", moves.listed(), state.turn, state.now)
+        yield from self._settle(fates, notes, backs, graves, state)
         yield self._say("claims_done", fences)
         yield self._say("claims_later", fences)
         return len(fates), len(graves)
@@ -71,9 +65,8 @@ class Upkeep(Ending):
     def _lapse(self, state: State) -> Plan[int]:
         rows = yield self._say("lapsed", state.now, _LIMIT)
         ids = [row[0] for row in rows]
-        yield self._say("stop_waiting", listed(ids))
-        yield from self._end_waiting(ids, "lapsed", state._replace(turn=state.turn + _LIMIT))
-        return len(ids)
+        later = state._replace(turn=state.turn + _LIMIT)
+        return len((yield from self._end_waiting(ids, "lapsed", later)))
 
 
 def _counts(report: UpkeepReport) -> tuple[int, ...]:

@@ -1,4 +1,3 @@
--- $1: rows of message id and fence. Those that are held.
-select l.message_id, l.fence, l.until
-from json_each($1) j cross join "penstock_lease" l
-where l.fence = json_extract(j.value, '$[1]') and l.message_id = json_extract(j.value, '$[0]')
+-- $1: fence, $2: message ids. Those that are held under it.
+select message_id, fence, channel_id, until from "penstock_lease"
+where fence = $1 and message_id in (select value from json_each($2))

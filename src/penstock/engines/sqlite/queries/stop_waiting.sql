@@ -1,6 +1,3 @@
--- $1: message ids. Those that no lease holds.
+-- $1: channel, $2: priority, $3: due, $4: message.
 delete from "penstock_waiting"
-where (channel_id, priority, due, message_id) in (
-    select m.channel_id, m.priority, m.due, m.id
-    from json_each($1) j cross join "penstock_message" m where m.id = j.value)
-returning message_id
+where channel_id = $1 and priority = $2 and due = $3 and message_id = $4

@@ -86,6 +86,9 @@ create table "penstock_message" (
     payload blob not null
 );
 
+-- Who ends messages asks here which of them have a key; usually nobody has.
+create index "penstock_message_keyed" on "penstock_message" (id) where key is not null;
+
 -- The messages without a lease, in the order in which they start.
 create table "penstock_waiting" (
     channel_id integer not null,
