@@ -30,7 +30,7 @@ class Claiming(Serving):
         state = yield from self._begin(fences=1)
         until = state.now + micros(lease)
         lanes = yield from self._serve(queues, limit, state, until)
-        ids = [start.id for lane in lanes for start in lane.taken]
+        ids = [start[2] for lane in lanes for start in lane.taken]
         if not ids:
             return _nothing((yield from self._glance(queues, state.now)), state.now)
         yield self._say("add_claim", state.fence, until, state.now, worker)

@@ -51,36 +51,33 @@ class Key(NamedTuple):
     window: int | None
 
 
-class Released(NamedTuple):
-    """A lease that was just ended, by its holder or by time."""
-
-    id: int
-    fence: int
-    channel_id: int
+Released = Sequence[int]
+"""A lease that was just ended, by its holder or by time: message id, fence, channel id."""
 
 
 class Ending(Moving):
-    def _release(self, leases: Iterable[Sequence[int]]) -> Plan[list[Released]]:
+    def _release(self, leases: Iterable[Sequence[Any]]) -> Plan[list[Released]]:
         """Ends the leases that are held under these fences; the others are lost."""
         released: list[Released] = []
         for fence, ids in by_fence(leases).items():
             rows = yield self._say("leases_of", fence, listed(ids))
             if rows:
-                yield self._say("release", fence, listed(row[0] for row in rows))
-                released += [Released(*row[:3]) for row in rows]
+                yield self._say("release", fence, listed(ids))
+                released += rows
         return released
 
     def _fates(self, released: Iterable[Released]) -> Plan[list[Fate]]:
         """What decides what becomes of their messages."""
-        leases = {lease.id: lease for lease in released}
+        leases = {lease[0]: lease[:3] for lease in released}
         rows = yield self._say("held", listed(leases))
         return [Fate(*leases[row[0]], *row[1:]) for row in rows]
 
     def _end(self, ids: Sequence[int], now: int) -> Plan[None]:
         """Messages end for good, and their keys are free."""
-        rows = yield self._say("held_keys", listed(ids))
+        text = listed(ids)
+        rows = yield self._say("held_keys", text)
         yield from self._free_keys([Key(*row) for row in rows], now)
-        yield self._say("end_messages", listed(ids))
+        yield self._say("end_messages", text)
 
     def _end_waiting(self, ids: Sequence[int], outcome: str, state: State) -> Plan[list[int]]:
         """Those of the messages that no lease holds end without an attempt."""
@@ -148,9 +145,9 @@ class Ending(Moving):
         yield self._say("claims_done", listed({fate.fence for fate in fates}))
 
 
-def by_fence(leases: Iterable[Sequence[int]]) -> dict[int, list[int]]:
+def by_fence(leases: Iterable[Sequence[Any]]) -> dict[int, list[int]]:
     """Message ids by the fence under which they are said to be held."""
     groups: dict[int, list[int]] = {}
-    for id, fence in leases:
-        groups.setdefault(fence, []).append(id)
+    for lease in leases:
+        groups.setdefault(lease[1], []).append(lease[0])
     return groups

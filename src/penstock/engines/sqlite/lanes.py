@@ -1,7 +1,8 @@
 """A channel on the bench of a claim: what it may start now, and what is left of it afterwards."""
 
 import math
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 from penstock.plan import Row
 
@@ -11,12 +12,8 @@ OLDEST_OF = 10
 """Of so many starts one goes to the longest waiting, whatever its priority."""
 
 
-class Start(NamedTuple):
-    """A message that may start."""
-
-    priority: int
-    due: int
-    id: int
+Start = tuple[int, int, int]
+"""A message that may start: priority, due, id."""
 
 
 class Lane:
@@ -59,7 +56,12 @@ class Lane:
 
     @property
     def priorities(self) -> list[int]:
-        return [band for band in range(10) if self.bands >> band & 1]
+        return [band for band in range(self.bands.bit_length()) if self.bands >> band & 1]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether it has several priorities."""
+        return bool(self.bands & (self.bands - 1))
 
     @property
     def portion(self) -> float:
@@ -84,10 +86,10 @@ class Lane:
     def take(self, count: int) -> int:
         """Starts up to ``count`` more, and says how many there were."""
         before = len(self.taken)
-        if len(self.priorities) == 1:
-            self.taken = self.known[: before + count]
-        else:
+        if self.mixed:
             self._take_by_priority(before + count)
+        else:
+            self.taken = self.known[: before + count]
         started = len(self.taken) - before
         if self.rate is not None and started:
             # Rounded up to the clock's step: rounding to the nearest would let the rate creep over.
@@ -97,10 +99,8 @@ class Lane:
 
     def _take_by_priority(self, total: int) -> None:
         """The highest first, but one start in ten goes to the longest waiting."""
-        oldest = sorted(self.known, key=lambda m: (m.due, m.id))[
-            : (self.skips + total) // OLDEST_OF
-        ]
-        first = sorted(self.known, key=lambda m: (-m.priority, m.due, m.id))
+        oldest = sorted(self.known, key=itemgetter(1, 2))[: (self.skips + total) // OLDEST_OF]
+        first = sorted(self.known, key=lambda start: (-start[0], *start[1:]))
         chosen = dict.fromkeys([*self.taken, *oldest])
         for start in first:
             if len(chosen) >= total:
@@ -110,10 +110,9 @@ class Lane:
 
     def last_taken(self) -> list[tuple[int, int, int, int]]:
         """Channel, priority, due and id of the last message taken of each priority."""
-        last: dict[int, Start] = {}
-        for start in self.taken:
-            if start.priority not in last or start[1:] > last[start.priority][1:]:
-                last[start.priority] = start
+        if not self.mixed:
+            return [(self.id, *start) for start in self.taken[-1:]]
+        last = {start[0]: start for start in sorted(self.taken)}
         return [(self.id, *start) for start in last.values()]
 
     def open_at(self) -> int | None:
@@ -130,8 +129,10 @@ class Lane:
         """Of what is known: when the first message that was not taken became due."""
         if self.waiting == len(self.taken) or not self.has_more():
             return None
+        if len(self.known) > len(self.taken) and not self.mixed:
+            return self.known[len(self.taken)][1]
         taken = set(self.taken)
-        return min((m.due for m in self.known if m not in taken), default=self.now)
+        return min((start[1] for start in self.known if start not in taken), default=self.now)
 
     def left_behind(self, next_due: int | None) -> tuple[Any, ...]:
         """A row of served.sql. A channel that may not start anything now leaves the ring, and its
@@ -144,7 +145,6 @@ class Lane:
         if waiting and next_due is not None and not full:
             ready_at = max(next_due, open_at or next_due)
         ready = ready_at is not None and ready_at <= self.now
-        mixed = waiting and self.bands & (self.bands - 1)
         return (
             self.id,
             waiting,
@@ -154,7 +154,7 @@ class Lane:
             open_at,
             self.tat,
             self.credit if ready else 0,
-            (self.skips + len(self.taken)) % OLDEST_OF if mixed else 0,
+            (self.skips + len(self.taken)) % OLDEST_OF if waiting and self.mixed else 0,
             self.turn if ready else None,
             None if ready else ready_at,
         )

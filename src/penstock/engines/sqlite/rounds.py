@@ -48,9 +48,10 @@ class Serving(Base):
         if not count or lane.all_known or lane.reach > total:
             return
         reach = max(total, 2 * lane.reach, len(lane.taken) + min(likely, lane.room())) + 1
-        starts, all_known = [], True
+        starts: list[Start] = []
+        all_known = True
         for priority in lane.priorities:
             rows = yield self._say("pick", lane.id, priority, lane.now, reach)
-            starts += [Start(priority, due, id) for due, id in rows]
+            starts += rows  # type: ignore[arg-type]
             all_known = all_known and len(rows) < reach
         lane.learn(starts, reach, all_known)

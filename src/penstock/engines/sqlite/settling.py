@@ -1,6 +1,6 @@
 """The verbs of a lease holder, and cancel. Each carries the fence and answers per message."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ from penstock.model import (
 from penstock.plan import Plan
 
 from .base import State, listed
-from .ending import Back, Ending, Grave, by_fence
+from .ending import Back, Ending, Grave, Key, by_fence
 from .moves import Moves
 from .times import micros, moment
 
@@ -27,23 +27,37 @@ Lease = tuple[int, int]
 
 class Settling(Ending):
     def complete(self, leases: Sequence[Held]) -> Plan[list[Settled]]:
+        """The statements pick out what is held, so that the common case reads no row of it."""
         state = yield from self._begin(turns=len(leases))
-        released = yield from self._release(leases)
-        if released:
-            fences = by_fence((lease.id, lease.fence) for lease in released)
-            for fence, ids in fences.items():
-                yield self._say("note_completed", fence, listed(ids), state.now)
-            yield from self._end([lease.id for lease in released], state.now)
-            moves = Moves()
-            for lease in released:
-                moves.add(lease.channel_id, leased=-1)
-            yield from self._move(moves, state)
-            yield self._say("claims_done", listed(fences))
-        return (yield from self._answers("complete", leases, released, {}, state))
+        fences = by_fence(leases)
+        moves, lost = Moves(), set[Lease]()
+        for fence, ids in fences.items():
+            lost |= yield from self._complete(fence, ids, moves, state.now)
+        yield from self._move(moves, state)
+        yield self._say("claims_done", listed(fences))
+        return (yield from self._answers("complete", leases, lost, {}, state))
+
+    def _complete(self, fence: int, ids: list[int], moves: Moves, now: int) -> Plan[set[Lease]]:
+        """What one claim took, or a part of it; answers what was lost."""
+        text = listed(ids)
+        held = yield self._say("lease_channels", fence, text)
+        for channel_id, count in held:
+            moves.add(channel_id, leased=-count)
+        lost: set[Lease] = set()
+        if sum(row[1] for row in held) < len(ids):
+            rows = yield self._say("leases_of", fence, text)
+            lost = {(id, fence) for id in ids} - {(row[0], row[1]) for row in rows}
+        if held:
+            yield self._say("note_completed", fence, text, now)
+            rows = yield self._say("keys_of_leases", fence, text)
+            yield from self._free_keys([Key(*row) for row in rows], now)
+            yield self._say("end_leased", fence, text)
+            yield self._say("release", fence, text)
+        return lost
 
     def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]:
         state = yield from self._begin(turns=len(deferrals))
-        released = yield from self._release((d.id, d.fence) for d in deferrals)
+        released = yield from self._release(deferrals)
         fates = yield from self._fates(released)
         asked = {(d.id, d.fence): d for d in deferrals}
         notes, backs, graves = [], [], []
@@ -60,13 +74,16 @@ class Settling(Ending):
                 saved = (deferral.keep, deferral.state, deferral.state_type)
                 backs.append(Back(fate.id, due, True, spent, *saved))
         yield from self._settle(fates, notes, backs, graves, state)
-        dead_ids = {grave.id for grave in graves}
-        statuses = {f.id: "dead" if f.id in dead_ids else "deferred" for f in fates}
-        return (yield from self._answers("defer", deferrals, released, statuses, state))
+        statuses = dict.fromkeys((grave.id for grave in graves), _DEAD)
+        return (
+            yield from self._answers(
+                "defer", deferrals, _lost(deferrals, released), statuses, state
+            )
+        )
 
     def fail(self, failures: Sequence[Failure]) -> Plan[list[Settled]]:
         state = yield from self._begin(turns=len(failures))
-        released = yield from self._release((f.id, f.fence) for f in failures)
+        released = yield from self._release(failures)
         fates = yield from self._fates(released)
         asked = {(f.id, f.fence): f for f in failures}
         graves = [_grave(f, f.reason) for f in (asked[x.id, x.fence] for x in fates)]
@@ -75,11 +92,11 @@ class Settling(Ending):
             for fate, grave in zip(fates, graves, strict=True)
         ]
         yield from self._settle(fates, notes, [], graves, state)
-        return (yield from self._answers("fail", failures, released, {}, state))
+        return (yield from self._answers("fail", failures, _lost(failures, released), {}, state))
 
     def give_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
         state = yield from self._begin(turns=len(returns))
-        released = yield from self._release((r.id, r.fence) for r in returns)
+        released = yield from self._release(returns)
         fates = yield from self._fates(released)
         delays = {(r.id, r.fence): r.delay for r in returns}
         notes, backs = [], []
@@ -89,17 +106,17 @@ class Settling(Ending):
             notes.append((fate.id, fate.fence, "given_back", 0, 0, None, None, None))
             backs.append(Back(fate.id, due, False, fate.spent))
         yield from self._settle(fates, notes, backs, [], state)
-        return (yield from self._answers("give_back", returns, released, {}, state))
+        return (yield from self._answers("give_back", returns, _lost(returns, released), {}, state))
 
     def extend(self, extensions: Sequence[Extension]) -> Plan[list[Settled]]:
         state = yield from self._begin()
         ends = [(e.id, e.fence, state.now + micros(e.length)) for e in extensions]
         yield self._each("extend", ends)
         held: list[Any] = []
-        for fence, ids in by_fence((e.id, e.fence) for e in extensions).items():
+        for fence, ids in by_fence(extensions).items():
             held += yield self._say("leases_of", fence, listed(ids))
         until = {(row[0], row[1]): moment(row[3]) for row in held}
-        answers = yield from self._answers("extend", extensions, held, {}, state)
+        answers = yield from self._answers("extend", extensions, _lost(extensions, held), {}, state)
         return [a._replace(until=until.get((a.id, a.fence))) for a in answers]
 
     def once(self, queue: str, key: str, keep: timedelta) -> Plan[bool]:
@@ -120,27 +137,31 @@ class Settling(Ending):
     def _answers(
         self,
         verb: str,
-        items: Iterable[Any],
-        held: Sequence[Sequence[Any]],
-        statuses: dict[int, str],
+        items: Sequence[Any],
+        lost: Collection[Lease],
+        statuses: Mapping[int, SettleStatus],
         state: State,
     ) -> Plan[list[Settled]]:
         """One for each item, in their order; who came too late is told so, and noted."""
-        ours = {(row[0], row[1]) for row in held}
-        lost = dict.fromkeys((i.id, i.fence) for i in items if (i.id, i.fence) not in ours)
+        done: SettleStatus = _DONE[verb]
         if lost:
             yield self._say("note_stale", listed(lost), verb, state.now)
-        done: SettleStatus = _DONE[verb]
+        elif not statuses:
+            return [Settled(item[0], item[1], done) for item in items]
         return [
-            Settled(
-                item.id,
-                item.fence,
-                "lost" if (item.id, item.fence) in lost else statuses.get(item.id, done),  # type: ignore[arg-type]
-            )
-            for item in items
+            Settled(*lease, "lost" if lease in lost else statuses.get(lease[0], done))
+            for lease in ((item[0], item[1]) for item in items)
         ]
 
 
+def _lost(items: Sequence[Any], held: Iterable[Sequence[Any]]) -> list[Lease]:
+    """Those of the items that were not held, each once."""
+    ours = {(row[0], row[1]) for row in held}
+    asked = dict.fromkeys((item[0], item[1]) for item in items)
+    return [lease for lease in asked if lease not in ours]
+
+
+_DEAD: SettleStatus = "dead"
 _DONE: dict[str, SettleStatus] = {
     "complete": "completed",
     "defer": "deferred",
