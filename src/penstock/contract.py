@@ -249,6 +249,11 @@ class Engine(Protocol):
         schema at least. Answers also where nothing is installed."""
         ...
 
+    def install_roles(self, prefix: str | None) -> Plan[list[str]]:
+        """Creates the database roles producer, consumer, viewer and admin, or states their rights
+        anew, and answers their names; raises InvalidOption where a database has none."""
+        ...
+
     def uninstall(self) -> Plan[None]:
         """Removes everything; raises SchemaMissing if nothing is there."""
         ...

@@ -67,3 +67,21 @@ def test_version_and_sql(bench: Cli) -> None:
     (found,) = bench.json("version")
     assert found["version"] == bench.run("version").stdout.strip()
     assert json.loads(bench.run("install", "--json").stdout)["schema"] == "penstock"
+
+
+def test_install_with_roles(bench: Cli) -> None:
+    (found,) = bench.json("install", "--roles", "--role-prefix", "cli")
+    roles = ["cli_producer", "cli_consumer", "cli_viewer", "cli_admin"]
+    assert (found["schema"], found["roles"]) == ("penstock", roles)
+    shown = bench.run("install", "--roles", "--role-prefix", "cli").stderr
+    assert 'GRANT "cli_producer" TO app;' in shown
+
+
+def test_sql_of_roles_and_of_other_databases(bench: Cli) -> None:
+    text = bench.run("sql", "--roles").stdout
+    assert 'grant "penstock_producer" to "penstock_consumer"' in text
+    assert 'create role "x_viewer"' in bench.run("sql", "--roles", "--role-prefix", "x").stdout
+    tables = bench.run("sql", "--dialect", "sqlite").stdout
+    assert "create table" in tables.lower() and "create schema" not in tables
+    assert bench.run("sql", "--url", "sqlite:///x.db").stdout == tables
+    assert "no roles" in bench.run("sql", "--roles", "--dialect", "sqlite", code=2).stderr

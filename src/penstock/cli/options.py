@@ -9,7 +9,7 @@ Url = Annotated[
     typer.Option(
         envvar="DATABASE_URL",
         show_default=False,
-        help="Where the queue lives: postgresql://…",
+        help="Where the queue lives: postgresql://…, sqlite:///…",
     ),
 ]
 Schema = Annotated[

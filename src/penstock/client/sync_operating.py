@@ -2,7 +2,7 @@
 
 """What operators set and ask: the schema, channels, numbers, dead letters, settings."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from penstock.errors import InvalidOption
@@ -37,6 +37,15 @@ class Operating:
         >>> queue.upgrade()
         """
         self._core.run(self._core.engine.upgrade(), atomic=True)
+
+    def install_roles(self, prefix: str | None = None) -> Sequence[str]:
+        """Creates the database roles ``<prefix>_producer``, ``_consumer``, ``_viewer`` and
+        ``_admin``, or states their rights anew, and answers their names; the prefix is the schema's
+        name by default. Needs the right to create roles. Raises InvalidOption on SQLite.
+
+        >>> queue.install_roles()
+        """
+        return self._core.run(self._core.engine.install_roles(prefix), atomic=True)
 
     def uninstall(self) -> None:
         """Removes the schema with everything in it; raises SchemaMissing if nothing is there.

@@ -10,7 +10,7 @@ from hashlib import sha256
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from penstock.errors import DatabaseFailed, SchemaMissing, SchemaTooNew
+from penstock.errors import DatabaseFailed, InvalidOption, SchemaMissing, SchemaTooNew
 from penstock.plan import Plan, Statement
 
 from .base import Base
@@ -60,6 +60,11 @@ class Migrations(Base):
         yield from self._lock()
         yield from self._apply((yield from self.schema_version()))
         yield self._say("migration_unlock", self._lock_name)
+
+    def install_roles(self, prefix: str | None) -> Plan[list[str]]:
+        raise InvalidOption(
+            "roles are made on PostgreSQL only: grant rights on the tables yourself"
+        )
 
     def uninstall(self) -> Plan[None]:
         yield from self._lock()

@@ -10,6 +10,7 @@ from penstock.names import check_schema
 from penstock.plan import Plan, Statement
 
 from .base import Base
+from .roles import role_names, roles_sql
 from .sqltext import FOLDER, query, render, template
 
 
@@ -58,6 +59,12 @@ class Migrations(Base):
         applied = yield from self._applied()
         yield from self._apply(applied or 0)
 
+    def install_roles(self, prefix: str | None) -> Plan[list[str]]:
+        yield self._say("migration_lock", self.schema)
+        yield from self.schema_version()
+        yield Statement(roles_sql(self.schema, prefix), script=True)
+        return role_names(self.schema if prefix is None else prefix)
+
     def upgrade(self) -> Plan[None]:
         yield self._say("migration_lock", self.schema)
         yield from self._apply((yield from self.schema_version()))
@@ -92,6 +99,13 @@ class Migrations(Base):
         script = upgrade_sql(version, self.schema)
         if script:
             yield Statement(script, script=True)
+            yield from self._restate_roles()
+
+    def _restate_roles(self) -> Plan[None]:
+        """A function that is created anew loses what install_roles gave it."""
+        rows = yield self._say("roles_prefix", self.schema)
+        for row in rows:
+            yield Statement(roles_sql(self.schema, row[0]), script=True)
 
 
 def _read(folder: Traversable) -> Migration:

@@ -7,26 +7,32 @@ from importlib.resources import files
 FOLDER = files(__package__)
 
 # A comment may hold an apostrophe, a literal may hold the schema: read each as a whole.
-_TOKEN = re.compile(r"""--[^\n]*|'(?:[^']|'')*'|"penstock"|\$\$""")
+_SCHEMA = '"penstock"'
+_NAME = re.compile(r'"penstock(_[a-z]+)?"')
+_TOKEN = re.compile(rf"""--[^\n]*|'(?:[^']|'')*'|{_NAME.pattern}|\$\$""")
 
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def render(text: str, schema: str) -> str:
-    """The text for any legal schema name."""
-    identifier = quoted(schema)
-    inside_literal = identifier.replace("'", "''")
-    dollar = _dollar_quote(schema)
+def render(text: str, schema: str, prefix: str = "") -> str:
+    """The text for any legal schema name; ``prefix`` is that of role names."""
+    dollar = _dollar_quote(schema + prefix)
+
+    def name(match: re.Match[str]) -> str:
+        role = match.group().strip('"').removeprefix("penstock")
+        return prefix + role if role else quoted(schema)
 
     def replace(match: re.Match[str]) -> str:
         token = match.group()
         if token == "$$":
             return dollar
+        if token.startswith("--"):
+            return token
         if token.startswith("'"):
-            return token.replace('"penstock"', inside_literal)
-        return token if token.startswith("--") else identifier
+            return _NAME.sub(lambda found: name(found).replace("'", "''"), token)
+        return name(match) if token == _SCHEMA else quoted(name(match))
 
     return _TOKEN.sub(replace, text)
 

@@ -5,7 +5,7 @@ from functools import cache
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from penstock.errors import SchemaMissing, SchemaTooNew
+from penstock.errors import InvalidOption, SchemaMissing, SchemaTooNew
 from penstock.plan import Plan, Statement
 
 from .base import Base
@@ -47,6 +47,9 @@ class Migrations(Base):
 
     def upgrade(self) -> Plan[None]:
         yield from self._apply((yield from self._version(self._say)))
+
+    def install_roles(self, prefix: str | None) -> Plan[list[str]]:
+        raise InvalidOption("SQLite has no roles: whoever may write the file may do everything")
 
     def uninstall(self) -> Plan[None]:
         yield from self._version(self._say)
