@@ -2,8 +2,11 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
+from pathlib import Path
 
 from penstock.embedded import EmbeddedPostgres
 from penstock.engines.postgresql.migrations import migrations
@@ -18,10 +21,22 @@ def _run(*arguments: str, url: str | None = None) -> "subprocess.CompletedProces
 
 
 def test_the_demo_ends_in_a_good_verdict() -> None:
-    done = _run("penstock.demo")
+    _check_verdict(_run("penstock.demo"))
+
+
+def test_the_demo_leaves_nothing_in_a_given_database(tmp_path: Path) -> None:
+    file = tmp_path / "demo.db"
+    _check_verdict(_run("penstock.cli", "demo", "--url", f"sqlite:///{file}"))
+    with closing(sqlite3.connect(file)) as connection:
+        left = connection.execute("select name from sqlite_master where name not like 'sqlite_%'")
+        assert left.fetchall() == []
+
+
+def _check_verdict(done: "subprocess.CompletedProcess[str]") -> None:
     assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
     verdict = [line for line in done.stdout.splitlines() if line.startswith(("ok ", "BAD"))]
-    assert len(verdict) == 5
+    assert len(verdict) == 8
     assert not [line for line in verdict if line.startswith("BAD")]
 
 

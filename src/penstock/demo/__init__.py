@@ -1,1 +1,1 @@
-"""`make demo`: the queue at work on a throwaway server, told step by step, with a verdict."""
+"""`make demo`: the queue at work, with worker processes, troubles, and a verdict."""

@@ -1,24 +1,40 @@
-"""Run the demo: ``python -m penstock.demo``; it exits with 1 if the verdict is bad."""
+"""Run the demo: ``python -m penstock.demo [URL]``; it exits with 1 if the verdict is bad."""
 
 import sys
 
+from penstock import PenstockError, Queue
 from penstock.embedded import EmbeddedPostgres, EmbeddedServerError
 
+from .cast import SCHEMA
 from .story import tell
 
 
-def main() -> int:
-    print("Starting an embedded PostgreSQL 18 (a temporary one, on loopback) ...", flush=True)
+def main(url: str | None = None) -> int:
+    """On a throwaway PostgreSQL, or in a schema of its own of the database at ``url``."""
     try:
-        with EmbeddedPostgres() as server:
-            return 0 if tell(server.create_database("demo")) else 1
-    except EmbeddedServerError as error:
+        good = _on_embedded() if url is None else _on_given(url)
+    except (EmbeddedServerError, PenstockError) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("\nStopped; the server and its data are gone.", file=sys.stderr)
+        print("\nStopped; what the demo made is gone.", file=sys.stderr)
         return 130
+    return 0 if good else 1
+
+
+def _on_embedded() -> bool:
+    print("Starting an embedded PostgreSQL 18 (a temporary one, on loopback) ...", flush=True)
+    with EmbeddedPostgres() as server:
+        return tell(server.create_database("demo"))
+
+
+def _on_given(url: str) -> bool:
+    try:
+        return tell(url)
+    finally:
+        with Queue(url, schema=SCHEMA) as queue:
+            queue.uninstall()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:2]))

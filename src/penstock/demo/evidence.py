@@ -1,64 +1,91 @@
-"""What the history says about the demo, read through the public views."""
+"""What the history says about the demo."""
 
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
-import psycopg
+from penstock import HistoryEntry, Queue
+
+from .cast import group_of
+
+_CLOCK = 1e-3  # seconds; the coarsest clock of an engine
 
 
-class Evidence(NamedTuple):
-    published: int
+@dataclass(frozen=True, slots=True)
+class Evidence:
     completed: int
     dead: int
     twice: int
-    expired: int
+    expired: dict[str, int]
     redelivered: int
     most_at_once: int
-    first_starts: list[tuple[str, int]]
+    rate_excess: float
+    first_starts: dict[str, int]
 
 
-_COUNTS = """
-select
-    count(*) filter (where outcome = 'completed'),
-    count(*) filter (where dead),
-    count(*) filter (where outcome = 'completed')
-        - count(distinct message_id) filter (where outcome = 'completed'),
-    count(*) filter (where outcome = 'expired'),
-    count(*) filter (where outcome = 'completed' and attempt > 1)
-from penstock.history_v1
-"""
+class Reader:
+    """Reads the history page by page as it grows."""
 
-# Leases of the limited channel that were held at the moment at which one of them began.
-_MOST_AT_ONCE = """
-select coalesce(max((
-    select count(*) from penstock.history_v1 other
-    where other.channel = one.channel
-        and other.claimed_at <= one.claimed_at and other.ended_at > one.claimed_at)), 0)
-from penstock.history_v1 one
-where one.channel = %s
-"""
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._position = queue.history_since().position
+        self.entries: list[HistoryEntry] = []
 
-_FIRST_STARTS = """
-select case when channel like 'quiet-%%' then 'quiet' else channel end, count(*)
-from (select channel from penstock.history_v1 order by claimed_at, fence, id limit %s) first
-group by 1 order by 1
-"""
+    def read(self) -> None:
+        while True:
+            page = self._queue.history_since(self._position)
+            self._position = page.position
+            self.entries += page.entries
+            if not page.entries:
+                return
 
 
-_HELD = "select count(*) from penstock.message_v1 where state = 'leased' and worker = %s"
+def weigh(entries: Sequence[HistoryEntry], window: int, rate: float, burst: int) -> Evidence:
+    done = [entry for entry in entries if entry.outcome == "completed"]
+    started = sorted(
+        (entry for entry in entries if entry.claimed_at is not None),
+        key=lambda entry: (entry.claimed_at, entry.fence, entry.id),
+    )
+    return Evidence(
+        completed=len(done),
+        dead=sum(entry.dead for entry in entries),
+        twice=len(done) - len({entry.message_id for entry in done}),
+        expired=Counter(e.worker or "" for e in entries if e.outcome == "expired"),
+        redelivered=sum(entry.attempt > 1 for entry in done),
+        most_at_once=most_at_once(e for e in started if e.channel == "limited"),
+        rate_excess=rate_excess(_starts(started, "rated"), rate, burst),
+        first_starts=Counter(group_of(entry.channel) for entry in started[:window]),
+    )
 
 
-def held_by(connection: "psycopg.Connection[tuple[int]]", worker: str) -> int:
-    """How many messages a consumer holds at this moment."""
-    row = connection.execute(_HELD, (worker,)).fetchone()
-    assert row is not None
-    return row[0]
+def _starts(entries: Iterable[HistoryEntry], channel: str) -> list[datetime]:
+    return [e.claimed_at for e in entries if e.channel == channel and e.claimed_at is not None]
 
 
-def gather(url: str, published: int, limited: str, window: int) -> Evidence:
-    with psycopg.connect(url) as connection:
-        counts = connection.execute(_COUNTS).fetchone()
-        most = connection.execute(_MOST_AT_ONCE, (limited,)).fetchone()
-        starts = connection.execute(_FIRST_STARTS, (window,)).fetchall()
-    assert counts is not None and most is not None
-    completed, dead, twice, expired, redelivered = counts
-    return Evidence(published, completed, dead, twice, expired, redelivered, most[0], starts)
+def most_at_once(entries: Iterable[HistoryEntry]) -> int:
+    """How many leases were held at the same moment; one that ends frees its place first."""
+    changes = [
+        change
+        for entry in entries
+        for change in ((entry.claimed_at, 1), (entry.ended_at, -1))
+        if change[0] is not None
+    ]
+    held = most = 0
+    for _, change in sorted(changes):
+        held += change
+        most = max(most, held)
+    return most
+
+
+def rate_excess(starts: Sequence[datetime], rate: float, burst: int) -> float:
+    """By how many starts any window held more than ``burst + window * rate``; 0 if none did."""
+    times = [moment.timestamp() for moment in starts]
+    return max(
+        (
+            (last - first + 1) - (burst + (times[last] - times[first] + _CLOCK) * rate)
+            for first in range(len(times))
+            for last in range(first, len(times))
+        ),
+        default=0.0,
+    )

@@ -187,6 +187,7 @@ class Worker:
             queue=given.queue,
             schema=address.schema,
             lease=self._options.lease,
+            worker=given.worker,
             max_payload=given.max_payload,
             pool_size=address.pool_size,
             pooler=address.pooler,

@@ -7,6 +7,7 @@ drop view "penstock_channel_v1";
 drop view "penstock_history_v1";
 drop view "penstock_dead_letter_v1";
 drop view "penstock_message_v1";
+drop table "penstock_done";
 drop table "penstock_subscription";
 drop table "penstock_schedule";
 drop table "penstock_history";

@@ -1,0 +1,31 @@
+"""One worker process of the demo: ``python -m penstock.demo.jobs URL NAME``."""
+
+import asyncio
+import logging
+import sys
+
+from penstock import Constant, Queue, Worker
+
+from .cast import LEASE, POISON_ATTEMPTS, SCHEMA
+
+WORK = 0.03  # seconds a message
+
+
+def make_worker(url: str, name: str) -> Worker:
+    worker = Worker(Queue(url, schema=SCHEMA, worker=name, lease=LEASE), concurrency=10)
+
+    @worker.handler("job")
+    async def job() -> None:
+        await asyncio.sleep(WORK)
+
+    @worker.handler("poison", retry=Constant(every=0.2, attempts=POISON_ATTEMPTS))
+    async def poison() -> None:
+        raise ValueError("this message can never be done")
+
+    return worker
+
+
+if __name__ == "__main__":
+    # The failures are part of the story, and the verdict speaks of them.
+    logging.getLogger("penstock").setLevel(logging.CRITICAL)
+    make_worker(sys.argv[1], sys.argv[2]).run()

@@ -1,0 +1,80 @@
+"""The demo's worker processes, and what is done to them."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from penstock import Queue
+
+from .cast import LEASE
+
+WORKERS = ("worker-1", "worker-2", "worker-3")
+_HELD = 4  # messages at which a worker is surely in the middle of something
+_PATIENCE = 30.0
+
+Say = Callable[[str], None]
+
+
+class Troop:
+    """Starts the workers; all are gone at its end, whatever happens."""
+
+    def __init__(self, url: str) -> None:
+        command = [sys.executable, "-m", "penstock.demo.jobs", url]
+        self._processes = {name: subprocess.Popen([*command, name]) for name in WORKERS}
+        self._stopped_at: float | None = None
+        self._left = ["kill", "freeze"]
+
+    def make_trouble(self, queue: Queue, say: Say) -> None:
+        """One step, if its time has come: kill one at work, freeze another past its lease."""
+        if self._left and self._left[0] == "kill" and _at_work(queue, "worker-1"):
+            self._left.pop(0)
+            self._processes["worker-1"].send_signal(signal.SIGKILL)
+            say("worker-1 was killed with SIGKILL in the middle of its work; nobody is told.")
+        elif self._left and self._left[0] == "freeze" and _at_work(queue, "worker-2"):
+            self._left.pop(0)
+            self._processes["worker-2"].send_signal(signal.SIGSTOP)
+            self._stopped_at = time.monotonic()
+            say("worker-2 was frozen with SIGSTOP while it held leases.")
+        elif self._stopped_at is not None and self._slept():
+            self._stopped_at = None
+            self._processes["worker-2"].send_signal(signal.SIGCONT)
+            say("worker-2 goes on after its leases ran out: what it held is no longer its own.")
+
+    @property
+    def at_peace(self) -> bool:
+        """No trouble is left to come."""
+        return not self._left and self._stopped_at is None
+
+    def dismiss(self) -> list[int]:
+        """Asks those that live to stop in good order; answers their exit codes."""
+        alive = [process for process in self._processes.values() if process.poll() is None]
+        for process in alive:
+            process.send_signal(signal.SIGTERM)
+        return [process.wait(_PATIENCE) for process in alive]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for process in self._processes.values():
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def _slept(self) -> bool:
+        assert self._stopped_at is not None
+        return time.monotonic() - self._stopped_at > LEASE.total_seconds() + 1
+
+
+def _at_work(queue: Queue, worker: str) -> bool:
+    leased = queue.messages(state="leased", limit=1000)
+    return sum(message.worker == worker for message in leased) >= _HELD
