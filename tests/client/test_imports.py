@@ -5,7 +5,10 @@ import sys
 
 import penstock
 
-_HEAVY = {"psycopg", "psycopg_pool", "asyncpg", "sqlalchemy", "django", "pydantic", "msgspec"}
+_HEAVY = {
+    *("psycopg", "psycopg_pool", "asyncpg", "sqlalchemy", "django", "pydantic", "msgspec"),
+    *("pyspark", "pyarrow"),
+}
 
 
 def loaded_after(code: str) -> set[str]:
@@ -18,6 +21,10 @@ def loaded_after(code: str) -> set[str]:
 
 def test_the_package_loads_no_driver() -> None:
     assert loaded_after("import penstock; penstock.PenstockError; penstock.Policy") == set()
+
+
+def test_the_spark_package_loads_spark_when_it_is_used() -> None:
+    assert loaded_after("import penstock.spark; penstock.spark.doctor") == set()
 
 
 def test_a_client_loads_its_driver_only() -> None:

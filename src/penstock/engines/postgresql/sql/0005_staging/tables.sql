@@ -1,0 +1,39 @@
+-- Staging: what the tasks of a bulk publish bring, before their job is committed as a whole.
+
+-- The staging tables that exist, by job. A task's row and its table commit together, complete.
+create table "penstock".staged (
+    name text collate "C" primary key,
+    job text collate "C" not null,
+    created_at timestamptz not null default clock_timestamp()
+);
+create index staged_job on "penstock".staged (job);
+
+-- What every staging table looks like; itself it stays empty. Null means the job's default.
+-- Lengths of time are microseconds: whole numbers travel through every way of copying.
+create table "penstock".staged_row (
+    id bigint not null default nextval('"penstock".message_id'),
+    payload bytea not null,
+    queue text collate "C",
+    channel text collate "C",
+    kind text collate "C",
+    content_type text,
+    headers text,
+    key text collate "C",
+    key_window bigint,
+    priority smallint,
+    delay bigint,
+    at timestamptz,
+    expires_in bigint,
+    expires_at timestamptz,
+    max_attempts integer
+);
+
+-- Jobs and stream batches that were published: whoever comes a second time is recognised.
+create table "penstock".publication (
+    source text collate "C" not null,
+    batch bigint not null,
+    published_at timestamptz not null default clock_timestamp(),
+    published bigint not null default 0,
+    existing bigint not null default 0,
+    primary key (source, batch)
+);

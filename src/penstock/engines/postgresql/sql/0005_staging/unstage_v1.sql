@@ -1,0 +1,29 @@
+-- unstage: drop the staging tables of a job, or (p_job null) all that are older than p_older, whose
+-- driver is taken for dead. A table that somebody holds is left for the next time.
+create or replace function "penstock".unstage_v1(p_job text, p_older interval default '0')
+returns bigint
+language plpgsql
+set search_path = "penstock", pg_temp
+as $$
+declare
+    v_name text;
+    v_dropped bigint := 0;
+begin
+    for v_name in
+        select s.name from staged s
+        where (p_job is null or s.job = p_job) and s.created_at <= clock_timestamp() - p_older
+        order by s.name for update skip locked
+    loop
+        begin
+            execute format('lock table %I in access exclusive mode nowait', v_name);
+            execute format('drop table %I', v_name);
+        exception
+            when lock_not_available then continue;
+            when undefined_table then null;
+        end;
+        delete from staged s where s.name = v_name;
+        v_dropped := v_dropped + 1;
+    end loop;
+    return v_dropped;
+end
+$$;

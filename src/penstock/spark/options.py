@@ -1,0 +1,158 @@
+"""The options of ``format("penstock")``: which exist, for what, and what they may say."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from penstock.contract import BATCH
+from penstock.drivers.choice import driver_of
+from penstock.errors import InvalidOption
+from penstock.names import check_kind, check_name, check_schema
+from penstock.payload import MAX_PAYLOAD
+
+Use = Literal["read", "write", "read stream", "write stream"]
+
+_READS = frozenset[Use](("read", "read stream"))
+_WRITES = frozenset[Use](("write", "write stream"))
+_ALL = _READS | _WRITES
+# Spark's own, which it hands to every source.
+_OF_SPARK = frozenset(("checkpointlocation", "queryname"))
+_LARGEST = 2**31 - 1
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def _whole(least: int, most: int) -> Callable[[str, str], int]:
+    def read(name: str, text: str) -> int:
+        number = int(text) if text.strip().lstrip("-").isdigit() else None
+        if number is None or not least <= number <= most:
+            raise InvalidOption(
+                f"option {name!r} is {text!r}: it must be a number from {least:,} to {most:,}"
+            )
+        return number
+
+    return read
+
+
+def _one_of(*words: str) -> Callable[[str, str], str]:
+    def read(name: str, text: str) -> str:
+        if text.lower() not in words:
+            raise InvalidOption(f"option {name!r} is {text!r}: it must be {' or '.join(words)}")
+        return text.lower()
+
+    return read
+
+
+def _time(name: str, text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidOption(
+            f"option {name!r} is {text!r}: write a time like 2026-05-01T12:00:00+02:00"
+        ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _length(name: str, text: str) -> timedelta:
+    number, unit = text.strip()[:-1], text.strip()[-1:]
+    if unit not in _UNITS or not number.isdigit():
+        raise InvalidOption(f"option {name!r} is {text!r}: write a length like 30s, 5m, 2h or 1d")
+    return timedelta(**{_UNITS[unit]: int(number)})
+
+
+def _name(name: str, text: str) -> str:
+    return check_name(name, text)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: how its text is read, and which uses know it."""
+
+    name: str
+    read: Callable[[str, str], Any]
+    uses: frozenset[Use]
+    default: Any = None
+
+
+OPTIONS = (
+    Option("url", lambda _, text: text, _ALL),
+    Option("schema", lambda _, text: check_schema(text), _ALL, "penstock"),
+    Option("what", _one_of("history", "messages", "dead_letters", "claims"), _READS),
+    Option("queue", _name, _ALL),
+    Option("channel", _name, _ALL),
+    Option("kind", lambda _, text: check_kind(text), _ALL),
+    Option("since", _time, _READS),
+    Option("until", _time, frozenset(("read",))),
+    Option("rowsPerPartition", _whole(1, _LARGEST), _READS),
+    Option("transport", _one_of("auto", "adbc", "copy"), _ALL, "auto"),
+    Option("maxRowsPerTrigger", _whole(1, _LARGEST), frozenset(("read stream",))),
+    Option("maxMessagesPerTrigger", _whole(1, BATCH), frozenset(("read stream",)), BATCH),
+    Option("stream", _name, frozenset(("read stream",))),
+    Option("lease", _length, frozenset(("read stream",)), timedelta(minutes=5)),
+    Option("poll", _length, frozenset(("read stream",)), timedelta(seconds=1)),
+    Option("idempotency_key", _name, frozenset(("write",))),
+    Option("content_type", _name, _WRITES),
+    Option("priority", _whole(0, 9), _WRITES),
+    Option("max_attempts", _whole(1, _LARGEST), _WRITES),
+    Option("max_payload", _whole(1, _LARGEST), _WRITES, MAX_PAYLOAD),
+)
+
+
+@dataclass(frozen=True)
+class Address:
+    """Which schema of which database."""
+
+    url: str = field(repr=False)  # it may hold a password
+    schema: str
+
+
+@dataclass(frozen=True)
+class Options:
+    """The checked options of one read or write."""
+
+    address: Address
+    values: Mapping[str, Any] = field(repr=False)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+def parse(given: Mapping[str, str], use: Use) -> Options:
+    """Refuses what does not exist or does not fit the use, by name."""
+    known = {option.name.lower(): option for option in OPTIONS if use in option.uses}
+    for name in given:
+        if name.lower() not in known and name.lower() not in _OF_SPARK:
+            raise InvalidOption(_unknown(name, use, list(known.values())))
+    texts = {name.lower(): text for name, text in given.items()}
+    values = {
+        option.name: option.read(option.name, texts[key]) if key in texts else option.default
+        for key, option in known.items()
+    }
+    return Options(Address(_url(values["url"]), values["schema"]), values)
+
+
+def _url(url: str | None) -> str:
+    """From the option, or from the environment of the process that reads it."""
+    chosen = url or os.environ.get("PENSTOCK_URL")
+    if not chosen:
+        raise InvalidOption(
+            "option 'url' is missing: say which database, or set PENSTOCK_URL for Spark's processes"
+        )
+    driver = driver_of(chosen)
+    if driver.dialect != "postgresql":
+        raise InvalidOption(f"Spark reads and writes PostgreSQL only, not {driver.dialect}")
+    return driver.dialect + chosen[chosen.index("://") :]
+
+
+def _unknown(name: str, use: Use, known: list[Option]) -> str:
+    elsewhere = [option for option in OPTIONS if option.name.lower() == name.lower()]
+    if elsewhere:
+        return f"option {elsewhere[0].name!r} is not for a {use}"
+    names = [option.name for option in known]
+    lower = {option.lower(): option for option in names}
+    close = get_close_matches(name.lower(), lower, 1)
+    hint = f"did you mean {lower[close[0]]!r}?" if close else f"a {use} knows {json.dumps(names)}"
+    return f"there is no option {name!r}: {hint}"

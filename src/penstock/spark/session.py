@@ -1,0 +1,83 @@
+"""A Spark session with settings that suit one machine and the queue's jobs."""
+
+import os
+import sys
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from penstock.errors import DriverMissing
+
+from .java import use_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOOPBACK = "127.0.0.1"
+_DEFAULTS = {
+    "spark.driver.memory": "1g",
+    "spark.log.level": "ERROR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "4",
+}
+
+
+def session(
+    app: str = "penstock", *, master: str | None = None, settings: dict[str, str] | None = None
+) -> "SparkSession":
+    """The running session if there is one, else a new one: local unless told otherwise.
+
+    Under ``spark-submit``, and where ``SPARK_REMOTE`` names a Spark Connect server, it is the one
+    that they ask for. A local one listens on the loopback only and logs errors only.
+    ``settings`` are Spark's own; they win over the defaults here, as does ``master``.
+
+    >>> spark = session(settings={"spark.driver.memory": "2g"})
+    """
+    builder = _spark_session()
+    running = builder.getActiveSession()
+    if running is not None:
+        return running
+    # Workers must find this package and its drivers: they run this Python.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    remote = os.environ.get("SPARK_REMOTE")
+    if (master or "").startswith("sc://") or (remote and master is None):
+        return builder.builder.remote(master or remote or "").getOrCreate()
+    return _local(builder, app, master, settings or {})
+
+
+def _local(
+    found: "type[SparkSession]", app: str, master: str | None, settings: dict[str, str]
+) -> "SparkSession":
+    submitted = "SPARK_ENV_LOADED" in os.environ or "PYSPARK_GATEWAY_PORT" in os.environ
+    building = found.builder.appName(app)
+    if not submitted:
+        use_java()
+        os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
+        for name, value in {**_defaults(), **settings}.items():
+            building = building.config(name, value)
+        building = building.master(master or "local[*]")
+        return building.getOrCreate()
+    for name, value in settings.items():
+        building = building.config(name, value)
+    return (building.master(master) if master else building).getOrCreate()
+
+
+def _defaults() -> dict[str, str]:
+    quiet = f"-Dlog4j2.configurationFile={files(__package__) / 'log4j2.properties'}"
+    return {
+        **_DEFAULTS,
+        "spark.driver.host": _LOOPBACK,
+        "spark.driver.bindAddress": _LOOPBACK,
+        "spark.driver.extraJavaOptions": quiet,
+    }
+
+
+def _spark_session() -> "type[SparkSession]":
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise DriverMissing(
+            f'pyspark is needed: pip install "penstock[spark]" ({error})'
+        ) from error
+    return SparkSession

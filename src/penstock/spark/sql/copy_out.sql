@@ -1,0 +1,1 @@
+copy ({query}) to stdout (format csv, encoding 'UTF8')

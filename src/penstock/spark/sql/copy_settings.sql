@@ -1,0 +1,1 @@
+set local timezone = 'UTC'; set local datestyle = 'ISO'; set local bytea_output = 'hex'

@@ -1,0 +1,1 @@
+select {schema}.stage_v1({job}, {attempt})

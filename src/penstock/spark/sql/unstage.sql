@@ -1,0 +1,1 @@
+select {schema}.unstage_v1({job}::text, {older}::interval)

@@ -1,0 +1,72 @@
+"""What can be read: the columns with their Spark types, and the SQL files that fetch them."""
+
+from typing import NamedTuple
+
+from pyspark.sql.types import StructType
+
+from penstock.errors import InvalidOption
+
+_MESSAGE = (
+    "id bigint, queue string, channel string, kind string, key string, priority smallint, "
+    "published_at timestamp, first_published_at timestamp, attempt bigint, max_attempts int, "
+    "content_type string, headers string, payload_size bigint, payload binary"
+)
+
+
+class Table(NamedTuple):
+    """``read`` and ``cut`` name files under ``sql/``: one fetches rows, one finds where to cut them
+    into partitions. ``time`` is the column that since and until speak of."""
+
+    columns: str
+    read: str
+    cut: str
+    rows_per_partition: int
+
+
+TABLES = {
+    "history": Table(
+        "id bigint, xid bigint, message_id bigint, queue string, channel string, kind string, "
+        "priority smallint, attempt bigint, fence bigint, worker string, outcome string, "
+        "reason string, error_type string, error string, first_published_at timestamp, "
+        "published_at timestamp, due timestamp, claimed_at timestamp, ended_at timestamp, "
+        "payload_size bigint, terminal boolean, dead boolean",
+        "history_rows",
+        "history_cuts",
+        250_000,
+    ),
+    "messages": Table(
+        f"{_MESSAGE}, due timestamp, expires_at timestamp, state string, fence bigint, "
+        "worker string, claimed_at timestamp, until timestamp",
+        "message_rows",
+        "message_cuts",
+        100_000,
+    ),
+    "dead_letters": Table(
+        f"{_MESSAGE}, died_at timestamp, reason string, error_type string, error string",
+        "dead_letter_rows",
+        "dead_letter_cuts",
+        100_000,
+    ),
+    "claims": Table(
+        f"{_MESSAGE}, due timestamp, expires_at timestamp, fence bigint, claimed_at timestamp, "
+        "state_type string, state binary",
+        "claim_rows",
+        "claim_cuts",
+        2_500,
+    ),
+}
+
+
+def chosen(wanted: StructType, table: str) -> list[str]:
+    """The columns of the user's schema, which is the select list; unknown ones are refused."""
+    known = column_types(table)
+    unknown = [name for name in wanted.fieldNames() if name not in known]
+    if unknown:
+        raise InvalidOption(f"{table} has no column {unknown[0]!r}: it has {', '.join(known)}")
+    return wanted.fieldNames()
+
+
+def column_types(table: str) -> dict[str, str]:
+    """Each column's type as Spark's DDL writes it."""
+    columns = TABLES[table].columns.split(", ")
+    return {name: kind for name, _, kind in (column.partition(" ") for column in columns)}
