@@ -26,6 +26,8 @@ class AsyncCore:
         self.options = options
         self._runner = runner
         self._groups: dict[object, AsyncGroup[Any, Any]] = {}
+        self.at_close: set[Callable[[], Awaitable[None]]] = set()
+        """What was opened beside the runner's connections, and is closed with them."""
 
     async def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
         """On a connection of our own, or in the transaction of the caller's ``connection``."""
@@ -75,6 +77,8 @@ class AsyncCore:
         return await group.call(part)
 
     async def close(self) -> None:
+        for close in list(self.at_close):
+            await close()
         for group in list(self._groups.values()):
             await group.drain()
         await self._runner.close()

@@ -11,32 +11,34 @@ from penstock.errors import ConnectionUnavailable, PenstockError
 from penstock.event import MISSED, MOST_MAIL, Event, EventFilter, Heard
 
 from .async_core import AsyncCore
-from .rest_async import rest
+from .options import Address
+from .rest_async import AsyncRest, pause
 
 _log = logging.getLogger("penstock")
 
 _LENGTH = timedelta(seconds=60)  # a reader that does not read for so long is cut off
 # Seconds.
 _RENEW_EVERY = 20.0
-_FIRST_REST = 0.01
-_MOST_REST = 0.25
-_MOST_PATIENCE = 5.0
+_PATIENCE = 0.2
 _LIMIT = 100
 
 
 class AsyncEvents:
     """Events as they are committed, from the moment it is opened; see ``queue.events()``.
 
-    Opened by the first step of a loop, or by ``with``, which also closes it. It survives a lost
-    connection and a restart of the server, and says "missed" after each.
+    Opened by the first step of a loop, or by ``with``, which also closes it; so does closing the
+    client. It survives a lost connection and a restart of the server, and says "missed" after each.
 
     >>> async with queue.events(what=["completed", "dead"]) as events:
     ...     async for event in events:
     ...         print(event.what, event.message_id)
     """
 
-    def __init__(self, core: AsyncCore, wanted: EventFilter, idle: timedelta | None) -> None:
+    def __init__(
+        self, core: AsyncCore, address: Address, wanted: EventFilter, idle: timedelta | None
+    ) -> None:
         self._core = core
+        self._rest = AsyncRest(core, address)
         self._wanted = wanted
         self._idle = None if idle is None else idle.total_seconds()
         self._ready: deque[Event] = deque()
@@ -56,10 +58,10 @@ class AsyncEvents:
         """Ends the loop, and the mailbox; one that is not closed ends after a minute."""
         self._closed = True
         listener, self._listener = self._listener, None
-        if listener is None:
-            return
         try:
-            await self._core.run(self._core.engine.unlisten(listener))
+            await self._rest.close()
+            if listener is not None:
+                await self._core.run(self._core.engine.unlisten(listener))
         except PenstockError as error:
             _log.info("a mailbox was left to upkeep: %s", error)
 
@@ -68,37 +70,41 @@ class AsyncEvents:
 
     async def __anext__(self) -> Event:
         begin = time.monotonic()
-        pause = _FIRST_REST
         while not self._closed:
             if self._ready:
                 return self._ready.popleft()
-            if await self._look():
-                continue
-            if self._idle is not None and time.monotonic() - begin >= self._idle:
-                break
-            await rest(pause)
-            pause = min(pause * 1.5, _MOST_PATIENCE if self._lost else _MOST_REST)
+            waited = time.monotonic() - begin
+            try:
+                await self._look()
+                if self._ready:
+                    await self._rest.found()
+                elif self._idle is not None and waited >= self._idle:
+                    await self._rest.close()
+                    break
+                else:
+                    await self._rest.until_next(f"mail {self._listener}", waited)
+            except ConnectionUnavailable as error:
+                await self._lose(error)
         raise StopAsyncIteration
 
-    async def _look(self) -> bool:
-        """Fetches what has come; False if it was nothing."""
-        try:
-            if self._listener is None:
-                await self.open()
-            heard, missed = await self._hear()
-            self._ready += heard.events
-            if not heard.alive:
-                await self.open()
-        except ConnectionUnavailable as error:
-            if not self._lost:
-                _log.warning("events are interrupted: %s", error)
-            self._lost = True
-            return False
+    async def _look(self) -> None:
+        """Fetches what has come."""
+        if self._listener is None:
+            await self.open()
+        heard, missed = await self._hear()
+        self._ready += heard.events
+        if not heard.alive:
+            await self.open()
         if missed or self._lost:
             # What was being fetched when the connection broke may be gone.
             self._lost = False
             self._ready.append(MISSED)
-        return bool(self._ready)
+
+    async def _lose(self, error: ConnectionUnavailable) -> None:
+        if not self._lost:
+            _log.warning("events are interrupted: %s", error)
+        self._lost = True
+        await pause(_PATIENCE)
 
     async def _hear(self) -> tuple[Heard, bool]:
         assert self._listener is not None

@@ -1,5 +1,91 @@
-"""A rest between two looks, for asyncio."""
+"""How readers rest between two looks, for asyncio: until the bell rings, or for a while.
 
-from asyncio import sleep as rest
+Ringing costs whoever tells, so a reader asks for it only once it has been idle, and no longer when
+it is busy reading. A ring is a hint: the reader looks again after a while in any case.
+"""
 
-__all__ = ["rest"]
+import logging
+import time
+from asyncio import sleep as pause
+from datetime import timedelta
+
+from penstock.drivers.bell import Bell
+from penstock.drivers.choice import open_bell
+from penstock.errors import PenstockError
+
+from .async_core import AsyncCore
+from .options import Address
+
+__all__ = ["AsyncRest", "pause"]
+
+_log = logging.getLogger("penstock")
+
+_ASLEEP_FOR = timedelta(seconds=60)
+# Seconds.
+_RENEW_EVERY = 45.0
+_SLEEPY_AFTER = 0.2
+_FIRST = 0.01
+_MOST = 1.0
+_BUSY_LOOKS = 3
+
+
+class AsyncRest:
+    """The rest of one reader; the bell is rung with the name of its mailbox."""
+
+    def __init__(self, core: AsyncCore, address: Address) -> None:
+        self._core = core
+        self._address = address
+        self._bell: Bell | None = None
+        self._mailbox = ""
+        self._asleep_since: float | None = None
+        self._busy = 0
+
+    async def until_next(self, mailbox: str, idle: float) -> None:
+        """After a look that brought nothing, ``idle`` seconds after the last that did."""
+        self._busy = 0
+        if idle < _SLEEPY_AFTER:
+            await pause(max(idle / 4, _FIRST))
+        elif self._bell is None or not self._is_asleep(mailbox):
+            await self._fall_asleep(mailbox)  # and look once more
+        else:
+            await self._bell.wait(min(idle / 4, _MOST))
+
+    async def found(self) -> None:
+        """After a look that brought something."""
+        self._busy += 1
+        if self._asleep_since is not None and self._busy >= _BUSY_LOOKS:
+            await self._note(None)
+
+    async def close(self) -> None:
+        if self._asleep_since is not None:
+            await self._note(None)
+        bell, self._bell = self._bell, None
+        if bell is not None:
+            self._core.at_close.discard(self.close)
+            await bell.close()
+
+    def _is_asleep(self, mailbox: str) -> bool:
+        since = self._asleep_since
+        known = since is not None and mailbox == self._mailbox
+        return known and time.monotonic() < (since or 0.0) + _RENEW_EVERY
+
+    async def _fall_asleep(self, mailbox: str) -> None:
+        if mailbox != self._mailbox:
+            await self.close()
+            self._mailbox = mailbox
+        if self._bell is None:
+            channel = await self._core.run(self._core.engine.bell())
+            url, pooler = self._address.url, self._address.pooler
+            wanted = frozenset([mailbox])
+            self._bell = open_bell(url, channel=channel, wanted=wanted, pooler=pooler)
+            self._core.at_close.add(self.close)
+        await self._note(_ASLEEP_FOR)
+
+    async def _note(self, length: timedelta | None) -> None:
+        """Tells the database whether to ring; in vain at worst, for the reader also polls."""
+        self._asleep_since = None if length is None else time.monotonic()
+        mailbox = self._mailbox
+        try:
+            await self._core.run(self._core.engine.sleep((mailbox,), mailbox, length))
+        except PenstockError as error:
+            _log.debug("a reader of events could not be noted as asleep or awake: %s", error)

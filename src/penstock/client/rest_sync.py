@@ -1,5 +1,29 @@
-"""A rest between two looks."""
+"""How readers rest between two looks: for a while, because bells ring in event loops only."""
 
-from time import sleep as rest
+from time import sleep as pause
 
-__all__ = ["rest"]
+from .options import Address
+from .sync_core import Core
+
+__all__ = ["Rest", "pause"]
+
+# Seconds.
+_FIRST = 0.01
+_MOST = 0.25
+
+
+class Rest:
+    """The rest of one reader."""
+
+    def __init__(self, core: Core, address: Address) -> None:
+        """Needs neither; see the other world's."""
+
+    def until_next(self, mailbox: str, idle: float) -> None:
+        """After a look that brought nothing, ``idle`` seconds after the last that did."""
+        pause(min(max(idle / 4, _FIRST), _MOST))
+
+    def found(self) -> None:
+        """After a look that brought something: nothing to do."""
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -28,6 +28,8 @@ class Core:
         self.options = options
         self._runner = runner
         self._groups: dict[object, Group[Any, Any]] = {}
+        self.at_close: set[Callable[[], None]] = set()
+        """What was opened beside the runner's connections, and is closed with them."""
 
     def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
         """On a connection of our own, or in the transaction of the caller's ``connection``."""
@@ -77,6 +79,8 @@ class Core:
         return group.call(part)
 
     def close(self) -> None:
+        for close in list(self.at_close):
+            close()
         for group in list(self._groups.values()):
             group.drain()
         self._runner.close()

@@ -2,6 +2,7 @@
 
 """events and wait: what happens to messages, as it happens."""
 
+import math
 import time
 from collections.abc import Iterable
 from datetime import timedelta
@@ -11,16 +12,19 @@ from penstock.event import WHAT, Ending, EventFilter, What
 from penstock.names import check_kind, check_name
 
 from .checks import check_ids, check_length, check_queues
-from .rest_sync import rest
+from .options import Address
+from .rest_sync import pause
 from .sync_core import Core
 from .sync_events import Events
 
-_FIRST_REST = 0.01  # seconds
-_MOST_REST = 0.5
+_FIRST_PAUSE = 0.01  # seconds
+_MOST_PAUSE = 0.5
 
 
 class Listening:
     """Part of the client."""
+
+    _address: Address
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -48,7 +52,9 @@ class Listening:
             None if channels is None else [check_name("channel", name) for name in channels],
             None if kinds is None else [check_kind(name) for name in kinds],
         )
-        return Events(self._core, wanted, None if idle is None else check_length("idle", idle))
+        if idle is not None:
+            idle = check_length("idle", idle)
+        return Events(self._core, self._address, wanted, idle)
 
     def wait(
         self,
@@ -64,22 +70,22 @@ class Listening:
         >>> ending = queue.wait(published.id, timeout=timedelta(seconds=30))
         """
         ids = check_ids([message_id])
-        end = None
+        patience = math.inf
         if timeout is not None:
-            end = time.monotonic() + check_length("timeout", timeout).total_seconds()
-        pause = _FIRST_REST
+            patience = check_length("timeout", timeout).total_seconds()
+        begin = time.monotonic()
         while True:
             (ending,) = self._core.run_items(self._core.engine.endings, ids)
             if ending is not None:
                 return ending
-            left = pause if end is None else end - time.monotonic()
-            if left <= 0:
+            waited = time.monotonic() - begin
+            if waited >= patience:
                 raise NotEnded(
                     f"message {message_id} has not ended after {timeout}: wait again, "
                     "or look at it with queue.message()"
                 )
-            rest(min(pause, left))
-            pause = min(pause * 1.5, _MOST_REST)
+            # A tenth of the time so far: nobody waits much longer than was needed.
+            pause(min(max(waited / 10, _FIRST_PAUSE), _MOST_PAUSE, patience - waited))
 
 
 def _names_of_events(what: Iterable[str]) -> list[str]:

@@ -1,5 +1,5 @@
 -- Part of tell, and of the verbs that end messages: put what happened into the mailbox of each listener
--- that wants it, one row for each kind of event in a statement.
+-- that wants it, one row for each kind of event in a statement; and ring for those who sleep.
 --
 -- Keeps: it appends only, so it waits for nobody and fails nobody's transaction. A mailbox that is not
 -- read gets no more than 100,000 rows of all listeners' mail, and nothing once its time is up.
@@ -8,18 +8,27 @@ create or replace function "penstock".post_v1(
 ) returns void
 language plpgsql
 as $$
+declare
+    v_mailboxes text[];
 begin
-    insert into mail (listener_id, number, at, what, ids, queues, channels, kinds)
-    select l.id, nextval('mail_number'), p_now, x.what,
-        array_agg(x.id), array_agg(x.queue), array_agg(x.channel), array_agg(x.kind)
-    from listener l
-    cross join unnest(p_what, p_ids, p_queues, p_channels, p_kinds) x(what, id, queue, channel, kind)
-    where l.until > p_now
-        and (select n.last_value from mail_number n) - l.read_to < 100000
-        and (l.what is null or x.what = any(l.what))
-        and (l.queues is null or x.queue = any(l.queues))
-        and (l.channels is null or x.channel = any(l.channels))
-        and (l.kinds is null or x.kind = any(l.kinds))
-    group by l.id, x.what;
+    with posted as (
+        insert into mail (listener_id, number, at, what, ids, queues, channels, kinds)
+        select l.id, nextval('mail_number'), p_now, x.what,
+            array_agg(x.id), array_agg(x.queue), array_agg(x.channel), array_agg(x.kind)
+        from listener l
+        cross join unnest(p_what, p_ids, p_queues, p_channels, p_kinds) x(what, id, queue, channel, kind)
+        where l.until > p_now
+            and (select n.last_value from mail_number n) - l.read_to < 100000
+            and (l.what is null or x.what = any(l.what))
+            and (l.queues is null or x.queue = any(l.queues))
+            and (l.channels is null or x.channel = any(l.channels))
+            and (l.kinds is null or x.kind = any(l.kinds))
+        group by l.id, x.what
+        returning mail.listener_id
+    )
+    select array_agg(distinct 'mail ' || p.listener_id) into v_mailboxes from posted p;
+    if v_mailboxes is not null and exists (select from sleeper s where s.until > p_now) then
+        perform ring_v1(v_mailboxes, p_now);
+    end if;
 end
 $$;
