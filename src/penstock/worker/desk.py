@@ -91,6 +91,7 @@ class Desk:
 
     async def _settle(self, verb: Verb, entries: list[Entry]) -> None:
         backoff = Backoff(0.05, 5.0)
+        unsure = False
         while True:
             try:
                 entries = await self._still_ours(entries)
@@ -103,10 +104,12 @@ class Desk:
                     await self._settle_apart(verb, entries, error)
                     return
                 _log.warning("%d outcomes wait for the database: %s", len(entries), error)
+                unsure = True
                 await backoff.sleep()
             else:
                 for entry, answer in zip(entries, answers, strict=True):
-                    self._end(entry, answer)
+                    # The first try may have been written before its answer was lost.
+                    self._end(entry, None if unsure and answer.lost else answer)
                 return
 
     async def _still_ours(self, entries: list[Entry]) -> list[Entry]:
