@@ -8,7 +8,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline bench bench-flat bench-fair fmt clean
+.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline bench bench-worker bench-flat bench-fair fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,9 @@ plans-baseline: $(STAMP) ## Write what each verb costs now to tests/plans/baseli
 
 bench: $(STAMP) ## Throughput, against a bare table on the same server
 	@$(BIN)/python -m benchmarks.throughput
+
+bench-worker: $(STAMP) ## The worker: throughput against a bare loop, pick-up latency, memory
+	@$(BIN)/python -m benchmarks.worker
 
 bench-flat: $(STAMP) ## Does the cost per message stay flat as the backlog grows?
 	@$(BIN)/python -m benchmarks.flat

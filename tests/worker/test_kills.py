@@ -12,6 +12,7 @@ from tests.place import Place
 from tests.worker.harness import Yard, eventually, is_alive, kill, stop, yard
 
 LEASE = 2.0
+BUSY = 3.0  # seconds that a busy machine may add, to start a process for one
 
 
 def _quick_retries(there: Yard) -> None:
@@ -37,7 +38,7 @@ def test_killed_in_the_middle_of_its_handlers(place: Place, tmp_path: Path) -> N
         again = [line for line in there.lines("start") if line.id in held and line.at > killed_at]
         assert {line.id for line in again} == held
         # Those of the limited channel come in turn; the first of all shows when leases ran out.
-        assert min(line.at for line in again) - killed_at < LEASE + 1
+        assert min(line.at for line in again) - killed_at < LEASE + 1 + BUSY
         for id in ids:
             assert there.outcomes(id)[-1] == "completed"
             assert there.outcomes(id).count("completed") == 1
@@ -81,7 +82,7 @@ def test_stopped_past_the_lease_and_continued(place: Place, tmp_path: Path) -> N
         first.send_signal(signal.SIGSTOP)
         second = there.start("slow", seconds=0.01, lease=LEASE)
         waited = eventually(there.is_empty)
-        assert waited < LEASE + 1 + 1.5  # and the start of a process
+        assert waited < LEASE + 1 + BUSY
         first.send_signal(signal.SIGCONT)
         eventually(lambda: len(there.lines("cancelled")) == 10)
         assert stop(first) == 0
@@ -126,7 +127,7 @@ def test_terminated_it_gives_back_what_it_did_not_end(place: Place, tmp_path: Pa
         assert worker.poll() is None, "it waits for its handlers"
         begun = time.monotonic()
         assert stop(worker) == 0, "the second signal hurries it"
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 5 + BUSY
         (numbers,) = there.queue.numbers()
         assert (numbers.waiting, numbers.leased) == (10, 0)
         assert len(there.lines("cancelled")) == 4
