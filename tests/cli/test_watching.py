@@ -5,8 +5,10 @@ import os
 import pty
 import signal
 import subprocess
+import time
 from datetime import timedelta
 
+import psycopg
 import pytest
 
 from penstock import Queue
@@ -25,28 +27,49 @@ def test_stats(cli: Cli, queue: Queue) -> None:
 
 
 def test_tail_follows_what_ends(cli: Cli, queue: Queue) -> None:
-    queue.publish("before")
+    settle(queue, "before")
+    with cli.process("tail", "--json", "--count", "2", "--every", "0.1", "--failures") as process:
+        _until_asked(cli, "history_v1")
+        settle(queue, "well")
+        settle(queue, "ill", "one")
+        settle(queue, "ill", "two")
+        out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [(entry["outcome"], entry["reason"]) for entry in found] == [
+        ("failed", "one"),
+        ("failed", "two"),
+    ]
+
+
+def test_tail_tells_what_went_well_too(cli: Cli, queue: Queue) -> None:
+    with cli.process("tail", "--count", "1", "--channel", "a", "--every", "0.1") as process:
+        _until_asked(cli, "history_v1")
+        settle(queue, "b")
+        settle(queue, "a")
+        out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "completed" in out and "default/a" in out and "default/b" not in out
+
+
+def settle(queue: Queue, channel: str, reason: str | None = None) -> None:
+    queue.publish("x", channel=channel)
     (message,) = queue.claim()
-    message.complete()
-    process = cli.process("tail", "--json", "--count", "2", "--failures", "--every", "0.1")
-    queue_of_others = process.stdout
-    assert queue_of_others is not None
-    ready = cli.process("tail", "--json", "--count", "1", "--every", "0.1")
-    for _ in range(200):  # until both have begun to look
-        queue.publish("x", channel="a")
-        (message,) = queue.claim()
+    if reason is None:
         message.complete()
-        if ready.poll() is not None:
-            break
-    first = json.loads(ready.communicate(timeout=30)[0])
-    assert (first["outcome"], first["channel"]) == ("completed", "a")
-    for reason in ("one", "two"):
-        queue.publish("x", channel="b")
-        (message,) = queue.claim()
+    else:
         message.fail(reason)
-    out, _ = process.communicate(timeout=30)
-    assert [json.loads(line)["reason"] for line in out.splitlines()] == ["one", "two"]
-    assert process.returncode == 0
+
+
+def _until_asked(cli: Cli, name: str) -> None:
+    """Until another process has read this view or table."""
+    end = time.monotonic() + 60
+    with psycopg.connect(cli.url, autocommit=True) as connection:
+        while not connection.execute(
+            "select from pg_stat_activity where query like %s and pid <> pg_backend_pid()",
+            [f'%"{cli.schema}".{name}%'],
+        ).fetchall():
+            assert time.monotonic() < end
 
 
 def test_tail_as_text_ends_with_ctrl_c(cli: Cli, queue: Queue) -> None:
@@ -54,6 +77,7 @@ def test_tail_as_text_ends_with_ctrl_c(cli: Cli, queue: Queue) -> None:
     process = cli.process("tail", "--queue", "emails", "--every", "0.1")
     assert process.stderr is not None and process.stdout is not None
     assert "keeps history 'failures'" in process.stderr.readline()
+    _until_asked(cli, "history_v1")
     queue.publish("x", channel="b\x1b", queue="emails", kind="k")
     queue.publish("x", channel="b")
     for name in ("default", "emails"):
@@ -116,3 +140,55 @@ def test_top_in_a_terminal_ends_whole(cli: Cli, queue: Queue, columns: int) -> N
     os.close(ours)
     assert "t1" in seen and "\x1b[?1049h" in seen
     assert process.wait(30) == 130
+
+
+def test_events_are_followed_as_they_happen(cli: Cli, queue: Queue) -> None:
+    words = ["events", "--json", "--count", "2", "-w", "published", "-w", "dead", "-q", "emails"]
+    with cli.process(*words) as process:
+        _until_somebody_listens(cli)
+        queue.publish("x", queue="other")
+        queue.publish("x", queue="emails", channel="t", kind="k")
+        (message,) = queue.claim(queues=["emails"])
+        message.fail("no")
+        out, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [(event["what"], event["message_id"]) for event in found] == [
+        ("published", message.id),
+        ("dead", message.id),
+    ]
+    assert (found[0]["queue"], found[0]["channel"], found[0]["kind"]) == ("emails", "t", "k")
+
+
+def test_events_as_text_end_with_ctrl_c(cli: Cli, queue: Queue) -> None:
+    with cli.process("events") as process:
+        _until_somebody_listens(cli)
+        id = queue.publish("x", channel="t").id
+        assert process.stdout is not None
+        assert process.stdout.readline().split()[1:] == ["published", "default/t", str(id)]
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130 and "Traceback" not in errors
+    assert "nonsense" in cli.run("events", "-w", "nonsense", code=2).stderr
+
+
+def _until_somebody_listens(cli: Cli) -> None:
+    end = time.monotonic() + 60
+    with psycopg.connect(cli.url, autocommit=True) as connection:
+        look = f'select from "{cli.schema}".listener'.encode()
+        while not connection.execute(look).fetchall():
+            assert time.monotonic() < end
+
+
+def test_wait_says_how_a_message_ended(cli: Cli, queue: Queue) -> None:
+    for channel in ("good", "bad", "never"):
+        queue.publish("x", channel=channel)
+    messages = {message.channel: message for message in queue.claim(3)}
+    messages["good"].complete()
+    messages["bad"].fail("no such customer")
+    (ending,) = cli.json("wait", str(messages["good"].id))
+    assert ending["outcome"] == "completed"
+    done = cli.run("wait", str(messages["bad"].id), code=1)
+    assert "dead" in done.stdout and "no such customer" in done.stdout
+    late = cli.run("wait", str(messages["never"].id), "--timeout", "50ms", code=1)
+    assert late.stdout == "" and "has not ended" in late.stderr

@@ -8,6 +8,7 @@ from . import (
     dead,
     demo,
     doctor,
+    events,
     messages,
     publish,
     schedules,
@@ -49,6 +50,8 @@ app.add_typer(schedules.app, name="schedules")
 app.add_typer(topics.app, name="topics")
 app.command()(stats.stats)
 app.command()(tail.tail)
+app.command()(events.events)
+app.command()(events.wait)
 app.command()(top.top)
 app.command()(doctor.doctor)
 app.command()(bench.bench)
