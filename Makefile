@@ -8,7 +8,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline bench bench-worker bench-flat bench-fair fmt clean
+.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -54,6 +54,9 @@ model: $(STAMP) ## The model and the plans at length and at random: hours, and a
 
 plans-baseline: $(STAMP) ## Write what each verb costs now to tests/plans/baseline.json
 	@PENSTOCK_WRITE_BASELINE=1 $(BIN)/python -m pytest -q tests/plans
+
+crowd: $(STAMP) ## Eight processes on one SQLite file for a minute, killed with -9 at random
+	@PENSTOCK_CROWD_SECONDS=60 $(BIN)/python -m pytest -q tests/sqlite/test_crowd.py
 
 bench: $(STAMP) ## Throughput, against a bare table on the same server
 	@$(BIN)/python -m benchmarks.throughput
