@@ -82,7 +82,9 @@ def django_connection(path: Path) -> Iterator[Any]:
         django.setup()
     alias = "penstock sqlite"
     new = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(path)}
-    connections.databases[alias] = connections.configure_settings({"default": {}, alias: new})[alias]
+    connections.databases[alias] = connections.configure_settings({"default": {}, alias: new})[
+        alias
+    ]
     try:
         yield connections[alias]
     finally:

@@ -1,0 +1,179 @@
+"""Where the database is: URLs, settings, prefixes, and what is left when all is removed."""
+
+import sqlite3
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from penstock import (
+    AsyncQueue,
+    ConnectionUnavailable,
+    DatabaseFailed,
+    InvalidName,
+    InvalidOption,
+    Queue,
+    SchemaMissing,
+    install_sql,
+    upgrade_sql,
+)
+from penstock.drivers.sqlite_place import connect, read_url
+from tests.client.worlds import run_async
+
+NAMES = [
+    "plain",
+    "With Space",
+    "it's",
+    '"quoted"',
+    "semi;colon--",
+    "täglich 日本 🐎",
+    "select",
+    "%s $1",
+]
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:///jobs.db", "jobs.db"),
+        ("sqlite:///data/jobs.db", "data/jobs.db"),
+        ("sqlite:////var/jobs.db", "/var/jobs.db"),
+        ("sqlite:///a%20b%3F.db", "a b?.db"),
+        ("sqlite://", ":memory:"),
+        ("sqlite:///", ":memory:"),
+        ("sqlite:///:memory:", ":memory:"),
+    ],
+)
+def test_urls(url: str, path: str) -> None:
+    assert read_url(url).path == path
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("sqlite://jobs.db", "names a host"),
+        ("sqlite:///jobs.db?mode=ro", "unknown in"),
+        ("sqlite:///jobs.db?synchronous=off", "synchronous is 'off'"),
+    ],
+)
+def test_urls_that_are_none(url: str, text: str) -> None:
+    with pytest.raises(InvalidOption, match=text):
+        Queue(url)
+    with pytest.raises(InvalidOption, match=text):
+        AsyncQueue(url)
+
+
+def test_acknowledged_means_on_disk_unless_the_url_says_otherwise(path: Path) -> None:
+    for option, number in (("", 2), ("?synchronous=normal", 1), ("?synchronous=extra", 3)):
+        with closing(connect(read_url(f"sqlite:///{path}{option}"))) as connection:
+            assert connection.execute("pragma synchronous").fetchone() == (number,)
+            assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
+
+
+def test_a_relative_path_is_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Queue("sqlite:///jobs.db") as queue:
+        queue.install()
+    assert (tmp_path / "jobs.db").exists()
+
+
+def test_a_place_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    with (
+        Queue(f"sqlite:///{tmp_path}/no/such/folder.db") as queue,
+        pytest.raises(ConnectionUnavailable, match=r"folder\.db cannot be opened"),
+    ):
+        queue.install()
+    other = tmp_path / "text.db"
+    other.write_text("no database at all, only a long enough text " * 50)
+    with Queue(f"sqlite:///{other}") as queue, pytest.raises(ConnectionUnavailable, match="text"):
+        queue.install()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there it cannot be left on read-only")
+def test_an_old_library_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
+    with Queue(f"sqlite:///{path}") as queue, pytest.raises(DatabaseFailed, match="3.35 is needed"):
+        queue.install()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_schema_name_is_a_prefix(url: str, name: str) -> None:
+    with Queue(url, schema=name) as queue, Queue(url, schema=f"{name} too") as other:
+        queue.install()
+        other.install()
+        queue.publish(1, key="once", headers={"a": 1})
+        assert not other.claim()
+        (message,) = queue.claim()
+        message.complete()
+        queue.upkeep()
+        assert [entry.outcome for entry in queue.history(message.id)] == ["completed"]
+
+
+def test_a_prefix_that_sqlite_keeps_is_refused(url: str) -> None:
+    with pytest.raises(InvalidName, match="sqlite_"):
+        Queue(url, schema="SQLite")
+
+
+def test_uninstall_leaves_what_is_not_ours(url: str, path: Path) -> None:
+    with Queue(url, schema="jobs") as queue, closing(sqlite3.connect(path)) as eyes:
+        eyes.execute("create table jobs_of_mine (id integer)")
+        with pytest.raises(SchemaMissing):
+            queue.uninstall()
+        queue.install()
+        queue.uninstall()
+        names = {row[0] for row in eyes.execute("select name from sqlite_master")}
+        assert {name for name in names if not name.startswith("sqlite_")} == {"jobs_of_mine"}
+        with pytest.raises(SchemaMissing, match="install"):
+            queue.publish(1)
+
+
+def test_the_printed_sql_installs(url: str, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(install_sql("my jobs", dialect="sqlite"))
+    with Queue(url, schema="my jobs") as queue:
+        version = queue.schema_version()
+        queue.install()
+        queue.upgrade()
+        assert queue.schema_version() == version
+        queue.publish(1)
+        assert len(queue.claim()) == 1
+    assert upgrade_sql(version, "my jobs", dialect="sqlite") == ""
+
+
+def test_an_interrupted_install_leaves_nothing(url: str, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table penstock_subscription (id integer)")
+    with Queue(url) as queue:
+        with pytest.raises(DatabaseFailed, match="penstock_subscription"):
+            queue.install()
+        with pytest.raises(SchemaMissing):
+            queue.schema_version()
+
+
+def test_the_biggest_numbers_and_the_edges_of_time(url: str) -> None:
+    with Queue(url) as queue:
+        queue.install()
+        with closing(sqlite3.connect(read_url(url).path)) as connection, connection:
+            connection.execute(
+                "update penstock_state set message_id = ?, fence = ?", [2**62, 2**62]
+            )
+        queue.publish(1, max_attempts=2**31 - 1, at=datetime(1, 1, 1, tzinfo=UTC))
+        queue.publish(2, expires_at=datetime.max.replace(tzinfo=UTC))
+        first, second = queue.claim(2)
+        assert (first.id, first.fence) == (2**62 + 1, 2**62 + 1)
+        assert (first.max_attempts, first.due.year) == (2**31 - 1, 1)
+        assert second.expires_at is not None and second.expires_at.year == 9999
+        second.defer(at=datetime.max.replace(tzinfo=UTC))
+        assert [n.scheduled for n in queue.numbers()] == [1]
+
+
+@run_async
+async def test_memory_lives_and_dies_with_its_client() -> None:
+    async with AsyncQueue("sqlite://") as one, AsyncQueue("sqlite://") as two:
+        await one.install()
+        await one.publish(1)
+        assert len(await one.claim()) == 1
+        with pytest.raises(SchemaMissing):
+            await two.publish(1)

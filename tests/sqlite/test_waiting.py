@@ -1,0 +1,192 @@
+"""Locks and bells: waiting for others without spinning, and hearing of them without asking."""
+
+import asyncio
+import multiprocessing
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from penstock import DatabaseFailed, Queue
+from penstock.drivers.choice import open_bell
+from penstock.drivers.sqlite_bell import SqliteBell
+from penstock.drivers.sqlite_patience import patiently
+from penstock.drivers.sqlite_place import read_url
+from penstock.drivers.sqlite_runner import SqliteRunner
+from tests.client.worlds import run_async
+
+
+@pytest.fixture
+def queue(url: str) -> Iterator[Queue]:
+    with Queue(url) as queue:
+        queue.install()
+        yield queue
+
+
+@contextmanager
+def write_lock(path: Path) -> Iterator[None]:
+    """Somebody else's transaction."""
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("begin immediate")
+        yield
+        other.execute("rollback")
+
+
+def test_a_writer_waits_for_another_to_end(queue: Queue, path: Path) -> None:
+    with write_lock(path):
+        publisher = threading.Thread(target=queue.publish, args=[1])
+        publisher.start()
+        publisher.join(0.3)
+        assert publisher.is_alive()
+    publisher.join(10)
+    assert len(queue.claim()) == 1
+
+
+def test_readers_and_idle_claims_wait_for_nobody(queue: Queue, path: Path) -> None:
+    with write_lock(path):
+        assert not queue.claim()
+        assert queue.numbers() == []
+        assert queue.upkeep().ran
+        assert queue.schema_version() > 0
+        assert queue.settings().history == "all"
+
+
+def test_who_waits_too_long_is_told_what_to_look_for(queue: Queue, url: str, path: Path) -> None:
+    queue._core._runner = SqliteRunner(url, pool_size=1, wait=0.2)
+    with write_lock(path), pytest.raises(DatabaseFailed, match="keeps a transaction open") as told:
+        queue.publish(1)
+    assert told.value.sqlstate == "SQLITE_BUSY"
+    queue.publish(1)
+
+
+def test_waiting_sleeps_longer_and_longer() -> None:
+    tries = []
+
+    def busy() -> None:
+        tries.append(time.monotonic())
+        error = sqlite3.OperationalError("database is locked")
+        error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        raise error
+
+    with pytest.raises(sqlite3.OperationalError):
+        patiently(busy, 0.5)
+    assert 10 < len(tries) < 120
+
+
+def test_other_errors_are_not_tried_again() -> None:
+    tries = []
+
+    def broken() -> None:
+        tries.append(1)
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with pytest.raises(sqlite3.OperationalError, match="disk"):
+        patiently(broken)
+    assert len(tries) == 1
+
+
+def test_an_idle_claim_writes_nothing(queue: Queue, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as eyes:
+        before = eyes.execute("pragma data_version").fetchone()
+        for _ in range(3):
+            queue.claim(10)
+            queue.upkeep()
+        assert eyes.execute("pragma data_version").fetchone() == before
+
+
+def _publish_in_child(queue: Queue, answers: "multiprocessing.Queue[int]") -> None:
+    queue.publish("child")
+    answers.put(os.getpid())
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork beside threads
+def test_a_forked_child_opens_its_own_connections(queue: Queue) -> None:
+    queue.publish("parent")
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    child = context.Process(target=_publish_in_child, args=(queue, answers))
+    child.start()
+    assert answers.get(timeout=30) == child.pid
+    child.join(30)
+    assert sorted(m.text() for m in queue.claim(10)) == ["child", "parent"]
+
+
+def bell_for(url: str) -> SqliteBell:
+    bell = open_bell(url, channel=None, wanted=frozenset(), pooler=False)
+    assert isinstance(bell, SqliteBell)
+    return bell
+
+
+async def quiet(bell: SqliteBell) -> None:
+    """The first look cannot know whether something happened before."""
+    while await bell.wait(0.01):
+        pass
+
+
+@pytest.mark.parametrize("place", ["file", "memory"])
+def test_the_bell_rings_for_what_is_committed(place: str, url: str) -> None:
+    @run_async
+    async def listen() -> None:
+        with Queue("sqlite://" if place == "memory" else url) as queue:
+            queue.install()
+            bell = bell_for("sqlite://" if place == "memory" else url)
+            await quiet(bell)
+            assert not await bell.wait(0.1)
+            later = threading.Timer(0.2, queue.publish, [1])
+            later.start()
+            began = time.monotonic()
+            assert await bell.wait(30)
+            assert 0.1 < time.monotonic() - began < 20
+            later.join()
+            await quiet(bell)
+            queue.claim(queues=["empty"])
+            assert not await bell.wait(0.1)
+            await bell.close()
+
+    listen()
+
+
+@run_async
+async def test_the_bell_can_be_rung_from_inside(url: str) -> None:
+    bell = bell_for(url)
+    await quiet(bell)
+    asyncio.get_running_loop().call_later(0.05, bell.ring)
+    assert await bell.wait(30)
+    await bell.close()
+
+
+@run_async
+async def test_an_idle_bell_costs_next_to_nothing(url: str) -> None:
+    bell = bell_for(url)
+    await quiet(bell)
+    looks = 0
+    version = bell._version
+
+    def counted() -> int:
+        nonlocal looks
+        looks += 1
+        return version()
+
+    bell._version = counted  # type: ignore[method-assign]
+    assert not await bell.wait(1.0)
+    assert looks < 70
+    await bell.close()
+
+
+def test_two_files_do_not_ring_for_each_other(tmp_path: Path, url: str) -> None:
+    @run_async
+    async def listen() -> None:
+        bell = bell_for(url)
+        await quiet(bell)
+        with Queue(f"sqlite:///{tmp_path}/other.db?synchronous=normal") as other:
+            other.install()
+            assert not await bell.wait(0.1)
+        await bell.close()
+
+    assert read_url(url).path.endswith("jobs.db")
+    listen()
