@@ -1,7 +1,6 @@
 """Where the database is: URLs, settings, prefixes, and what is left when all is removed."""
 
 import sqlite3
-import sys
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,10 +90,9 @@ def test_a_place_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
         queue.install()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there it cannot be left on read-only")
 def test_an_old_library_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 34, 1))
-    with Queue(f"sqlite:///{path}") as queue, pytest.raises(DatabaseFailed, match="3.35 is needed"):
+    with Queue(f"sqlite:///{path}") as queue, pytest.raises(DatabaseFailed, match="is needed"):
         queue.install()
 
 

@@ -13,6 +13,7 @@ T = TypeVar("T")
 _HEADERS = 14
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
+_AFTER_LAST = 253_402_300_800.0
 
 
 class MessageFields:
@@ -144,7 +145,7 @@ class MessageFields:
 
 
 def _time(seconds: float) -> datetime:
-    """A time that SQL may have set to infinity, which Python has not."""
-    if math.isinf(seconds):
+    """Python has neither SQL's infinity nor the year 10,000, to which the last one is rounded."""
+    if seconds >= _AFTER_LAST or math.isinf(seconds):
         return _LAST if seconds > 0 else _FIRST
     return datetime.fromtimestamp(seconds, UTC)
