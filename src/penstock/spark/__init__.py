@@ -7,8 +7,23 @@ The connector is plain Python on Spark's Python data sources: nothing to registe
 this package does not import pyspark; see docs/reference/spark.md.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .doctor import Check, doctor
 from .faults import reason
 from .session import session
 
-__all__ = ["Check", "doctor", "reason", "session"]
+if TYPE_CHECKING:
+    from .lag import Watermark, watermark
+
+_LAZY = {"Watermark": "lag", "watermark": "lag"}
+
+__all__ = ["Check", "Watermark", "doctor", "reason", "session", "watermark"]
+
+
+def __getattr__(name: str) -> Any:
+    """These load a driver."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_LAZY[name]}", __name__), name)

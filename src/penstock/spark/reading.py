@@ -90,10 +90,12 @@ def plan(
         "snapshot": snapshot,
         "settled": settled,
     }
-    cuts = ask(connection, table.cut, rows=rows, **_range(start, end), **blanks)
+    cuts = ask(connection, table.cut, rows=rows, **place_range(start, end), **blanks)
     places = [start, *(_place(cut) for cut in cuts), end]
     return [
-        Query(statement(connection, table.read, columns=reader.columns, **_range(a, b), **blanks))
+        Query(
+            statement(connection, table.read, columns=reader.columns, **place_range(a, b), **blanks)
+        )
         for a, b in pairwise(places)
         if a != b
     ]
@@ -103,5 +105,5 @@ def _place(cut: tuple[Any, ...]) -> tuple[int, int]:
     return (cut[0], cut[1]) if len(cut) == 2 else (0, cut[0])
 
 
-def _range(start: tuple[int, int], end: tuple[int, int]) -> dict[str, int]:
+def place_range(start: tuple[int, int], end: tuple[int, int]) -> dict[str, int]:
     return {"from_xid": start[0], "from_id": start[1], "to_xid": end[0], "to_id": end[1]}

@@ -5,6 +5,7 @@ import sys
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
+    DataSourceStreamReader,
     DataSourceStreamWriter,
     DataSourceWriter,
 )
@@ -12,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import InvalidOption
 
+from .history_stream import HistoryStream
 from .options import parse
 from .publishing import PenstockStreamWriter, PenstockWriter
 from .pushing import PushingReader
@@ -41,6 +43,12 @@ class PenstockSource(DataSource):
         if _PUSHING in sys.modules:
             return PushingReader(options, what, schema)
         return PenstockReader(options, what, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        options = parse(self.options, "read stream")
+        if self._what() != "history":
+            raise InvalidOption(f"{self._what()} cannot be streamed: read history or claims")
+        return HistoryStream(options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if overwrite:

@@ -1,0 +1,152 @@
+"""The history stream: nothing missed, nothing twice, whoever commits when."""
+
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from penstock import Queue
+from penstock.spark import reason, watermark
+from tests.place import Place
+from tests.spark.conftest import options
+
+
+class Sink:
+    """Collects the ids of each batch by its number: a replayed batch replaces itself."""
+
+    def __init__(self) -> None:
+        self.batches: dict[int, list[int]] = {}
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        self.batches[batch] = [row.id for row in frame.select("id").collect()]
+
+    @property
+    def ids(self) -> list[int]:
+        return [id for ids in self.batches.values() for id in ids]
+
+
+def start(
+    spark: SparkSession,
+    place: Place,
+    sink: Sink,
+    checkpoint: Path,
+    *,
+    now: bool = True,
+    **more: Any,
+) -> StreamingQuery:
+    stream = spark.readStream.format("penstock").options(**options(place, what="history", **more))
+    writing = stream.load().writeStream.foreachBatch(sink)
+    writing = writing.option("checkpointLocation", str(checkpoint))
+    return (writing.trigger(availableNow=True) if now else writing).start()
+
+
+def run(spark: SparkSession, place: Place, sink: Sink, checkpoint: Path, **more: Any) -> None:
+    query = start(spark, place, sink, checkpoint, **more)
+    assert query.awaitTermination(120)
+
+
+def finish(queue: Queue, count: int) -> None:
+    queue.publish_many([b"x"] * count)
+    queue.complete(list(queue.claim(count)))
+
+
+def test_available_now_goes_on_where_it_stopped(
+    spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
+) -> None:
+    sink = Sink()
+    finish(queue, 500)
+    run(spark, place, sink, tmp_path, maxRowsPerTrigger=200)
+    assert [len(ids) for ids in sink.batches.values()] == [200, 200, 100]
+    finish(queue, 50)
+    run(spark, place, sink, tmp_path, maxRowsPerTrigger=200)
+    assert len(sink.ids) == len(set(sink.ids)) == 550
+    # The crash after the sink and before Spark's note of it: the last batch comes again, the same.
+    before = dict(sink.batches)
+    last = max(before)
+    (tmp_path / "commits" / str(last)).unlink()
+    (tmp_path / "commits" / f".{last}.crc").unlink(missing_ok=True)
+    sink.batches[last] = []
+    finish(queue, 10)
+    run(spark, place, sink, tmp_path)
+    assert sorted(sink.batches[last]) == sorted(before[last])
+    assert len(sink.ids) == len(set(sink.ids)) == 560
+
+
+def test_eight_writers_none_missed_none_twice(
+    spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
+) -> None:
+    """Writers take ids in one order and commit in another; the stream reads all the while."""
+    stop = threading.Event()
+    written: Counter[int] = Counter()
+    writers = [
+        threading.Thread(target=_write, args=(place, number, stop, written)) for number in range(8)
+    ]
+    sink = Sink()
+    query = start(spark, place, sink, tmp_path, now=False, poll="0s")
+    try:
+        for writer in writers:
+            writer.start()
+        while len(sink.batches) < 8:
+            assert query.exception() is None
+            assert not query.awaitTermination(1)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+    query.processAllAvailable()
+    query.stop()
+    with psycopg.connect(place.url) as connection:
+        ids = connection.execute(
+            sql.SQL("select id from {}.history").format(sql.Identifier(place.schema))
+        ).fetchall()
+    assert len(ids) == sum(written.values()) > 500
+    assert sorted(sink.ids) == sorted(row[0] for row in ids)
+
+
+def _write(place: Place, number: int, stop: threading.Event, written: Counter[int]) -> None:
+    """Transactions of one row, some of which stay open for a while after they took their id."""
+    insert = sql.SQL(
+        "insert into {}.history"
+        " (message_id, attempt, ended_at, terminal, dead, queue, channel, kind, outcome)"
+        " values (1, 1, now(), true, false, 'q', 'c', '', 'completed')"
+    ).format(sql.Identifier(place.schema))
+    with psycopg.connect(place.url) as connection:
+        while not stop.is_set():
+            connection.execute(insert)
+            stop.wait(0.002 * (number % 4))
+            connection.commit()
+            written[number] += 1
+
+
+def test_an_open_transaction_holds_the_watermark_and_is_named(
+    spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
+) -> None:
+    sink = Sink()
+    finish(queue, 5)
+    with psycopg.connect(place.url, application_name="nightly report") as holder:
+        holder.execute("select pg_current_xact_id()")
+        finish(queue, 5)
+        run(spark, place, sink, tmp_path)
+        assert len(sink.ids) == 5
+        held = watermark(place.url, place.schema)
+        assert held.waiting == 5 and held.holder is not None
+        assert f"pid {holder.info.backend_pid} (nightly report" in held.holder
+    run(spark, place, sink, tmp_path)
+    assert len(sink.ids) == len(set(sink.ids)) == 10
+
+
+def test_what_cannot_be_streamed_is_refused(
+    spark: SparkSession, place: Place, tmp_path: Path
+) -> None:
+    stream = spark.readStream.format("penstock").options(**options(place, what="messages"))
+    with pytest.raises(PySparkException) as caught:
+        query = stream.load().writeStream.foreachBatch(Sink()).start()
+        query.awaitTermination(60)
+    assert "messages cannot be streamed: read history or claims" in reason(caught.value)
