@@ -8,7 +8,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair fmt clean
+.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair bench-events fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -69,6 +69,9 @@ bench-flat: $(STAMP) ## Does the cost per message stay flat as the backlog grows
 
 bench-fair: $(STAMP) ## Does a loud tenant take more than its share?
 	@$(BIN)/python -m benchmarks.fairness
+
+bench-events: $(STAMP) ## What do events cost, with nobody listening and with a reader?
+	@$(BIN)/python -m benchmarks.events
 
 fmt: $(STAMP) ## Format, and fix what ruff can fix
 	@$(BIN)/ruff check --fix-only --quiet .

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks import fairness, flat, report, throughput
+from benchmarks import events, fairness, flat, report, throughput
 from benchmarks.bench import Bench
 from benchmarks.cases import alone, backlog, blocked, foreign, many_channels, scheduled
 from benchmarks.single import DRIVERS, loops
@@ -55,6 +55,14 @@ def test_fairness_counts_starts(bench: Bench) -> None:
     spreads, weights = fairness.measure(bench, size)
     assert [row["starts"] for row in spreads.records()] == [100, 100]
     assert sum(_number(row["share %"]) for row in weights.records()) == pytest.approx(200)
+
+
+def test_events_compares_three_sides(bench: Bench) -> None:
+    assert "listener" not in events.without_events()
+    table = events.measure(bench, events.Size(rounds=2, singles=5, batches=2, batch=10))
+    assert len(table.rows) == 4
+    for row in table.records():
+        assert _number(row["off µs"]) > 0 and _number(row["nobody / off"]) > 0
 
 
 def test_tables_are_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
