@@ -60,12 +60,14 @@ crowd: $(STAMP) ## Eight processes on one SQLite file for a minute, killed with 
 
 bench: $(STAMP) ## Throughput, against a bare table on the same server
 	@$(BIN)/python -m benchmarks.throughput
+	@$(BIN)/python -m benchmarks.sqlite
 
 bench-worker: $(STAMP) ## The worker: throughput against a bare loop, pick-up latency, memory
 	@$(BIN)/python -m benchmarks.worker
 
 bench-flat: $(STAMP) ## Does the cost per message stay flat as the backlog grows?
 	@$(BIN)/python -m benchmarks.flat
+	@$(BIN)/python -m benchmarks.sqlite_flat
 
 bench-fair: $(STAMP) ## Does a loud tenant take more than its share?
 	@$(BIN)/python -m benchmarks.fairness

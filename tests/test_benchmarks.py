@@ -1,15 +1,19 @@
 """The benchmarks run, at sizes too small to say anything about speed: only counts are checked."""
 
 import json
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from benchmarks import events, fairness, flat, report, throughput
+from benchmarks import events, fairness, flat, report, sqlite, sqlite_flat, throughput
 from benchmarks.bench import Bench
 from benchmarks.cases import alone, backlog, blocked, foreign, many_channels, scheduled
 from benchmarks.single import DRIVERS, loops
 from penstock.embedded import EmbeddedPostgres
 
+HOUR = timedelta(hours=1)
 TINY = throughput.Size(
     rounds=1,
     drained=150,
@@ -48,6 +52,29 @@ def test_flat_counts_buffers_and_wal(bench: Bench) -> None:
         assert 2 < _number(row["complete"]) < 100
         assert 200 < _number(row["WAL bytes"]) < 5_000
     assert len(old.rows) == len(steady.rows)
+
+
+def test_sqlite_compares_both_sides(tmp_path: Path) -> None:
+    drains, publishes = sqlite.measure(tmp_path, sqlite.Size(1, 1_000, (100,), (10,)))
+    for row in (*drains.records(), *publishes.records()):
+        assert _number(row["ratio"]) > 0 and _number(row["ratio of cpu"]) > 0
+
+
+def test_sqlite_stays_flat(tmp_path: Path) -> None:
+    """Steps of SQLite's machine: the same in every run."""
+    wanted = [
+        sqlite_flat.many_channels(1_000),
+        sqlite_flat.many_channels(3_000),
+        sqlite_flat.backlog(1_000, 1),
+        sqlite_flat.backlog(5_000, 1),
+        sqlite_flat.beside("nothing else", lambda queue: None),
+        sqlite_flat.beside("blocked", partial(sqlite_flat.blocked, count=1_000)),
+        sqlite_flat.beside(
+            "later", partial(sqlite_flat.fill, messages=2_000, channels=100, delay=HOUR)
+        ),
+    ]
+    for row in sqlite_flat.measure(tmp_path, wanted, 5).records():
+        assert 0.9 < _number(row["against the first"]) < 1.1, row
 
 
 def test_fairness_counts_starts(bench: Bench) -> None:
