@@ -53,7 +53,8 @@ class Taken(NamedTuple):
 
     A row is: id, fence, queue, channel, kind, priority, attempt, max_attempts, due, published_at,
     first_published_at, expires_at (these four as seconds since 1970), key, content_type, headers
-    (JSON text), state_type, state, payload; more columns may follow.
+    (JSON text), state_type, state, payload, spent (tries that failed since the last progress);
+    more columns may follow.
     """
 
     rows: Sequence[Row]

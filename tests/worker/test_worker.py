@@ -552,3 +552,22 @@ def test_a_worker_without_schema_or_handlers_says_so(place: Place) -> None:
     assert ["not installed" in problem for problem in worker.check()] == [True]
     with pytest.raises(SchemaMissing):
         worker.run()
+
+
+@run_async
+async def test_progress_starts_the_tries_anew(place: Place) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue)
+        attempts = []
+
+        @worker.handler(retry=Constant(every=0, attempts=2))
+        async def handle(payload: int, message: AsyncMessage) -> object:
+            attempts.append(message.attempt)
+            if message.attempt in (1, 3, 5):
+                raise ValueError
+            return Defer() if message.attempt < 6 else None
+
+        published = await queue.publish(1, max_attempts=100)
+        await worker.serve(until_empty=True)
+        assert attempts == [1, 2, 3, 4, 5, 6]
+        assert (await outcomes(queue, published.id))[-1] == "completed"

@@ -58,6 +58,11 @@ class MessageFields:
         return self._row[6]  # type: ignore[no-any-return]
 
     @property
+    def failures(self) -> int:
+        """How many tries have failed since the last progress; what ``max_attempts`` bounds."""
+        return self._row[18]  # type: ignore[no-any-return]
+
+    @property
     def max_attempts(self) -> int:
         return self._row[7]  # type: ignore[no-any-return]
 

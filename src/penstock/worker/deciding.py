@@ -62,7 +62,7 @@ class UndecodablePayload(Exception):
 def next_delay(retry: Retry, job: Job, error: BaseException) -> timedelta | None:
     """What the strategy says, or the fallback if it fails or answers nonsense."""
     age = job.claimed_at - job.published_at + timedelta(seconds=max(0.0, now() - job.started))
-    tried = Tried(job.attempt, error, age)
+    tried = Tried(job.failures + 1, error, age)
     try:
         delay = retry.delay(tried)
         if delay is None or (isinstance(delay, timedelta) and delay >= timedelta(0)):

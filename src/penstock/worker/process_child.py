@@ -55,7 +55,7 @@ def _end_with_the_worker() -> None:
 
 
 def _handle(head: dict[str, Any], state: bytes, payload: bytes) -> Answer:
-    row = [*head["row"], state if head["state"] else None, payload]
+    row = [*head["row"], state if head["state"] else None, payload, head["spent"]]
     claimed_at, until = map(datetime.fromisoformat, head["times"])
     try:
         function, binding = _found(head["module"], head["function"])

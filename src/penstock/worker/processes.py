@@ -109,6 +109,7 @@ def _parts(job: Job, handler: Handler) -> list[bytes]:
         "row": list(job._row[:_COLUMNS]),
         "times": [job.claimed_at.isoformat(), job.until.isoformat()],
         "state": job.state is not None,
+        "spent": job.failures,
     }
     return [json.dumps(head).encode(), bytes(job.state or b""), bytes(job.payload)]
 

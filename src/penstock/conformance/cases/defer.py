@@ -125,3 +125,14 @@ async def turn(world: World) -> None:
     assert message.id == first
     await message.defer()
     assert [m.id for m in await world.drain(1)] == [second, third, first]
+
+
+@case("defer", "its holder is told how many tries failed since the last progress")
+async def failures(world: World) -> None:
+    await world.publish(1)
+    told = []
+    for error in ("a", "b", None, "c", None):
+        message = await world.claim_one()
+        told.append((message.attempt, message.failures))
+        await message.defer(error=error)
+    assert told == [(1, 0), (2, 1), (3, 2), (4, 0), (5, 1)]

@@ -121,6 +121,7 @@ def _answer(row: Row, fence: int, queue: str, channel: str) -> Row:
         state_type,
         state,
         payload,
+        spent,
     ) = row
     return (
         id,
@@ -141,6 +142,7 @@ def _answer(row: Row, fence: int, queue: str, channel: str) -> Row:
         None if state_type is None else _text(state_type),
         state,
         payload,
+        spent,
     )
 
 

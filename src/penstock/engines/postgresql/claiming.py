@@ -15,7 +15,7 @@ _UPKEEP_LIMIT = 1000
 # it is what an old snapshot makes dear, so it is rare.
 _FULL_SCAN_EVERY = 60.0
 _FULL_LEASE_SCAN_EVERY = 60.0
-_ANSWER = 18  # the first column of the last row's part
+_ANSWER = 19  # the first column of the last row's part
 
 
 class Claiming(Base):

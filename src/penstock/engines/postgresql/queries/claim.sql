@@ -5,7 +5,7 @@
 select
     c.id, c.fence, c.queue, c.channel, c.kind, c.priority, c.attempt, c.max_attempts,
     c.due, c.published_at, c.first_published_at, c.expires_at, c.key, c.content_type,
-    CAST(c.headers AS text) as headers, c.state_type, c.state, c.payload,
+    CAST(c.headers AS text) as headers, c.state_type, c.state, c.payload, c.spent,
     c.answer, c.claimed_at, c.until,
     case when isfinite(c.look_again) then greatest(
         c.look_again - coalesce(CAST($7 AS timestamptz), clock_timestamp()), interval '0') end as look_again,

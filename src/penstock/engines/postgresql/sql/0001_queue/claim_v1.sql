@@ -41,7 +41,7 @@ create or replace function "penstock".claim_v1(
     id bigint, fence bigint, queue text, channel text, kind text, priority smallint, attempt bigint,
     max_attempts integer, due double precision, published_at double precision,
     first_published_at double precision, expires_at double precision, key text, content_type text,
-    headers jsonb, state_type text, state bytea, payload bytea,
+    headers jsonb, state_type text, state bytea, payload bytea, spent integer,
     answer text, claimed_at timestamptz, until timestamptz, look_again timestamptz,
     turn_floor timestamptz, wake_floor timestamptz,
     strays bigint[], stray_turns timestamptz[], stray_wakes timestamptz[], crowd integer
@@ -319,7 +319,7 @@ begin
                 select l.ordinal, l.channel_id, l.queue, m.*
                 from (select l.* from lane l order by l.ordinal) l cross join lateral (
                     select k.id, k.channel, k.kind, k.attempt, k.max_attempts, k.due, k.published_at,
-                        k.first_published_at, k.expires_at, k.key, k.content_type, k.headers, k.state_type, k.state, k.payload
+                        k.first_published_at, k.expires_at, k.key, k.content_type, k.headers, k.state_type, k.state, k.payload, k.spent
                     from message k
                     where k.channel_id = l.channel_id and k.priority = 0 and (k.due, k.id) > (l.due, l.mid) and k.due <= v_now
                         and (k.expires_at is null or k.expires_at > v_now)
@@ -362,7 +362,7 @@ begin
             select p.id, v_fence, p.queue, p.channel, p.kind, 0::smallint, p.attempt + 1, p.max_attempts,
                 date_part('epoch', p.due), date_part('epoch', p.published_at),
                 date_part('epoch', p.first_published_at), date_part('epoch', p.expires_at),
-                p.key, p.content_type, p.headers, p.state_type, p.state, p.payload,
+                p.key, p.content_type, p.headers, p.state_type, p.state, p.payload, p.spent,
                 null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
                 null::bigint[], null::timestamptz[], null::timestamptz[], null::integer
             from picked p;
@@ -385,7 +385,7 @@ begin
             select m.id, v_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
                 date_part('epoch', m.due), date_part('epoch', m.published_at),
                 date_part('epoch', m.first_published_at), date_part('epoch', m.expires_at),
-                m.key, m.content_type, m.headers, m.state_type, m.state, m.payload,
+                m.key, m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
                 null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
                 null::bigint[], null::timestamptz[], null::timestamptz[], null::integer
             from unnest(v_tids) x(tid)
