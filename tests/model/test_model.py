@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.model.machine import machine
+from tests.model.mysql import MysqlStore
 from tests.model.postgresql import PostgresqlStore
 from tests.model.sqlite import SqliteStore
 from tests.model.store import ModelStore
@@ -35,6 +36,7 @@ STORES: dict[str, tuple[str, Callable[[str], ModelStore]]] = {
     "PostgreSQL 18": ("server", PostgresqlStore),
     "PostgreSQL 16": ("server16", PostgresqlStore),
     "SQLite": ("sqlite_files", SqliteStore),
+    "MariaDB": ("mariadb", MysqlStore),
 }
 
 

@@ -52,7 +52,7 @@ class Channels(Owning):
     def _pause(self, queue: str, channels: Sequence[str], paused: bool) -> Plan[list[bytes]]:
         lanes = [(queue.encode(), channel.encode()) for channel in channels]
         ids = yield from self._own_channels(lanes)
-        yield self._say("pause", paused, ids)
+        yield self._say("pause", ids, paused)
         yield from self._wake_up(lanes)
         return ids
 
@@ -63,15 +63,13 @@ class Channels(Owning):
         if not rows:
             return
         wanted = [(int(row[0]), int(row[1])) for row in rows]
-        held = yield self._say("uncounted_held", [id for id, _ in wanted], wanted)
+        held = yield self._say("uncounted_held", wanted)
         ours = {int(row[0]) for row in held}
         if ours:
             yield self._say("leases_count", sorted(ours))
         late = [row for row in rows if int(row[0]) not in ours]
         if late:
-            alive = yield self._say(
-                "leases_alive", [row[0] for row in late], [(row[0], row[1]) for row in late]
-            )
+            alive = yield self._say("leases_alive", [(row[0], row[1]) for row in late])
             still = {int(row[0]) for row in alive}
             late = [row for row in late if int(row[0]) in still]
         if late:

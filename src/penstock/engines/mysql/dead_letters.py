@@ -78,7 +78,7 @@ class DeadLetters(Ending):
         if not letters:
             return 0
         now, found = letters[0].now, [letter.id for letter in letters]
-        yield self._say("redrive", now + delay, now, max_attempts, found)
+        yield self._say("redrive", found, now + delay, now, max_attempts)
         yield self._say("wakes", _wakes(letters, now + delay))
         yield from self._end_dead(letters, b"redriven", terminal=False)
         return len(letters)

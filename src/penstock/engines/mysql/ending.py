@@ -41,7 +41,7 @@ class Ending(Base):
             if window is None:
                 yield self._say("keys_release", ids, messages)
             else:
-                yield self._say("keys_keep", now + window, ids, messages)
+                yield self._say("keys_keep", ids, messages, now + window)
 
     def _free_slots(self, freed: Iterable[tuple[bytes, bytes, bytes]], now: int) -> Plan[None]:
         """Tells limited channels (id, queue, name) that counted leases of theirs ended."""

@@ -1,6 +1,5 @@
 """How messages ended; and events, which this engine does not have yet (see ``lacks``)."""
 
-import json
 from collections.abc import Sequence
 from datetime import timedelta
 
@@ -19,7 +18,7 @@ NO_EVENTS = "events are not built for MySQL yet: wait() and the history work"
 class Events(Base):
     @repeatable
     def endings(self, ids: Sequence[int]) -> Plan[list[Ending | None]]:
-        rows = yield self._say("endings", json.dumps(sorted(set(ids))).encode())
+        rows = yield self._say("endings", sorted(set(ids)))
         found = {int(row[0]): _ending(row) for row in rows}
         return [found[id] for id in ids]
 

@@ -1,8 +1,9 @@
 """Part of upkeep: leases that ran out, and messages whose own time has passed."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from penstock.plan import Plan
+from penstock.plan import Plan, Row
 
 from .cancelling import Cancelling
 from .holding import FullyHeld
@@ -41,7 +42,7 @@ class Expiring(Returning, Cancelling):
         if not rows:
             return Expired(0, 0, start)
         wanted = sorted((int(row[0]), int(row[1])) for row in rows)
-        rows = yield self._say("overdue_held", [id for id, _ in wanted], wanted, found.now)
+        rows = yield self._say("overdue_held", wanted, found.now)
         held = [FullyHeld(*row) for row in rows]
         if not held:
             return Expired(0, 0, start)
@@ -61,21 +62,20 @@ class Expiring(Returning, Cancelling):
         rows = yield self._say("lapsing", now, limit)
         if not rows:
             return 0
-        gone = [(row[0], row[1]) for row in rows if row[2] is None]
-        past = [row for row in rows if row[2] is not None]
-        if past:
-            new = sorted({(bytes(row[3]), row[4], row[5]) for row in past})
-            yield self._say("channels_meet", new)
-            owned = yield self._say("channels_own", [id for id, _, _ in new], now)
-            ours = {bytes(row[0]) for row in owned}
-            ids = [int(row[2]) for row in past if bytes(row[3]) in ours]
-            ended = set((yield from self._end_waiting(ids, b"lapsed"))) if ids else set()
-            gone += [(row[0], row[1]) for row in past if int(row[2]) in ended]
-        else:
-            ended = set()
-        if gone:
-            yield self._say("expiries_drop", gone)
+        gone = [int(row[0]) for row in rows if row[1] is None]
+        past = [row for row in rows if row[1] is not None]
+        ended = (yield from self._end_past(past, now)) if past else []
+        if gone or ended:
+            yield self._say("expiries_drop", sorted([*gone, *ended]))
         return len(ended)
+
+    def _end_past(self, past: Sequence[Row], now: int) -> Plan[list[int]]:
+        lanes = sorted({(bytes(row[2]), row[3], row[4]) for row in past})
+        yield self._say("channels_meet", lanes)
+        owned = yield self._say("channels_own", [id for id, _, _ in lanes], now)
+        ours = {bytes(row[0]) for row in owned}
+        ids = sorted(int(row[1]) for row in past if bytes(row[2]) in ours)
+        return (yield from self._end_waiting(ids, b"lapsed")) if ids else []
 
 
 def _spent(held: FullyHeld) -> bool:

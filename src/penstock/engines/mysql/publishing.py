@@ -47,6 +47,6 @@ class Publishing(Keys, Gates):
                 post.id = first + number * step
         for rows_of_wakes in chunks(wakes(fresh, now), packet):
             yield self._say("wakes", rows_of_wakes)
-        limited = [(post.expires_at, post.id) for post in fresh if post.expires_at is not None]
+        limited = [(post.id, post.expires_at) for post in fresh if post.expires_at is not None]
         if limited:
             yield self._say("expiries", limited)

@@ -37,7 +37,7 @@ class Returning(Ending):
             if back.counts or back.due != back.held.due:
                 groups[back.due, back.counts, back.fails].append(back.held.id)
         for (due, counts, fails), ids in groups.items():
-            yield self._say("put_back", due, int(counts), int(fails), ids)
+            yield self._say("put_back", ids, due, int(counts), int(fails))
         if comebacks:
             yield self._say("wakes", [_wake(back) for back in comebacks])
 
@@ -46,7 +46,7 @@ class Returning(Ending):
         for held, cause in dying:
             groups[cause].append(held.id)
         for cause, ids in groups.items():
-            yield self._say("bury", now, *cause, ids)
+            yield self._say("bury", ids, now, *cause)
             yield self._say("messages_drop", ids)
         yield from self._count_dead(((held.queue, held.channel) for held, _ in dying), 1)
 

@@ -28,7 +28,7 @@ class Settling(Returning):
     @repeatable
     def complete(self, leases: Sequence[HeldLease]) -> Plan[list[Settled]]:
         items = _by_lease(leases)
-        rows = yield self._say("held", *_wanted(items), self._now())
+        rows = yield self._say("held", list(items), self._now())
         held = [Held(*row) for row in rows]
         if held:
             yield from self._finish(held)
@@ -107,7 +107,7 @@ class Settling(Returning):
     @repeatable
     def extend(self, extensions: Sequence[Extension]) -> Plan[list[Settled]]:
         items = _by_lease(extensions)
-        rows = yield self._say("extend_held", *_wanted(items), self._now())
+        rows = yield self._say("extend_held", list(items), self._now())
         ends: dict[int, list[int]] = defaultdict(list)
         until: dict[Key, int] = {}
         for id, fence, old, now in rows:
@@ -115,7 +115,7 @@ class Settling(Returning):
             ends[end].append(id)
             until[id, fence] = max(int(old), end)
         for end, ids in ends.items():
-            yield self._say("extend", end, ids)
+            yield self._say("extend", ids, end)
         yield from self._note_lost([Lost(*key) for key in items if key not in until], "extend")
         return [
             Settled(e.id, e.fence, "extended", moment(until[e.id, e.fence]))
@@ -125,7 +125,7 @@ class Settling(Returning):
         ]
 
     def _hold(self, items: dict[Key, Any]) -> Plan[list[FullyHeld]]:
-        rows = yield self._say("held_fully", *_wanted(items), self._now())
+        rows = yield self._say("held_fully", list(items), self._now())
         return [FullyHeld(*row) for row in rows]
 
     def _end(self, held: Sequence[FullyHeld], entries: Sequence[Any]) -> Plan[None]:
@@ -143,7 +143,7 @@ class Settling(Returning):
             if not item.keep:
                 groups[item.state, item.state_type].append(item.id)
         for (state, kind), ids in groups.items():
-            yield self._say("save_state", state, data(kind), ids)
+            yield self._say("save_state", ids, state, data(kind))
 
     def _answers(
         self, items: Sequence[Any], status: dict[Key, SettleStatus], verb: str
@@ -159,10 +159,6 @@ def _by_lease(items: Sequence[Item]) -> dict[Key, Item]:
     for item in sorted(items, key=lambda item: (item[0], item[1])):
         found.setdefault((item[0], item[1]), item)
     return found
-
-
-def _wanted(items: dict[Key, Any]) -> tuple[list[int], list[Key]]:
-    return list(dict.fromkeys(id for id, _ in items)), list(items)
 
 
 def _given_back(held: FullyHeld, item: Return) -> Comeback:

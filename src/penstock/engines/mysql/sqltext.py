@@ -1,9 +1,13 @@
 """SQL files: the tables' prefix in place of ``penstock``, and ``%s`` in place of ``$1``.
 
 ``$1...`` stands for a list: of values (``in ($1...)``) or of rows (``values $1...``), as many as
-the parameter holds.
+the parameter holds. ``$1:ids``, ``$1:keys`` and ``$1:pairs`` stand for a table of what the
+parameter lists: numbers (column id), bytes (column id, in hexadecimal), and pairs (columns id and
+fence). Whatever locks rows finds them from such a table, row by row: given a plain list, a small
+table would be scanned from end to end, waiting for what others hold in it.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -14,7 +18,12 @@ from penstock.plan import Statement
 
 FOLDER = files(__package__)
 
-_TOKEN = re.compile(r"--[^\n]*|\$(\d+)(\.\.\.)?")
+_TOKEN = re.compile(r"--[^\n]*|\$(\d+)(\.\.\.|:ids|:keys|:pairs)?")
+_LISTED = {
+    ":ids": "json_table(%s, '$[*]' columns (id bigint path '$'))",
+    ":keys": "json_table(%s, '$[*]' columns (id char(32) path '$'))",
+    ":pairs": "json_table(%s, '$[*]' columns (id bigint path '$[0]', fence bigint path '$[1]'))",
+}
 _TABLE = re.compile(r"`penstock_(\w+)`")
 
 
@@ -23,7 +32,7 @@ class Piece(NamedTuple):
 
     text: str
     place: int | None
-    many: bool
+    form: str | None
 
 
 def render(text: str, prefix: str) -> str:
@@ -57,19 +66,34 @@ def template(name: str) -> str:
 def _filled(name: str, prefix: str, params: Sequence[Any]) -> tuple[list[str], list[Any]]:
     texts: list[str] = []
     values: list[Any] = []
-    for text, place, many in _pieces(name, prefix):
+    for text, place, form in _pieces(name, prefix):
         texts.append(text)
         if place is None:
             continue
         value = params[place]
-        texts.append(_places(value) if many else "%s")
-        if not many:
+        if form is None:
+            texts.append("%s")
             values.append(value)
-        elif value and isinstance(value[0], tuple):
-            values += [item for row in value for item in row]
+        elif form in _LISTED:
+            texts.append(_LISTED[form])
+            values.append(_listed(value))
         else:
-            values += value
+            texts.append(_places(value))
+            values += _flat(value)
     return texts, values
+
+
+def _listed(items: Sequence[Any]) -> str:
+    """As JSON, which every character set of a connection writes alike."""
+    if items and isinstance(items[0], bytes):
+        items = [item.hex() for item in items]
+    return json.dumps(items, separators=(",", ":"))
+
+
+def _flat(items: Sequence[Any]) -> Sequence[Any]:
+    if isinstance(items[0], tuple):
+        return [value for row in items for value in row]
+    return items
 
 
 def _places(items: Sequence[Any]) -> str:
@@ -86,6 +110,6 @@ def _pieces(name: str, prefix: str) -> tuple[Piece, ...]:
     for match in _TOKEN.finditer(text):
         if match[1] is None:
             continue
-        pieces.append(Piece(text[start : match.start()], int(match[1]) - 1, match[2] is not None))
+        pieces.append(Piece(text[start : match.start()], int(match[1]) - 1, match[2]))
         start = match.end()
-    return (*pieces, Piece(text[start:], None, False))
+    return (*pieces, Piece(text[start:], None, None))

@@ -23,7 +23,7 @@ class Stamping(Base):
             if not fresh:
                 break
             stamp += 1
-            yield self._say("history_settle", stamp, [row[0] for row in fresh])
+            yield self._say("history_settle", [row[0] for row in fresh], stamp)
             done += len(fresh)
             if len(fresh) < _BATCH:
                 break

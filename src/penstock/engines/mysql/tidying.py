@@ -19,7 +19,7 @@ class Tidying(Ending):
         alive = [(int(row[0]), int(row[1])) for row in rows if row[5]]
         done = [(int(row[0]), int(row[1])) for row in gone]
         if alive:
-            held = yield self._say("uncounted_held", [id for id, _ in alive], alive)
+            held = yield self._say("uncounted_held", alive)
             if held:
                 yield self._say("leases_count", [row[0] for row in held])
                 done += [(int(row[0]), int(row[1])) for row in held]

@@ -1,2 +1,2 @@
 -- $1: channels, owned.
-delete from `penstock_channel` where id in ($1...)
+delete t from $1:keys x straight_join `penstock_channel` t force index (primary) on t.id = unhex(x.id)

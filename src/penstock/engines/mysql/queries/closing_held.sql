@@ -1,3 +1,4 @@
 -- $1: channels.
-select id from `penstock_channel` force index (primary) where id in ($1...) and closing
+select c.id from $1:keys x
+straight_join `penstock_channel` c force index (primary) on c.id = unhex(x.id) and c.closing
 for update skip locked

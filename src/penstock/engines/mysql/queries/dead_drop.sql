@@ -1,2 +1,2 @@
 -- $1: ids.
-delete from `penstock_dead` where id in ($1...)
+delete t from $1:ids x straight_join `penstock_dead` t force index (primary) on t.id = x.id

@@ -1,2 +1,2 @@
 -- $1: ids.
-delete from `penstock_done` where id in ($1...)
+delete t from $1:keys x straight_join `penstock_done` t force index (primary) on t.id = unhex(x.id)

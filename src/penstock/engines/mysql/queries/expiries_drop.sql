@@ -1,2 +1,2 @@
--- $1: (expires_at, message_id).
-delete from `penstock_expiry` where (expires_at, message_id) in ($1...)
+-- $1: message ids.
+delete t from $1:ids x straight_join `penstock_expiry` t force index (primary) on t.message_id = x.id

@@ -1,2 +1,3 @@
--- $1: until, $2: message ids. Never shortens.
-update `penstock_lease` set until = greatest(until, $1) where message_id in ($2...)
+-- $1: message ids, locked by us, $2: until. Never shortens.
+update $1:ids x straight_join `penstock_lease` l force index (primary) on l.message_id = x.id
+set l.until = greatest(l.until, $2)

@@ -4,5 +4,6 @@ insert into `penstock_history` (message_id, fence, attempt, first_published_at, 
 select m.id, l.fence, m.attempt + 1, m.first_published_at, m.published_at, m.due,
     l.claimed_at, $2, octet_length(m.payload), true, false, m.priority, m.queue, m.channel, m.kind,
     l.worker, 'completed'
-from `penstock_lease` l straight_join `penstock_message` m on m.id = l.message_id
-where l.message_id in ($1...)
+from $1:ids x
+straight_join `penstock_lease` l force index (primary) on l.message_id = x.id
+straight_join `penstock_message` m force index (primary) on m.id = x.id

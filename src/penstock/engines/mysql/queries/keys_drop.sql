@@ -1,2 +1,2 @@
 -- $1: key ids, in their order.
-delete from `penstock_dedupe` where id in ($1...)
+delete t from $1:keys x straight_join `penstock_dedupe` t force index (primary) on t.id = unhex(x.id)

@@ -1,2 +1,4 @@
--- $1: until when, $2: key ids in order, $3: message ids: they live on for their window.
-update `penstock_dedupe` set expires_at = $1 where id in ($2...) and message_id in ($3...)
+-- $1: key ids in order, $2: message ids, $3: until when: they live on for their window.
+update $1:keys x
+straight_join `penstock_dedupe` t force index (primary) on t.id = unhex(x.id) and t.message_id in ($2...)
+set t.expires_at = $3

@@ -1,2 +1,3 @@
 -- $1: key ids in order, $2: message ids: free again.
-delete from `penstock_dedupe` where id in ($1...) and message_id in ($2...)
+delete t from $1:keys x
+straight_join `penstock_dedupe` t force index (primary) on t.id = unhex(x.id) and t.message_id in ($2...)

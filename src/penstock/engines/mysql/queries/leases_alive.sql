@@ -1,3 +1,4 @@
--- $1: message ids, $2: (id, fence) of each.
-select message_id, fence from `penstock_lease`
-where message_id in ($1...) and (message_id, fence) in ($2...) and not counted
+-- $1: (message id, fence).
+select l.message_id, l.fence from $1:pairs x
+straight_join `penstock_lease` l force index (primary) on l.message_id = x.id and l.fence = x.fence
+    and not l.counted

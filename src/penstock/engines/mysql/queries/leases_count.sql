@@ -1,2 +1,3 @@
 -- $1: message ids, all locked by us.
-update `penstock_lease` set counted = true where message_id in ($1...)
+update $1:ids x straight_join `penstock_lease` l force index (primary) on l.message_id = x.id
+set l.counted = true

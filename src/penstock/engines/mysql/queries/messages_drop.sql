@@ -1,2 +1,2 @@
 -- $1: message ids.
-delete from `penstock_message` where id in ($1...)
+delete t from $1:ids x straight_join `penstock_message` t force index (primary) on t.id = x.id

@@ -1,2 +1,3 @@
 -- $1: channels, owned.
-update `penstock_channel` set closing = true, gated = 1 where id in ($1...)
+update $1:keys x straight_join `penstock_channel` c force index (primary) on c.id = unhex(x.id)
+set c.closing = true, c.gated = 1

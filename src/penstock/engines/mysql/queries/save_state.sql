@@ -1,2 +1,3 @@
--- $1: state, $2: its type, $3: ids.
-update `penstock_message` set state = $1, state_type = $2 where id in ($3...)
+-- $1: ids, locked by us, $2: state, $3: its type.
+update $1:ids x straight_join `penstock_message` m force index (primary) on m.id = x.id
+set m.state = $2, m.state_type = $3

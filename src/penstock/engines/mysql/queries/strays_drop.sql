@@ -1,2 +1,3 @@
--- $1: (message_id, fence).
-delete from `penstock_stray` where (message_id, fence) in ($1...)
+-- $1: (message id, fence).
+delete t from $1:pairs x
+straight_join `penstock_stray` t force index (primary) on t.message_id = x.id and t.fence = x.fence

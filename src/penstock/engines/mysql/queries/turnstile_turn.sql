@@ -1,2 +1,2 @@
 -- $1: n, $2: name.
-update `penstock_turnstile` set n = $1 where name = $2
+update `penstock_turnstile` force index (primary) set n = $1 where name = $2

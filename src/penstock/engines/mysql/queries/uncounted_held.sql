@@ -1,4 +1,5 @@
--- $1: message ids, $2: (id, fence) of each. Those that nobody is writing to.
-select message_id, fence, channel_id from `penstock_lease` force index (primary)
-where message_id in ($1...) and (message_id, fence) in ($2...) and not counted
+-- $1: (message id, fence). Those that nobody is writing to.
+select l.message_id, l.fence, l.channel_id from $1:pairs x
+straight_join `penstock_lease` l force index (primary) on l.message_id = x.id and l.fence = x.fence
+    and not l.counted
 for update skip locked

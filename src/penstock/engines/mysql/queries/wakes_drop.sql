@@ -1,2 +1,2 @@
 -- $1: wake ids.
-delete from `penstock_wake` where id in ($1...)
+delete t from $1:ids x straight_join `penstock_wake` t force index (primary) on t.id = x.id

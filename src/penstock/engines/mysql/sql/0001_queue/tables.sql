@@ -100,9 +100,9 @@ create table if not exists `penstock_message` (
 
 -- When a message that has an end ends, if nobody starts it before.
 create table if not exists `penstock_expiry` (
+    message_id bigint primary key,
     expires_at bigint not null,
-    message_id bigint not null,
-    primary key (expires_at, message_id)
+    key expiry_order (expires_at)
 ) engine = InnoDB;
 
 -- "Look at this channel, from this position on": n messages more (or fewer) wait there, or `freed`

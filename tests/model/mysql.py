@@ -1,0 +1,59 @@
+"""The model's store on MySQL and MariaDB."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+import pymysql
+
+from penstock import Queue
+from penstock.drivers.mysql_url import connect_options, database_of
+from tests.mysql.soundness import violations
+
+TABLES = "message wake lease stray channel dedupe dead dead_count history expiry".split()  # noqa: SIM905
+
+
+def connect(url: str, **options: Any) -> "pymysql.Connection[Any]":
+    return pymysql.connect(database=database_of(url), **(connect_options(url) | options))
+
+
+class MysqlTransaction:
+    """At the server's default isolation, as most callers have it."""
+
+    def __init__(self, url: str) -> None:
+        self.connection = connect(url)
+
+    def commit(self) -> None:
+        self.connection.commit()
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class MysqlStore:
+    open_transactions = True
+
+    def __init__(self, url: str) -> None:
+        self.url, self.schema = url, "penstock model"
+        self.first = Queue(url, schema=self.schema, pool_size=4)
+        self.first.install()
+        self.eyes = connect(url, autocommit=True)
+
+    def reset(self) -> None:
+        with self.eyes.cursor() as cursor:
+            for table in TABLES:
+                cursor.execute(f"delete from `{self.schema}_{table}`")  # noqa: S608
+
+    def begin(self) -> MysqlTransaction:
+        return MysqlTransaction(self.url)
+
+    def unread(self, now: datetime) -> int:
+        """Nothing is left unread: a visit reads all wakes of its channel."""
+        return 0
+
+    def violations(self, published: Iterable[int]) -> list[str]:
+        return violations(self.eyes, self.schema, published)
+
+    def close(self) -> None:
+        self.first.close()
+        self.eyes.close()
