@@ -43,4 +43,4 @@ def test_what_was_done_twice_lost_or_dead_shows() -> None:
     found = weigh(entries, window=3, rate=10, burst=5)
     assert (found.completed, found.twice, found.dead, found.redelivered) == (2, 1, 1, 1)
     assert found.expired == {"worker-1": 1}
-    assert found.first_starts == {"limited": 3}
+    assert found.first_starts == {"limited": 2, "poison": 1}

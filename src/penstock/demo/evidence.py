@@ -47,6 +47,8 @@ def weigh(entries: Sequence[HistoryEntry], window: int, rate: float, burst: int)
         (entry for entry in entries if entry.claimed_at is not None),
         key=lambda entry: (entry.claimed_at, entry.fence, entry.id),
     )
+    # Not the second tries: those follow from the troubles, not from whose turn it was.
+    fresh = [entry for entry in started if entry.attempt == 1]
     return Evidence(
         completed=len(done),
         dead=sum(entry.dead for entry in entries),
@@ -55,7 +57,7 @@ def weigh(entries: Sequence[HistoryEntry], window: int, rate: float, burst: int)
         redelivered=sum(entry.attempt > 1 for entry in done),
         most_at_once=most_at_once(e for e in started if e.channel == "limited"),
         rate_excess=rate_excess(_starts(started, "rated"), rate, burst),
-        first_starts=Counter(group_of(entry.channel) for entry in started[:window]),
+        first_starts=Counter(group_of(e.channel) for e in fresh[:window]),
     )
 
 

@@ -39,7 +39,7 @@ class Troop:
             self._processes["worker-2"].send_signal(signal.SIGSTOP)
             self._stopped_at = time.monotonic()
             say("worker-2 was frozen with SIGSTOP while it held leases.")
-        elif self._stopped_at is not None and self._slept():
+        elif self._stopped_at is not None and self._was_missed(queue):
             self._stopped_at = None
             self._processes["worker-2"].send_signal(signal.SIGCONT)
             say("worker-2 goes on after its leases ran out: what it held is no longer its own.")
@@ -70,11 +70,18 @@ class Troop:
                 process.kill()
             process.wait()
 
-    def _slept(self) -> bool:
+    def _was_missed(self, queue: Queue) -> bool:
+        """Its leases ran out and were taken back. (Frozen in a transaction on SQLite, it keeps
+        everybody from writing, so that they cannot be: then enough is enough.)"""
         assert self._stopped_at is not None
-        return time.monotonic() - self._stopped_at > LEASE.total_seconds() + 1
+        slept = time.monotonic() - self._stopped_at - LEASE.total_seconds()
+        return slept > 3 or (slept > 0.5 and not _holds(queue, "worker-2"))
 
 
 def _at_work(queue: Queue, worker: str) -> bool:
+    return _holds(queue, worker) >= _HELD
+
+
+def _holds(queue: Queue, worker: str) -> int:
     leased = queue.messages(state="leased", limit=1000)
-    return sum(message.worker == worker for message in leased) >= _HELD
+    return sum(message.worker == worker for message in leased)

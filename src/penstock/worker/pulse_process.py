@@ -61,7 +61,7 @@ class Extender:
             async with asyncio.timeout(max(self._lease / 2, 1)):
                 answers = await self._ask(held)
         except Exception as error:  # whatever it is, the leases are still there to be extended
-            _log.warning("leases could not be extended: %s", error)
+            _log.warning("leases could not be extended: %s", str(error) or type(error).__name__)
             await self.close()
             return False
         for lease, lost in zip(held, answers, strict=True):
