@@ -42,12 +42,14 @@ contracts: $(STAMP) ## Which layer may import which
 
 generated: $(STAMP) ## The generated sync code is up to date
 	@$(BIN)/python scripts/make_sync.py --check
+	@$(BIN)/python scripts/make_databases.py --check
 
 pytest: $(STAMP) ## Only the tests
 	@$(BIN)/python -m pytest -q
 
 sync: $(STAMP) ## Generate the sync code from the async source
 	@$(BIN)/python scripts/make_sync.py
+	@$(BIN)/python scripts/make_databases.py
 
 model: $(STAMP) ## The model and the plans at length and at random: hours, and a million rows
 	@PENSTOCK_EXHAUSTIVE=1 $(BIN)/python -m pytest -q -s tests/model tests/plans

@@ -17,6 +17,7 @@ _SQL = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 def test_python_of_a_page_runs(
     page: str,
     server: EmbeddedPostgres,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -24,6 +25,7 @@ def test_python_of_a_page_runs(
     assert len(blocks) >= 3
     name = "examples_" + re.sub(r"\W", "_", page).lower()
     monkeypatch.setenv("DATABASE_URL", server.create_database(name))
+    monkeypatch.chdir(tmp_path)  # where jobs.db is made
     names: dict[str, object] = {}
     try:
         for block in blocks:
