@@ -243,6 +243,16 @@ def test_only_an_admin_reads_payloads_in_views(owner: Queue) -> None:
             assert row == (reads,), (role, view)
 
 
+def test_a_consumer_moves_ticks_and_changes_nothing_else_of_a_schedule(owner: Queue) -> None:
+    with psycopg.connect(owner._address.url) as connection:
+        found = connection.execute(
+            "select a.attname from pg_attribute a where a.attrelid = %s::regclass "
+            "and a.attnum > 0 and has_column_privilege(%s, a.attrelid, a.attnum, 'update')",
+            ['"odd ""name".schedule', f"shop_{CONSUMER}"],
+        ).fetchall()
+    assert {name for (name,) in found} == {"next_at", "look_at", "last_at", "fired", "error"}
+
+
 def test_functions_with_the_owners_rights_are_closed(owner: Queue) -> None:
     with psycopg.connect(owner._address.url) as connection:
         functions = connection.execute(

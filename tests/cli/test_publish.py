@@ -124,6 +124,8 @@ def test_a_full_channel_refuses_lines_and_says_which(cli: Cli, queue: Queue) -> 
 def test_going_on_after_some_lines(cli: Cli, queue: Queue) -> None:
     cli.run("publish", "--lines", "-", "--skip", "2", input="1\n2\n3\n4")
     assert payloads(queue) == [3, 4]
+    cli.run("publish", "--lines", "-", "--skip", "3", input="1\n2\n3\n4")
+    assert payloads(queue) == [4]
     cli.run("publish", "--lines", "-", "--skip", "4", input="1\n2\n3\n4")
     assert payloads(queue) == []
 

@@ -177,8 +177,8 @@ async def followed_in_pages(world: World) -> None:
     assert (await world.queue.history_since(position, limit=1)).entries == []
 
 
-@case("history", "a transaction that ends late is not passed over")
-async def followed_late(world: World) -> None:
+@case("history", "what an open transaction ended is not seen before it commits")
+async def followed_open(world: World) -> None:
     early, late = await world.publish(1, 2)
     messages = {message.id: message for message in await world.queue.claim(2)}
     _, position = await world.queue.history_since()
@@ -190,6 +190,25 @@ async def followed_late(world: World) -> None:
     await messages[early].complete()
     entries, _ = await ended_since(world, position)
     assert sorted(entry.message_id for entry in entries) == [early, late]
+
+
+@case("history", "a transaction that commits late is not passed over by what ended meanwhile")
+async def followed_late(world: World) -> None:
+    world.needs("open transactions")
+    early, late = await world.publish(1, 2)
+    messages = {message.id: message for message in await world.queue.claim(2)}
+    _, position = await world.queue.history_since()
+    seen: list[int] = []
+    async with await world.caller() as mine:
+        await messages[late].complete(connection=mine.connection)
+        await messages[early].complete()
+        entries, position = await ended_since(world, position)
+        seen += [entry.message_id for entry in entries]
+        await mine.commit()
+    for _ in range(2):
+        entries, position = await ended_since(world, position)
+        seen += [entry.message_id for entry in entries]
+    assert sorted(seen) == [early, late]
 
 
 @case("totals", "rise with every publish and every end")
