@@ -9,9 +9,9 @@ import time
 from asyncio import sleep as pause
 from datetime import timedelta
 
-from penstock.drivers.bell import Bell
+from penstock.drivers.bell import Bell, QuietBell
 from penstock.drivers.choice import open_bell
-from penstock.errors import PenstockError
+from penstock.errors import DatabaseFailed, PenstockError
 
 from .async_core import AsyncCore
 from .options import Address
@@ -74,12 +74,18 @@ class AsyncRest:
             await self.close()
             self._mailbox = mailbox
         if self._bell is None:
-            channel = await self._core.run(self._core.engine.bell())
-            url, pooler = self._address.url, self._address.pooler
-            wanted = frozenset([mailbox])
-            self._bell = open_bell(url, channel=channel, wanted=wanted, pooler=pooler)
+            self._bell = await self._open_bell(mailbox)
             self._core.at_close.add(self.close)
         await self._note(_ASLEEP_FOR)
+
+    async def _open_bell(self, mailbox: str) -> Bell:
+        try:
+            channel = await self._core.run(self._core.engine.bell())
+        except DatabaseFailed as error:
+            _log.info("a reader of events polls, because it may not ask for the bell: %s", error)
+            return QuietBell()
+        url, pooler = self._address.url, self._address.pooler
+        return open_bell(url, channel=channel, wanted=frozenset([mailbox]), pooler=pooler)
 
     async def _note(self, length: timedelta | None) -> None:
         """Tells the database whether to ring; in vain at worst, for the reader also polls."""

@@ -55,8 +55,8 @@ grant execute on function "penstock".claim_v1, "penstock".complete_v1, "penstock
 grant select, update (next_at, look_at, last_at, fired, error) on "penstock".schedule to "penstock_consumer";
 grant select on "penstock".schedule_v1 to "penstock_consumer";
 
-grant execute on function "penstock".messages_v1, "penstock".listen_v1, "penstock".hear_v1, "penstock".unlisten_v1
-    to "penstock_viewer";
+grant execute on function "penstock".messages_v1, "penstock".listen_v1, "penstock".hear_v1, "penstock".unlisten_v1,
+    "penstock".bell_v1, "penstock".sleep_v1 to "penstock_viewer";
 grant select on "penstock".history_v1, "penstock".channel_v1, "penstock".channel_numbers_v1,
     "penstock".queue_numbers_v1, "penstock".subscription_v1, "penstock".setting, "penstock".message_id,
     "penstock".history_id to "penstock_viewer";
