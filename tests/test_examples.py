@@ -37,6 +37,19 @@ def test_python_of_a_page_runs(
     assert capsys.readouterr().out
 
 
+@pytest.mark.parametrize("page", ["schedules", "topics", "events"])
+def test_python_of_the_reference_runs(
+    page: str, server: EmbeddedPostgres, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names: dict[str, object] = {"url": server.create_database(f"reference_{page}")}
+    try:
+        for block in _BLOCK.findall((_ROOT / f"docs/reference/{page}.md").read_text()):
+            exec(compile(block, page, "exec"), names)
+    finally:
+        names["queue"].close()  # type: ignore[attr-defined]
+    assert capsys.readouterr().out
+
+
 def test_sql_of_the_reference_runs(server: EmbeddedPostgres) -> None:
     from penstock import Queue
 
