@@ -39,7 +39,7 @@ def _connection(client: "Queue") -> Finding:
     try:
         client.clock()
     except ConnectionUnavailable as error:
-        mend = "Check the URL, that the server runs, and that its pg_hba.conf lets you in."
+        mend = "Check the URL, that the server runs, and that it lets you in from here."
         return Finding("connection", "fail", f"{error}.", mend)
     except PenstockError as error:
         return Finding("connection", "fail", f"{error}.", "See the text.")

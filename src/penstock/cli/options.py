@@ -9,7 +9,7 @@ Url = Annotated[
     typer.Option(
         envvar="DATABASE_URL",
         show_default=False,
-        help="Where the queue lives: postgresql://…, sqlite:///…",
+        help="Where the queue lives: postgresql://…, mysql://…, sqlite:///…",
     ),
 ]
 Schema = Annotated[
