@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import timedelta
 
@@ -20,6 +20,7 @@ from .performing import Performer
 from .pulse import Pulse
 from .threads import Threads
 from .unknown import Unknown
+from .watching import Watcher, ending_of
 
 _log = logging.getLogger("penstock.worker")
 
@@ -37,7 +38,9 @@ class Crew:
         desk: Desk,
         threads: Threads,
         room: Callable[[], None],
+        watchers: Sequence[Watcher],
     ) -> None:
+        self._watchers = watchers
         self._concurrency = concurrency
         self._performer = performer
         self._hand = hand
@@ -120,6 +123,8 @@ class Crew:
             outcome = Defer(timedelta(minutes=1), error=error)
         finally:
             self._settle(job, outcome)
+            for watcher in self._watchers:
+                watcher.ended(job, ending_of(outcome), now() - (job.started or now()))
             self._running.discard(job)
             job.task = None
             self.ended += 1

@@ -17,8 +17,9 @@ from .deciding import UndecodablePayload, after_error, after_return
 from .entries import entry_for, settling_plan
 from .hand import Hand, HeldMessage, HeldThreadMessage, ThreadHand
 from .handlers import Handler
+from .hooks import Hooks
 from .job import Job
-from .outcomes import LEAVE, Outcome
+from .outcomes import LEAVE, Defer, Fail, Outcome
 from .processes import Processes
 from .threads import Threads
 from .transactions import Transactions
@@ -41,7 +42,9 @@ class Performer:
         processes: Processes,
         transactions: Transactions,
         middleware: Sequence[Middleware],
+        hooks: Hooks,
     ) -> None:
+        self._hooks = hooks
         self._hand = hand
         self._processes = processes
         self._transactions = transactions
@@ -63,15 +66,17 @@ class Performer:
             if job.interruption is not None:
                 _uncancel()
             return after_error(job, handler, error)
+        except (Defer, Fail) as outcome:
+            return after_error(job, handler, outcome)
         except Exception as error:
-            return self._failed(job, handler, error)
+            return await self._failed(job, handler, error)
         return after_return(job, handler, result)
 
     async def _acknowledge(self, job: Job) -> None:
         message = HeldMessage(job, self._hand)
         await message.complete()
 
-    def _failed(self, job: Job, handler: Handler, error: Exception) -> Outcome:
+    async def _failed(self, job: Job, handler: Handler, error: Exception) -> Outcome:
         outcome = after_error(job, handler, error)
         if outcome is not LEAVE or handler.ack == "first":
             _log.warning(
@@ -82,6 +87,7 @@ class Performer:
                 exc_info=error,
                 extra=job.log_fields(),
             )
+            await self._hooks.tell("error", job, error)
         return outcome
 
     async def _run(self, job: Job, handler: Handler) -> object:

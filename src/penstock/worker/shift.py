@@ -9,7 +9,7 @@ from typing import TypeVar
 from penstock.client.async_queue import AsyncQueue
 from penstock.contract import BATCH, Taken
 from penstock.drivers.choice import open_bell
-from penstock.errors import ConnectionUnavailable, PenstockError
+from penstock.errors import ConnectionUnavailable, PenstockError, SchemaTooOld
 from penstock.model import Answer, Settled
 from penstock.plan import Plan
 
@@ -20,6 +20,7 @@ from .desk import Desk
 from .dozing import Doze
 from .hand import Hand
 from .handlers import Handlers
+from .hooks import Hooks
 from .job import Job
 from .options import WorkerOptions
 from .pace import MOST_AHEAD
@@ -30,6 +31,7 @@ from .threads import Threads
 from .transactions import Transactions
 from .unknown import Unknown
 from .upkeep import keep_up
+from .watching import Watcher
 
 T = TypeVar("T")
 
@@ -40,6 +42,8 @@ _MOST_TRANSACTIONS = 20
 # Seconds for what a handler does after it was cancelled, and for the last writes.
 _LAST_WORDS = 5.0
 _LAST_FLUSH = 10.0
+_PROBE = 3.0
+_SILENCE = 30.0
 
 
 class Shift:
@@ -51,8 +55,12 @@ class Shift:
         options: WorkerOptions,
         handlers: Handlers,
         middleware: Sequence[Middleware],
+        hooks: Hooks,
+        watchers: Sequence[Watcher],
     ) -> None:
         self._client = client
+        self._hooks = hooks
+        self._watchers = watchers
         self._core = client._core
         self._options = options
         self._handlers = handlers
@@ -60,6 +68,7 @@ class Shift:
         self._hurry = asyncio.Event()
         self._room = asyncio.Event()
         self._blocked = False
+        self._full = False
         self._claimed = 0
         self.answered_at: float | None = None
         """When a claim was last answered, by our own clock."""
@@ -76,7 +85,13 @@ class Shift:
         core, options = self._core, self._options
         hand = Hand(core)
         performer = Performer(
-            core, hand, self._threads, self._processes, self._transactions, middleware
+            core,
+            hand,
+            self._threads,
+            self._processes,
+            self._transactions,
+            middleware,
+            self._hooks,
         )
         unknown = Unknown(core, options.unknown_delay, options.unknown_patience)
         return Crew(
@@ -88,13 +103,16 @@ class Shift:
             self._desk,
             self._threads,
             self._room.set,
+            self._watchers,
         )
 
     async def work(self) -> None:
         """Until it is stopped; all that was claimed is settled or given back by then."""
         self._pulse.start()
         try:
-            await self._patiently(self._core.engine.schema_version)
+            version = await self._patiently(self._core.engine.schema_version)
+            if problem := self._schema_problem(version):
+                raise SchemaTooOld(problem)
             channel = await self._patiently(self._core.engine.bell)
             await self._work_by(channel)
         finally:
@@ -111,6 +129,30 @@ class Shift:
     def stop_now(self) -> None:
         self._hurry.set()
         self.stop()
+
+    async def problems(self) -> list[str]:
+        """What keeps this shift from working now."""
+        if self._stopping.is_set():
+            return ["the worker is stopping"]
+        problems = []
+        try:
+            async with asyncio.timeout(_PROBE):
+                version = await self._core.run(self._core.engine.schema_version())
+            if problem := self._schema_problem(version):
+                problems.append(problem)
+        except (PenstockError, TimeoutError) as error:
+            problems.append(f"the database does not answer: {error}")
+        if self.answered_at is None:
+            problems.append("no claim has been answered yet")
+        elif not self._full and now() - self.answered_at > _SILENCE:
+            problems.append(f"no claim was answered for {now() - self.answered_at:.0f} s")
+        return problems
+
+    def _schema_problem(self, version: int) -> str | None:
+        newest = self._core.engine.newest_version
+        if version >= newest:
+            return None
+        return f"the schema has version {version}, this Penstock needs {newest}: upgrade it"
 
     @property
     def is_stopping(self) -> bool:
@@ -174,8 +216,10 @@ class Shift:
         while not self._stopping.is_set():
             want = self._want()
             if want < 1:
+                self._full = True
                 self._room.clear()
                 await self._room.wait()
+                self._full = False
                 continue
             try:
                 await self._claim(want)
@@ -203,6 +247,8 @@ class Shift:
             self._core.engine.claim(options.queues, want, options.lease, self._client.worker)
         )
         self.answered_at = now()
+        for watcher in self._watchers:
+            watcher.claimed(len(taken.rows), taken.answer, self.answered_at - asked)
         self._blocked = taken.answer is Answer.BLOCKED
         jobs = self._jobs(taken, asked + options.lease.total_seconds())
         if jobs:
@@ -240,6 +286,8 @@ class Shift:
             self._crew.interrupt(job, "lost")
 
     def _tell_lost(self, job: Job) -> None:
+        for watcher in self._watchers:
+            watcher.lost(job)
         _log.warning(
             "the lease was lost: somebody else may have the message", extra=job.log_fields()
         )

@@ -14,11 +14,15 @@ from penstock.errors import InvalidOption, PenstockError
 from penstock.retry import Retry
 
 from .handlers import Ack, Function, Handlers, Run, make_handler
+from .health import Health, scraper
+from .hooks import Hook, Hooks
 from .options import WorkerOptions, checked_options
 from .performing import Middleware
 from .shift import Shift
+from .watching import Watcher
 
 F = TypeVar("F", bound=Function)
+H = TypeVar("H", bound=Hook)
 
 _log = logging.getLogger("penstock.worker")
 
@@ -34,7 +38,8 @@ class Worker:
     connections take over. ``queues`` is the client's own queue by default, ``lease`` its lease.
     After a stop, running handlers have ``grace`` to end. A message of a kind without a handler is
     given back for ``unknown_delay``, and a dead letter once it has waited ``unknown_patience``.
-    ``stop_after`` messages or ``stop_in`` a time the worker stops by itself.
+    ``stop_after`` messages or ``stop_in`` a time the worker stops by itself. ``health_port`` serves
+    /livez and /readyz on 127.0.0.1; with a Metrics among the ``watchers`` also /metrics.
 
     >>> worker = Worker(queue, concurrency=50)
     >>> @worker.handler("send_receipt", retry=Exponential(first=1, most=300, attempts=8))
@@ -55,8 +60,13 @@ class Worker:
         processes: int | None = None,
         stop_after: int | None = None,
         stop_in: timedelta | None = None,
+        health_port: int | None = None,
+        watchers: Iterable[Watcher] = (),
     ) -> None:
         self._queue = queue
+        self._health_port = health_port
+        self._watchers = tuple(watchers)
+        self._hooks = Hooks()
         given = queue._core.options
         self._options = checked_options(
             [given.queue] if queues is None else queues,
@@ -72,6 +82,8 @@ class Worker:
         self._handlers = Handlers()
         self._middleware: list[Middleware] = []
         self._shift: Shift | None = None
+        self.health: Health | None = None
+        """Of the last run; its ``port`` tells where, if any free one (0) was asked for."""
 
     @property
     def queues(self) -> tuple[str, ...]:
@@ -114,6 +126,21 @@ class Worker:
         """Wraps every handler, the first one outermost: ``async def around(message, call)``."""
         self._middleware.append(function)
         return function
+
+    def on_start(self, hook: H) -> H:
+        """Called before the first claim, plain or async; if it raises, nothing is claimed."""
+        self._hooks.add("start", hook)
+        return hook
+
+    def on_stop(self, hook: H) -> H:
+        """Called after the last write."""
+        self._hooks.add("stop", hook)
+        return hook
+
+    def on_error(self, hook: H) -> H:
+        """Called with the message and the exception of a failed handler, for those who report."""
+        self._hooks.add("error", hook)
+        return hook
 
     def run(self, *, until_empty: bool = False) -> None:
         """Works until SIGTERM or SIGINT, or until its own limits; a second signal hurries it.
@@ -172,11 +199,20 @@ class Worker:
             raise InvalidOption("the worker is running already")
         if not self._handlers.all():
             raise InvalidOption("the worker has no handler: register one with @worker.handler")
+        await self._hooks.call("start")
         async with self._client() as client:
-            self._shift = Shift(client, options, self._handlers, self._middleware)
+            shift = Shift(
+                client, options, self._handlers, self._middleware, self._hooks, self._watchers
+            )
+            self._shift = shift
+            self.health = Health(shift.problems, scraper(self._watchers))
             try:
-                await self._shift.work()
+                if self._health_port is not None:
+                    await self.health.start(self._health_port)
+                await shift.work()
+                await self._hooks.tell("stop")
             finally:
+                await self.health.close()
                 self._shift = None
 
     def _client(self) -> AsyncQueue:

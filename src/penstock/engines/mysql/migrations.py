@@ -49,6 +49,10 @@ def upgrade_sql(version: int, schema: str = "penstock") -> str:
 
 
 class Migrations(Base):
+    @property
+    def newest_version(self) -> int:
+        return migrations()[-1].number
+
     def install(self) -> Plan[None]:
         """Safe to repeat, and when two processes do it at once."""
         yield from self._lock()

@@ -53,6 +53,10 @@ def upgrade_sql(version: int, schema: str = "penstock") -> str:
 
 
 class Migrations(Base):
+    @property
+    def newest_version(self) -> int:
+        return migrations()[-1].number
+
     def install(self) -> Plan[None]:
         """Safe to repeat, and when two processes do it at once. Needs one transaction."""
         yield self._say("migration_lock", self.schema)
