@@ -100,6 +100,11 @@ class Crew:
         job.interruption = why
         job.task.cancel()
 
+    def refill(self) -> None:
+        """A place came free by itself: start what waits, or have more claimed."""
+        self._start()
+        self._room()
+
     async def idle(self) -> None:
         """Waits until nothing runs and nothing is in line."""
         await self._idle.wait()

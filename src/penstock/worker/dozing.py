@@ -65,8 +65,9 @@ class Doze:
             return  # and look once more
         seconds = self._poll.next()
         if look_again is not None:
+            due = look_again.total_seconds()
             # A due time that has come and brought nothing must not make the loop spin.
-            seconds = min(seconds, max(look_again.total_seconds(), _FIRST_BUSY))
+            seconds = min(seconds, due if due > _FIRST_BUSY else self._crowd.next())
         if await self._bell.wait(seconds):
             await self._answer_ring()
 

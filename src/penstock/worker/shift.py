@@ -75,7 +75,7 @@ class Shift:
         slots = options.concurrency + _MOST_UNSETTLED + 2 * MOST_AHEAD
         self._pulse = Pulse(client._address, options.lease.total_seconds(), slots, self._lost)
         self._desk = Desk(self._core, self._pulse.refresh, self._settled)
-        self._threads = Threads()
+        self._threads = Threads(self._refill)
         self._processes = Processes(options.processes)
         most = min(options.concurrency, _MOST_TRANSACTIONS)
         self._transactions = Transactions(client._address, most)
@@ -171,6 +171,11 @@ class Shift:
         try:
             await self._until_stopped(claims)
             await self._wind_up(claims)
+        except asyncio.CancelledError:
+            # Whoever cancels us does not wait for handlers, but their messages are given back.
+            self.stop_now()
+            await self._wind_up(claims)
+            raise
         finally:
             await _cancel([claims, *helpers])
             await self._doze.close()
@@ -270,6 +275,9 @@ class Shift:
         return not self._crew.running and not self._desk.unsettled
 
     # What others tell.
+
+    def _refill(self) -> None:
+        self._crew.refill()
 
     def _settled(self, job: Job, answer: Settled | None) -> None:
         self._pulse.release(job)

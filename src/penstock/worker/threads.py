@@ -17,9 +17,11 @@ class _Call(NamedTuple):
 
 
 class Threads:
-    """Starts a thread when all are busy; the worker's concurrency bounds them."""
+    """Starts a thread when all are busy; the worker's concurrency bounds them. ``freed`` is called
+    when an abandoned one has ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, freed: Callable[[], None] = lambda: None) -> None:
+        self._freed = freed
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._count = 0
         self._busy = 0
@@ -62,6 +64,7 @@ class Threads:
         self._busy -= 1
         if call.answer.cancelled():
             self.abandoned -= 1
+            self._freed()
             return
         if error is None:
             call.answer.set_result(result)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import timedelta
@@ -176,12 +177,15 @@ class Worker:
 
     async def _run(self, until_empty: bool) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        in_main = threading.current_thread() is threading.main_thread()
+        # Signals come to the main thread; in another one somebody else calls stop().
+        numbers = (signal.SIGTERM, signal.SIGINT) if in_main else ()
+        for number in numbers:
             loop.add_signal_handler(number, self._on_signal, number)
         try:
             await self.serve(until_empty=until_empty)
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in numbers:
                 loop.remove_signal_handler(number)
 
     def _on_signal(self, number: signal.Signals) -> None:
