@@ -15,7 +15,8 @@ Clock = Callable[[], datetime]
 
 
 class State(NamedTuple):
-    """What a writing verb was given: the first of its numbers, and when it got the write lock."""
+    """What a writing verb was given: the first of its numbers, when it got the write lock, and
+    whether anybody listens to events."""
 
     message_id: int
     fence: int
@@ -23,6 +24,7 @@ class State(NamedTuple):
     backoff_first: int
     backoff_most: int
     now: int
+    heard: bool
 
 
 class Base:
@@ -50,10 +52,10 @@ class Base:
         """The first statement of every verb that writes: it takes the write lock, so all that is
         read afterwards, and the time too, is of this transaction's moment."""
         rows = yield self._say("begin", ids, fences, turns)
-        message_id, fence, turn, first, most = rows[0]
-        return State(
-            message_id - ids + 1, fence - fences + 1, turn - turns + 1, first, most, self._now()
-        )
+        message_id, fence, turn, first, most, heard_until = rows[0]
+        now = self._now()
+        numbers = (message_id - ids + 1, fence - fences + 1, turn - turns + 1)
+        return State(*numbers, first, most, now, heard_until is not None and heard_until > now)
 
 
 def listed(values: Iterable[Any]) -> str:

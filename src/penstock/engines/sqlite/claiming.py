@@ -13,13 +13,14 @@ from penstock.plan import Plan, Row
 from .base import State, listed
 from .lanes import QUANTUM, Lane
 from .rounds import Rounds, Serving
+from .telling import Telling
 from .times import micros, moment
 
 _WOKEN = 100
 """How many sleeping channels more than the batch's size a claim lets into the ring."""
 
 
-class Claiming(Serving):
+class Claiming(Serving, Telling):
     def claim(
         self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
     ) -> Plan[Taken]:
@@ -35,6 +36,7 @@ class Claiming(Serving):
             return _nothing((yield from self._glance(queues, state.now)), state.now)
         yield self._say("add_claim", state.fence, until, state.now, worker)
         rows = yield self._say("fetch", listed(ids), state.fence)
+        yield from self._tell("claimed", ids, state)
         look_again = None
         if len(ids) < limit:
             look_again = _wait((yield from self._glance(queues, state.now)), state.now)

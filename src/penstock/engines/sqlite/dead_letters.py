@@ -64,6 +64,7 @@ class DeadLetters(Naming, Ending):
         for _, channel_id, priority in back:
             moves.add(channel_id, more=1, priority=priority, due=due)
         yield from self._move(moves, state)
+        yield from self._tell("redriven", [row[0] for row in back], state)
         return len(back)
 
     def _discard(self, wanted: Sequence[int]) -> Plan[int]:
@@ -71,6 +72,7 @@ class DeadLetters(Naming, Ending):
         ids = listed(dict.fromkeys(wanted))
         yield self._say("note_dead", ids, "discarded", True, state.now)
         yield self._say("uncount_dead", ids)
+        yield from self._tell_dead("discarded", list(dict.fromkeys(wanted)), state)
         gone = yield self._say("leave_dead", ids)
         keys = [Key(queue, key, id, window) for id, queue, key, window in gone if key is not None]
         yield from self._free_keys(keys, state.now)

@@ -88,6 +88,7 @@ class Ending(Moving):
         yield self._each("stop_waiting", rows)
         notes = [(id, None, outcome, 1, 0, None, None, None) for id in ended]
         yield self._say("note", listed(notes), state.now)
+        yield from self._tell(outcome, ended, state)
         yield from self._end(ended, state.now)
         moves = Moves()
         for channel_id, *_ in rows:
@@ -139,8 +140,10 @@ class Ending(Moving):
         moves = Moves()
         by_id = {fate.id: fate for fate in fates}
         yield self._say("note", listed(notes), state.now)
+        yield from self._tell_notes(notes, state)
         yield from self._put_back(by_id, backs, moves)
         yield from self._bury(by_id, graves, moves, state.now)
+        yield from self._tell_dead("dead", [grave.id for grave in graves], state)
         yield from self._move(moves, state)
         yield self._say("claims_done", listed({fate.fence for fate in fates}))
 

@@ -8,7 +8,7 @@ from penstock.contract import Ability
 from .channels import Channels
 from .claiming import Claiming
 from .dead_letters import DeadLetters
-from .events import NO_EVENTS, Events
+from .events import Events
 from .examining import Examining
 from .inspecting import Inspecting
 from .schedules import Schedules
@@ -37,7 +37,6 @@ class SqliteEngine(
     atomic = True
     lacks: Mapping[Ability, str] = {
         "open transactions": "SQLite has one writer at a time: all others wait for it to commit",
-        "events": NO_EVENTS,
     }
 
 

@@ -1,16 +1,14 @@
-"""How messages ended; and events, which this engine does not have yet (see ``lacks``)."""
+"""Events: mailboxes that the verbs write to and their readers empty; and how messages ended."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
-from penstock.errors import InvalidOption
-from penstock.event import Ending, EventFilter, Heard
-from penstock.plan import Plan
+from penstock.event import Ending, Event, EventFilter, Heard
+from penstock.plan import Plan, Row
 
 from .base import Base, listed
-from .times import moment
-
-NO_EVENTS = "events are not built for SQLite yet: wait() and the history work"
+from .times import micros, moment
 
 
 class Events(Base):
@@ -22,10 +20,33 @@ class Events(Base):
         ]
 
     def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
-        raise InvalidOption(NO_EVENTS)
+        state = yield from self._begin()
+        filters = [None if names is None else listed(names) for names in wanted]
+        rows = yield self._say("listen", *filters, state.now + micros(length))
+        return int(rows[0][0])
 
     def hear(self, listener: int, limit: int, renewed: timedelta | None) -> Plan[Heard]:
-        raise InvalidOption(NO_EVENTS)
+        """Looks first: with no mail and nothing to renew it writes nothing."""
+        rows = yield self._look("listening", listener, self._now())
+        if not rows[0][2] and renewed is None:
+            return Heard([], bool(rows[0][0]), rows[0][1] or 0)
+        state = yield from self._begin()
+        rows = yield self._say("listening", listener, state.now)
+        alive, behind = bool(rows[0][0]), rows[0][1] or 0
+        mail = yield self._say("hear", listener, limit)
+        if mail:
+            yield self._say("heard", listener, mail[-1][0])
+        if alive and renewed is not None:
+            yield self._say("keep_listening", listener, state.now + micros(renewed))
+        return Heard(list(_events(mail)), alive, behind)
 
     def unlisten(self, listener: int) -> Plan[None]:
-        raise InvalidOption(NO_EVENTS)
+        yield from self._begin()
+        yield self._say("unlisten", listener)
+        yield self._say("forget_mail")
+
+
+def _events(mail: Sequence[Row]) -> Iterable[Event]:
+    for _, at, what, events in mail:
+        for id, queue, channel, kind in json.loads(events):
+            yield Event(what, id, queue, channel, kind, moment(at))

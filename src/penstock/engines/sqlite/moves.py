@@ -2,7 +2,8 @@
 
 from penstock.plan import Plan
 
-from .base import Base, State
+from .base import State
+from .telling import Telling
 
 
 class Moves:
@@ -34,6 +35,6 @@ class Moves:
         ]
 
 
-class Moving(Base):
+class Moving(Telling):
     def _move(self, moves: Moves, state: State) -> Plan[None]:
         yield self._each("move", moves.rows(state.turn, state.now))

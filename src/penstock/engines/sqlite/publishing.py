@@ -38,6 +38,7 @@ class Publishing(Naming, Moving):
             yield from self._reserve(drafts, answers)
             yield from self._add(rows)
             yield from self._move(moves, state)
+            yield from self._tell("published", [row[0] for row in rows], state)
         return answers
 
     def _add(self, rows: Sequence[tuple[Any, ...]]) -> Plan[None]:

@@ -32,12 +32,12 @@ class Settling(Ending):
         fences = by_fence(leases)
         moves, lost = Moves(), set[Lease]()
         for fence, ids in fences.items():
-            lost |= yield from self._complete(fence, ids, moves, state.now)
+            lost |= yield from self._complete(fence, ids, moves, state)
         yield from self._move(moves, state)
         yield self._say("claims_done", listed(fences))
         return (yield from self._answers("complete", leases, lost, {}, state))
 
-    def _complete(self, fence: int, ids: list[int], moves: Moves, now: int) -> Plan[set[Lease]]:
+    def _complete(self, fence: int, ids: list[int], moves: Moves, state: State) -> Plan[set[Lease]]:
         """What one claim took, or a part of it; answers what was lost."""
         text = listed(ids)
         held = yield self._say("lease_channels", fence, text)
@@ -48,9 +48,10 @@ class Settling(Ending):
             rows = yield self._say("leases_of", fence, text)
             lost = {(id, fence) for id in ids} - {(row[0], row[1]) for row in rows}
         if held:
-            yield self._say("note_completed", fence, text, now)
+            yield self._say("note_completed", fence, text, state.now)
+            yield from self._tell("completed", [id for id in ids if (id, fence) not in lost], state)
             rows = yield self._say("keys_of_leases", fence, text)
-            yield from self._free_keys([Key(*row) for row in rows], now)
+            yield from self._free_keys([Key(*row) for row in rows], state.now)
             yield self._say("end_leased", fence, text)
             yield self._say("release", fence, text)
         return lost

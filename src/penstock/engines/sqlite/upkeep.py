@@ -30,7 +30,7 @@ class Upkeep(Ending):
         return done
 
     def _step(
-        self, expire: bool, lapse: bool, keys: bool, closing: bool, history: bool
+        self, expire: bool, lapse: bool, keys: bool, closing: bool, mail: bool, history: bool
     ) -> Plan[UpkeepReport]:
         state = yield from self._begin(turns=2 * _LIMIT)
         expired = buried = lapsed = tidied = 0
@@ -42,6 +42,9 @@ class Upkeep(Ending):
             tidied += len((yield self._say("forget_keys", state.now, _LIMIT)))
         if closing or expired or lapsed:
             tidied += len((yield self._say("forget_channels")))
+        if mail:
+            yield self._say("forget_listeners", state.now)
+            tidied += len((yield self._say("forget_mail")))
         if history:
             tidied += len((yield self._say("forget_history", state.now, _LIMIT)))
         return UpkeepReport(True, expired, buried, lapsed, tidied)

@@ -4,5 +4,6 @@ select
     exists (select 1 from "penstock_waiting" where expires_at <= $1) as lapse,
     exists (select 1 from "penstock_dedupe" where expires_at <= $1) as keys,
     exists (select 1 from "penstock_channel" where closing and waiting = 0 and leased = 0) as closing,
+    exists (select 1 from "penstock_listener" where until <= $1) as mail,
     (select ended_at < $1 - history_days * 86400000000 - $1 % 86400000000
         from "penstock_history", "penstock_state" order by id limit 1) as history

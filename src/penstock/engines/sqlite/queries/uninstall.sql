@@ -11,6 +11,8 @@ drop table "penstock_done";
 drop table "penstock_subscription";
 drop table "penstock_schedule";
 drop table "penstock_history";
+drop table "penstock_mail";
+drop table "penstock_listener";
 drop table "penstock_dead_count";
 drop table "penstock_dead";
 drop table "penstock_dedupe";

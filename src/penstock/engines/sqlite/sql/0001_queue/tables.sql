@@ -159,6 +159,28 @@ create table "penstock_dead_count" (
     primary key (queue, channel)
 ) without rowid;
 
+-- Who listens to events: a mailbox each, until a time; the filters are JSON lists, null matches all.
+create table "penstock_listener" (
+    id integer primary key autoincrement,
+    until integer not null,
+    read_to integer not null,
+    what text,
+    queues text,
+    channels text,
+    kinds text
+);
+
+-- What happened, for one listener each: written by the verbs, deleted by the reader. events is a JSON
+-- list of [message id, queue, channel, kind], all of one statement.
+create table "penstock_mail" (
+    number integer primary key autoincrement,
+    listener_id integer not null,
+    at integer not null,
+    what text not null,
+    events text not null
+);
+create index "penstock_mail_order" on "penstock_mail" (listener_id, number);
+
 -- One row per finished attempt, and one for each end without an attempt. Ids rise in the order of
 -- commits and are never reused, so the id is the position of a reader that follows.
 create table "penstock_history" (
