@@ -1,0 +1,502 @@
+"""Settles the accounts of a chaos run: ledgers and a dump of the tables in, a verdict out.
+
+Standard library only, and nothing of the library whose promises it checks: it can be read, copied
+and run by itself. ``python checker.py FOLDER`` reads ``*.jsonl`` and ``dump.json`` from the folder,
+prints the verdict as JSON and exits with 1 if a promise was broken.
+
+Times of the ledger and of the tables are of the same machine. The database reads its clock a moment
+before what it does can be seen, so two times are compared only up to ``BLINK``.
+"""
+
+import json
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+BLINK = 0.25  # seconds
+NEVER = float("inf")
+SHOWN = 5  # pieces of evidence a rule
+
+Line = dict[str, Any]
+Evidence = Iterator[str]
+
+OUTCOMES = {
+    "complete": {"completed"},
+    "defer": {"deferred", "retried"},
+    "fail": {"failed"},
+    "give_back": {"given_back"},
+}
+
+
+class Claim(NamedTuple):
+    """One lease, from the history or from what was still leased at the end."""
+
+    id: int
+    fence: int
+    channel: str
+    worker: str
+    attempt: int
+    claimed: float
+    ended: float
+    outcome: str
+    dead: bool
+
+
+@dataclass
+class Books:
+    """Everything that was written down, and the same by what it is looked up with."""
+
+    lines: list[Line]
+    dump: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        self.lines.sort(key=lambda line: line["t"])
+        self.by_what: dict[str, list[Line]] = defaultdict(list)
+        for line in self.lines:
+            self.by_what[line["what"]].append(line)
+        self.tried = {line["n"]: line for line in self.by_what["publish_tried"]}
+        self.published = {
+            line["n"]: line
+            for line in self.by_what["publish_acknowledged"]
+            if line["status"] == "published"
+        }
+        self.undone = {line["n"] for line in self.by_what["publish_rolled_back"]}
+        self.name_of = {line["id"]: n for n, line in self.published.items()}
+        self.name_of |= {line["id"]: line["n"] for line in self.by_what["start"]}
+        self.waiting = {row["id"]: row for row in self.dump["messages"]}
+        self.dead = {row["id"]: row for row in self.dump["dead"]}
+        self.ends: dict[int, list[Line]] = defaultdict(list)
+        self.rows: dict[int, list[Line]] = defaultdict(list)
+        for row in sorted(self.dump["history"], key=lambda row: (row["ended_at"], row["id"])):
+            self.rows[row["message_id"]].append(row)
+            if row["terminal"]:
+                self.ends[row["message_id"]].append(row)
+        self.claims = sorted(self._claims(), key=lambda claim: (claim.claimed, claim.fence))
+        self.claims_of: dict[int, list[Claim]] = defaultdict(list)
+        self.claims_in: dict[str, list[Claim]] = defaultdict(list)
+        self.claim_at: dict[tuple[int, int], list[Claim]] = defaultdict(list)
+        for claim in self.claims:
+            self.claims_of[claim.id].append(claim)
+            self.claims_in[claim.channel].append(claim)
+            self.claim_at[claim.id, claim.fence].append(claim)
+
+    def _claims(self) -> Iterator[Claim]:
+        for row in self.dump["history"]:
+            if row["claimed_at"] is not None and row["outcome"] != "stale":
+                yield Claim(
+                    row["message_id"], row["fence"], row["channel"], row["worker"] or "",
+                    row["attempt"], row["claimed_at"], row["ended_at"], row["outcome"], row["dead"],
+                )  # fmt: skip
+        for row in self.dump["messages"]:
+            if row["state"] == "leased":
+                yield Claim(
+                    row["id"], row["fence"], row["channel"], row["worker"] or "", row["attempt"],
+                    row["claimed_at"], NEVER, "leased", False,
+                )  # fmt: skip
+
+    def ended_at(self, id: int) -> float:
+        """When the message was finished; never, while it waits, is leased or is a dead letter."""
+        return self.ends[id][0]["ended_at"] if self.ends[id] else NEVER
+
+    def committed(self) -> set[int]:
+        """The messages that must be somewhere: acknowledged, or seen by a handler."""
+        return {line["id"] for line in self.published.values()} | {
+            line["id"] for line in self.by_what["start"]
+        }
+
+
+def lost(books: Books) -> Evidence:
+    """Acknowledged, and neither waiting, leased, dead nor finished."""
+    yield from [
+        f"message {id} ({books.name_of.get(id)}) is nowhere"
+        for id in sorted(books.committed())
+        if id not in books.waiting and id not in books.dead and not books.ends[id]
+    ]
+
+
+def two_states(books: Books) -> Evidence:
+    """A message in more than one state, or finished more than once."""
+    for id in {*books.waiting, *books.dead, *books.ends}:
+        places = (id in books.waiting) + (id in books.dead) + len(books.ends[id])
+        if places > 1:
+            yield f"message {id} is in {places} states at once"
+    rows = Counter(row["id"] for row in books.dump["messages"] + books.dump["dead"])
+    yield from [f"message {id} is stored {n} times" for id, n in rows.items() if n > 1]
+
+
+def unexpected(books: Books) -> Evidence:
+    """What nobody published, or what was rolled back or refused, and is there."""
+    # An id that was rolled back may be given to another message, where the database counts so.
+    never = {
+        line["id"]
+        for line in books.by_what["publish_rolled_back"]
+        if line.get("id") and books.name_of.get(line["id"], line["n"]) == line["n"]
+    }
+    seen = {*books.waiting, *books.dead, *books.rows}
+    yield from [f"message {id} was rolled back and is there" for id in sorted(never & seen)]
+    refused = {line["n"] for line in books.by_what["publish_refused"]} | books.undone
+    for line in books.by_what["start"]:
+        if line["n"] not in books.tried:
+            yield f"message {line['id']} ({line['n']}) was never published"
+        elif line["n"] in refused:
+            yield f"message {line['id']} ({line['n']}) was refused or rolled back"
+
+
+def stuck(books: Books) -> Evidence:
+    """Still there when everything due should have been done."""
+    now = books.dump["taken_at"]
+    yield from [
+        f"message {row['id']} of {row['channel']} is {row['state']} since {now - row['due']:.1f} s"
+        for row in books.dump["messages"]
+        if row["due"] <= now - BLINK
+    ]
+
+
+def history(books: Books) -> Evidence:
+    """Every start has exactly one end in the history, or still holds its lease."""
+    yield from [
+        f"message {id} has {len(claims)} ends of lease {fence}"
+        for (id, fence), claims in books.claim_at.items()
+        if len(claims) > 1
+    ]
+    for line in books.by_what["start"]:
+        if not books.claim_at.get((line["id"], line["fence"])):
+            yield f"message {line['id']}: lease {line['fence']} was started and has no end"
+
+
+def unexplained_duplicates(books: Books) -> Evidence:
+    """A second start without an expired, failed, deferred or given back end of the first."""
+    starts = Counter((line["id"], line["fence"]) for line in books.by_what["start"])
+    yield from [
+        f"message {i}: lease {f} was started {n} times" for (i, f), n in starts.items() if n > 1
+    ]
+    for id, claims in books.claims_of.items():
+        for first, second in pairwise(claims):
+            if first.fence != second.fence and not _explained(books, first, second):
+                yield (
+                    f"message {id}: lease {second.fence} began after {first.fence} was "
+                    f"{first.outcome}, {second.claimed - first.ended:+.3f} s"
+                )
+
+
+def _explained(books: Books, first: Claim, second: Claim) -> bool:
+    if first.outcome in ("completed", "leased") or first.ended > second.claimed + BLINK:
+        return False
+    redriven = (row for row in books.rows[first.id] if row["outcome"] == "redriven")
+    return not first.dead or any(
+        first.ended - BLINK <= row["ended_at"] <= second.claimed + BLINK for row in redriven
+    )
+
+
+def fences(books: Books) -> Evidence:
+    """The fence rises at every claim; the attempt too, but after giving back."""
+    for id, claims in books.claims_of.items():
+        for first, second in pairwise(claims):
+            step = 0 if first.outcome == "given_back" else 1
+            if second.fence <= first.fence:
+                yield f"message {id}: fence {second.fence} came after {first.fence}"
+            elif second.attempt != first.attempt + step and first.outcome != "leased":
+                yield (
+                    f"message {id}: attempt {second.attempt} came after {first.attempt}, "
+                    f"which was {first.outcome}"
+                )
+
+
+def stale_accepted(books: Books) -> Evidence:
+    """A write was accepted of somebody whose lease had another end."""
+    for line in books.by_what["settle_accepted"]:
+        ends = {claim.outcome for claim in books.claim_at.get((line["id"], line["fence"]), [])}
+        if not ends & OUTCOMES[line["verb"]]:
+            yield (
+                f"message {line['id']}: {line['verb']} under lease {line['fence']} was accepted, "
+                f"the history says {', '.join(sorted(ends)) or 'nothing'}"
+            )
+    for line in books.by_what["extended"]:
+        for claim in books.claim_at.get((line["id"], line["fence"]), []):
+            if claim.ended < line["tried"] - BLINK:
+                yield f"message {line['id']}: lease {line['fence']} was extended after its end"
+
+
+def completed_unworked(books: Books) -> Evidence:
+    """A completion under a lease whose holder never asked for it."""
+    asked = {(line["id"], line["fence"]) for line in books.by_what["settle_tried"]}
+    yield from [
+        f"message {claim.id}: lease {claim.fence} of {claim.worker} completed, and nobody asked"
+        for claim in books.claims
+        if claim.outcome == "completed" and (claim.id, claim.fence) not in asked
+    ]
+
+
+def wrongly_lost(books: Books) -> Evidence:
+    """Somebody was told that a lease is lost which was alive."""
+    for line in books.by_what["settle_lost"]:
+        for claim in books.claim_at.get((line["id"], line["fence"]), []):
+            if claim.ended > line["t"] + BLINK:
+                yield f"message {line['id']}: lease {line['fence']} was called lost and lived"
+
+
+def over_limit(books: Books) -> Evidence:
+    """A claim that brought a channel over the concurrency which held for sure."""
+    for channel, terms in _policies(books).items():
+        for claim in books.claims_in[channel]:
+            limit = _highest(terms, "concurrency", claim.claimed)
+            held = [c for c in books.claims_in[channel] if _meet(c, claim)]
+            if len(held) > limit:
+                over = min(c.ended for c in held) - claim.claimed
+                yield (
+                    f"{channel}: {len(held)} leases at once, {limit:.0f} allowed, "
+                    f"for {min(over, 1e6) * 1000:.0f} ms"
+                )
+
+
+def _meet(other: Claim, claim: Claim) -> bool:
+    """Whether the other was held when this one was claimed, for longer than a blink."""
+    return (
+        (other.claimed, other.fence, other.id) <= (claim.claimed, claim.fence, claim.id)
+        and other.ended > claim.claimed + BLINK
+        and claim.ended > claim.claimed + BLINK
+    )
+
+
+class Terms(NamedTuple):
+    """A policy, and when it may have held: from when it was asked for to when the next one did."""
+
+    since: float
+    until: float
+    concurrency: float
+    rate: float
+    burst: float
+
+
+def _policies(books: Books) -> dict[str, list[Terms]]:
+    known = {(line["by"], line["number"]): line["t"] for line in books.by_what["policy_set"]}
+    asked: dict[str, list[Line]] = defaultdict(list)
+    for line in books.by_what["policy_tried"]:
+        asked[line["channel"]].append(line)
+    return {channel: list(_terms(lines, known)) for channel, lines in asked.items()}
+
+
+def _terms(lines: list[Line], known: dict[tuple[str, int], float]) -> Iterator[Terms]:
+    for place, line in enumerate(lines):
+        sure = (known.get((later["by"], later["number"])) for later in lines[place + 1 :])
+        until = min((moment for moment in sure if moment is not None), default=NEVER)
+        numbers = (line.get(name) for name in ("concurrency", "rate", "burst"))
+        yield Terms(
+            line["t"] - BLINK, until + BLINK, *(NEVER if n is None else float(n) for n in numbers)
+        )
+
+
+def _highest(terms: list[Terms], name: str, moment: float) -> float:
+    held = [getattr(t, name) for t in terms if t.since <= moment <= t.until]
+    return max(held, default=NEVER)
+
+
+def rate_excess(books: Books) -> Evidence:
+    """More starts in some window than burst + window x rate; where the policy never changed."""
+    for channel, terms in _policies(books).items():
+        if len(terms) == 1 and terms[0].rate < NEVER:
+            excess = _excess([c.claimed for c in books.claims_in[channel]], terms[0])
+            if excess > 0:
+                yield f"{channel}: {excess:.1f} starts too many in a window"
+
+
+def _excess(times: list[float], terms: Terms) -> float:
+    """The worst window, in one pass: the one that ends here begins where k - rate x t was least."""
+    worst, least = 0.0, NEVER
+    for k, moment in enumerate(sorted(times)):
+        level = k - terms.rate * moment
+        least = min(least, level)
+        worst = max(worst, level - least + 1 - terms.burst - 0.002 * terms.rate)
+    return worst
+
+
+def order(books: Books) -> Evidence:
+    """In channels of one at a time, what one producer published first is first begun."""
+    published: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for line in books.by_what["publish_acknowledged"]:
+        tried = books.tried[line["n"]]
+        if tried.get("ordered") and line["status"] == "published":
+            published[line["by"], tried["channel"]].append(line["id"])
+    for ids in published.values():
+        begun = [
+            (min(books.claims_of[i], key=lambda c: c.fence), i) for i in ids if books.claims_of[i]
+        ]
+        for (first, one), (second, other) in pairwise(begun):
+            if second.fence < first.fence:
+                yield f"{first.channel}: message {other} began before {one}, its elder"
+
+
+def paused_starts(books: Books) -> Evidence:
+    """A claim from a channel that was paused for sure."""
+    for channel, since, until in _pauses(books):
+        for claim in books.claims_in[channel]:
+            if since < claim.claimed < until - BLINK:
+                yield f"{channel}: message {claim.id} was claimed while it was paused"
+
+
+def _pauses(books: Books) -> Iterator[tuple[str, float, float]]:
+    since: dict[str, float] = {}
+    for line in books.lines:
+        if line["what"] == "paused":
+            since[line["channel"]] = line["t"]
+        elif line["what"] == "resume_tried" and line["channel"] in since:
+            yield line["channel"], since.pop(line["channel"]), line["t"]
+
+
+def keys(books: Books) -> Evidence:
+    """Two live messages of one key, or a key that outlives its message."""
+    holders: dict[str, list[int]] = defaultdict(list)
+    for line in books.by_what["publish_acknowledged"]:
+        tried = books.tried[line["n"]]
+        key = tried.get("key")
+        if key is None:
+            continue
+        if line["status"] == "published":
+            for id in holders[key]:
+                if tried["window"] or books.ended_at(id) > line["t"] + BLINK:
+                    yield f"key {key}: message {line['id']} was published beside {id}"
+            holders[key].append(line["id"])
+        elif not tried["window"] and books.ended_at(line["id"]) < tried["t"] - BLINK:
+            yield f"key {key}: message {line['id']} has ended and still holds it"
+
+
+def expired_early(books: Books) -> Evidence:
+    """A lease that was taken back before it ran out."""
+    until = {(line["id"], line["fence"]): line["until"] for line in books.by_what["extended"]}
+    for claim in books.claims:
+        least = max(claim.claimed + books.dump["lease"], until.get((claim.id, claim.fence), 0.0))
+        if claim.outcome == "expired" and claim.ended < least - 0.01:
+            yield (
+                f"message {claim.id}: lease {claim.fence} expired {least - claim.ended:.2f} s early"
+            )
+
+
+def expired_unexplained(books: Books) -> Evidence:
+    """A lease that ran out though nothing had happened to its holder."""
+    faults = books.by_what["fault"]
+    yield from [
+        f"message {claim.id}: lease {claim.fence} of {claim.worker} expired after "
+        f"{claim.ended - claim.claimed:.1f} s, and nothing had happened to it"
+        for claim in books.claims
+        if claim.outcome == "expired" and not any(_excuses(fault, claim) for fault in faults)
+    ]
+
+
+def _excuses(fault: Line, claim: Claim) -> bool:
+    return (
+        fault["target"] in ("*", claim.worker)
+        and fault["t"] <= claim.ended + BLINK
+        and fault["t"] + fault["span"] >= claim.claimed - BLINK
+    )
+
+
+def budget(books: Books) -> Evidence:
+    """A dead letter before its attempts were used up, or a message that lives on after."""
+    for id, rows in books.rows.items():
+        most = books.tried.get(books.name_of.get(id, ""), {}).get("max_attempts", 0)
+        spent = 0
+        for row in rows if most else []:
+            if row["outcome"] in ("deferred", "redriven"):
+                spent = 0
+            elif row["outcome"] in ("retried", "expired"):
+                spent += 1
+                if row["dead"] != (spent >= most):
+                    fate = "died" if row["dead"] else "lives on"
+                    yield f"message {id} {fate} after {spent} of {most} tries"
+
+
+def cancelled(books: Books) -> Evidence:
+    """What was cancelled has ended so, and was held by nobody."""
+    for line in books.by_what["cancel_answered"]:
+        outcomes = [row["outcome"] for row in books.ends[line["id"]]]
+        if line["status"] == "cancelled" and outcomes != ["cancelled"]:
+            yield f"message {line['id']} was cancelled and has ended as {outcomes}"
+    for end in (end for ends in books.ends.values() for end in ends if end["fence"] is None):
+        for claim in books.claims_of[end["message_id"]]:
+            if claim.ended > end["ended_at"] + BLINK:
+                yield f"message {claim.id} was {end['outcome']} under lease {claim.fence}"
+
+
+def effects(books: Books) -> Evidence:
+    """Effects in the same database: once if the message was completed with them, else never."""
+    count = Counter(books.dump["effects"])
+    yield from [
+        f"the effect of {n} happened {times} times" for n, times in count.items() if times > 1
+    ]
+    for id, n in books.name_of.items():
+        kind = books.tried.get(n, {}).get("kind")
+        done = any(row["outcome"] == "completed" for row in books.ends[id])
+        if kind == "effect" and done != (n in count):
+            yield f"{n} was {'' if done else 'not '}completed, its effect says otherwise"
+
+
+def sampled(books: Books) -> Evidence:
+    """What the sampler saw in a snapshot while the run was on."""
+    yield from [line["text"] for line in books.by_what["violation"]]
+
+
+RULES: tuple[Callable[[Books], Evidence], ...] = (
+    lost, unexpected, two_states, stuck, history, unexplained_duplicates, fences, stale_accepted,
+    completed_unworked, wrongly_lost, over_limit, rate_excess, order, paused_starts, keys,
+    expired_early, expired_unexplained, budget, cancelled, effects, sampled,
+)  # fmt: skip
+
+
+def figures(books: Books) -> dict[str, int]:
+    """What the run was: how much of what there was to break."""
+    starts = Counter(line["id"] for line in books.by_what["start"])
+    outcomes = Counter(claim.outcome for claim in books.claims)
+    return {
+        "tried": len(books.tried),
+        "acknowledged": len(books.by_what["publish_acknowledged"]),
+        "unknown": len(books.by_what["publish_unknown"]),
+        "rolled_back": len(books.undone),
+        "starts": starts.total(),
+        "duplicated": sum(n > 1 for n in starts.values()),
+        "completed": outcomes["completed"],
+        "expired": outcomes["expired"],
+        "stale_refused": len(books.by_what["settle_lost"]),
+        "dead": len(books.dead),
+        "faults": len(books.by_what["fault"]),
+        "samples": sum(line["count"] for line in books.by_what["sampled"]),
+    }
+
+
+def check(lines: Iterable[Line], dump: dict[str, Any]) -> dict[str, Any]:
+    """The verdict: ``broken`` has each broken rule with how often and some of the evidence."""
+    books = Books(list(lines), dump)
+    evidence = {rule.__name__: list(rule(books)) for rule in RULES}
+    return {
+        "good": not any(evidence.values()),
+        "figures": figures(books),
+        "counts": {name: len(found) for name, found in evidence.items()},
+        "broken": {name: found[:SHOWN] for name, found in evidence.items() if found},
+        # No failure in n starts: the chance of one is below 3/n, with 95 % confidence.
+        "bound": 3 / max(1, len(books.by_what["start"])),
+    }
+
+
+def read_ledgers(folder: Path) -> Iterator[Line]:
+    """A process that was killed may leave half a line at the end of its file."""
+    for file in sorted(folder.glob("*.jsonl")):
+        for text in file.read_text().splitlines():
+            try:
+                line = json.loads(text)
+            except ValueError:
+                continue
+            yield line | {"by": file.stem}
+
+
+def main(folder: str) -> int:
+    place = Path(folder)
+    verdict = check(read_ledgers(place), json.loads((place / "dump.json").read_text()))
+    sys.stdout.write(json.dumps(verdict, indent=2) + "\n")
+    return 0 if verdict["good"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,324 @@
+"""The checker finds each kind of violation in a forged ledger, and nothing in a good one."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from penstock.chaos import checker
+from tests.chaos.forging import Forger
+
+
+@pytest.fixture
+def forger() -> Forger:
+    made = Forger()
+    made.done(1, 1, 100.0)
+    return made
+
+
+def test_it_imports_only_the_standard_library() -> None:
+    tree = ast.parse(Path(checker.__file__).read_text())
+    names = {
+        name.split(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [a.name for a in node.names]
+        )
+    }
+    assert names <= sys.stdlib_module_names
+
+
+def test_a_good_run_is_good(forger: Forger) -> None:
+    """Also with a redelivery after an expired lease, a retry, a dead letter and a redrive."""
+    n = forger.publish(2, 200.0, max_attempts=2)
+    forger.start(2, 2, 201.0, n)
+    forger.line("fault", 202.0, by="nemesis", kind="kill", target="w", span=1e9)
+    forger.row(2, 2, 201.0, 205.1, "expired")
+    forger.start(2, 3, 206.0, n)
+    forger.settle(2, 3, 206.5, "defer")
+    forger.row(2, 3, 206.0, 206.5, "retried", attempt=2, dead=True)
+    forger.row(2, None, None, 207.0, "redriven", attempt=2)
+    forger.start(2, 4, 208.0, n)
+    forger.settle(2, 4, 208.5, "complete")
+    forger.row(2, 4, 208.0, 208.5, "completed", attempt=3)
+    verdict = checker.check(forger.lines, forger.dump)
+    assert verdict["broken"] == {}
+    assert verdict["good"]
+    assert verdict["figures"]["duplicated"] == 1
+
+
+def test_lost(forger: Forger) -> None:
+    forger.publish(2, 200.0)
+    assert forger.broken() == {"lost"}
+
+
+def test_an_unknown_outcome_may_be_either(forger: Forger) -> None:
+    forger.line("publish_tried", 200.0, n="u", channel="a", kind="plain", key=None, window=False)
+    forger.line("publish_unknown", 200.1, n="u")
+    assert forger.broken() == set()
+
+
+@pytest.mark.parametrize("what", ["publish_rolled_back", "publish_refused"])
+def test_what_was_undone_and_is_there(forger: Forger, what: str) -> None:
+    forger.line("publish_tried", 200.0, n="u", channel="a", kind="plain", key=None, window=False)
+    forger.line(what, 200.1, n="u", id=2)
+    forger.start(2, 2, 201.0, "u")
+    forger.settle(2, 2, 202.0, "complete")
+    forger.row(2, 2, 201.0, 202.0, "completed")
+    assert forger.broken() == {"unexpected"}
+
+
+def test_what_nobody_published(forger: Forger) -> None:
+    forger.start(2, 2, 201.0, "who")
+    forger.settle(2, 2, 202.0, "complete")
+    forger.row(2, 2, 201.0, 202.0, "completed")
+    assert forger.broken() == {"unexpected"}
+
+
+def test_two_states(forger: Forger) -> None:
+    forger.waits(1, 2000.0)
+    assert forger.broken() == {"two_states"}
+
+
+def test_finished_twice(forger: Forger) -> None:
+    forger.row(1, None, None, 150.0, "cancelled")
+    assert forger.broken() == {"two_states"}
+
+
+def test_stuck(forger: Forger) -> None:
+    forger.publish(2, 200.0)
+    forger.waits(2, 200.0)
+    forger.publish(3, 200.0)
+    forger.waits(3, 2000.0)
+    assert forger.broken() == {"stuck"}
+
+
+def test_a_start_without_an_end(forger: Forger) -> None:
+    n = forger.done(2, 2, 200.0)
+    forger.start(2, 7, 200.5, n)
+    assert forger.broken() == {"history"}
+
+
+def test_a_doubled_row(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.row(2, 2, 201.0, 202.0, "deferred")
+    forger.row(2, 2, 201.0, 202.0, "deferred")
+    forger.waits(2, 2000.0)
+    assert "history" in forger.broken()
+
+
+def test_two_leases_at_once(forger: Forger) -> None:
+    n = forger.done(2, 3, 200.0)
+    forger.start(2, 2, 200.5, n)
+    forger.row(2, 2, 200.5, 201.8, "given_back")
+    assert forger.broken() == {"unexplained_duplicates"}
+
+
+def test_a_start_after_the_end(forger: Forger) -> None:
+    forger.start(1, 2, 105.0, forger.lines[0]["n"])
+    forger.row(1, 2, 105.0, 106.0, "deferred", attempt=2)
+    assert forger.broken() == {"unexplained_duplicates"}
+
+
+def test_one_lease_started_twice(forger: Forger) -> None:
+    forger.start(1, 1, 101.5, forger.lines[0]["n"])
+    assert forger.broken() == {"unexplained_duplicates"}
+
+
+def test_a_dead_letter_that_starts_without_a_redrive(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.row(2, 2, 201.0, 202.0, "failed", dead=True)
+    forger.start(2, 3, 203.0, n)
+    forger.settle(2, 3, 204.0, "complete")
+    forger.row(2, 3, 203.0, 204.0, "completed", attempt=2)
+    assert forger.broken() == {"unexplained_duplicates"}
+
+
+def test_a_fence_that_falls_and_an_attempt_that_stays(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 9, 200.5, n)
+    forger.row(2, 9, 200.5, 201.0, "deferred")
+    forger.start(2, 8, 201.5, n)
+    forger.settle(2, 8, 202.0, "complete")
+    forger.row(2, 8, 201.5, 202.0, "completed", attempt=2)
+    assert forger.broken() == {"fences"}
+    forger.dump["history"][-1] |= {"fence": 10, "attempt": 1}
+    for line in forger.lines:
+        line.update({"fence": 10} if line.get("fence") == 8 else {})
+    assert forger.broken() == {"fences"}
+
+
+def test_a_stale_write_that_was_accepted(forger: Forger) -> None:
+    n = forger.done(2, 3, 210.0)
+    forger.start(2, 2, 201.0, n)
+    forger.line("fault", 202.0, by="nemesis", kind="stop", target="w", span=6.0)
+    forger.row(2, 2, 201.0, 206.0, "expired", attempt=0)
+    forger.settle(2, 2, 208.0, "complete")
+    assert forger.broken() == {"stale_accepted"}
+
+
+def test_an_extension_that_came_too_late(forger: Forger) -> None:
+    forger.line("extended", 150.0, by="w", id=1, fence=1, until=154.0, tried=149.9)
+    assert forger.broken() == {"stale_accepted"}
+
+
+def test_a_completion_that_nobody_asked_for(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.row(2, 2, 201.0, 202.0, "completed")
+    assert forger.broken() == {"completed_unworked"}
+
+
+def test_called_lost_and_alive(forger: Forger) -> None:
+    n = forger.done(2, 2, 200.0)
+    assert n
+    forger.settle(2, 2, 201.2, "defer", "lost")
+    assert forger.broken() == {"wrongly_lost"}
+
+
+def _limit(forger: Forger, t: float, number: int, **terms: float) -> None:
+    forger.line("policy_tried", t, by="o", number=number, channel="tight", **terms)
+    forger.line("policy_set", t + 0.1, by="o", number=number)
+
+
+def test_over_the_limit(forger: Forger) -> None:
+    _limit(forger, 50.0, 1, concurrency=1)
+    forger.done(2, 2, 200.0, channel="tight")
+    forger.done(3, 3, 200.5, channel="tight")
+    assert forger.broken() == {"over_limit"}
+
+
+def test_a_lowered_limit_lets_running_ones_end_and_a_raised_one_holds(forger: Forger) -> None:
+    _limit(forger, 50.0, 1, concurrency=2)
+    forger.done(2, 2, 200.0, channel="tight")
+    forger.done(3, 3, 200.2, channel="tight")
+    _limit(forger, 201.5, 2, concurrency=1)
+    assert forger.broken() == set()
+    forger.done(4, 4, 300.0, channel="tight")
+    forger.done(5, 5, 300.5, channel="tight")
+    assert forger.broken() == {"over_limit"}
+
+
+def test_the_limit_counts_leases_that_ran_out(forger: Forger) -> None:
+    _limit(forger, 50.0, 1, concurrency=1)
+    n = forger.publish(2, 200.0, channel="tight")
+    forger.start(2, 2, 201.0, n)
+    forger.line("fault", 201.5, by="nemesis", kind="kill", target="w", span=1e9)
+    forger.row(2, 2, 201.0, 209.0, "expired", channel="tight")
+    forger.waits(2, 2000.0)
+    forger.done(3, 3, 206.0, channel="tight")
+    assert forger.broken() == {"over_limit"}
+
+
+def test_rate_excess(forger: Forger) -> None:
+    _limit(forger, 50.0, 1, rate=1, burst=2)
+    for number in range(4):
+        forger.done(10 + number, 10 + number, 200.0 + number * 0.1, channel="tight")
+    assert forger.broken() == {"rate_excess"}
+
+
+def test_order(forger: Forger) -> None:
+    forger.done(2, 5, 200.0, ordered=True)
+    forger.done(3, 4, 200.5, ordered=True)
+    assert forger.broken() == {"order"}
+
+
+def test_a_start_in_a_paused_channel(forger: Forger) -> None:
+    forger.line("paused", 100.5, by="o", channel="a")
+    forger.line("resume_tried", 110.0, by="o", channel="a")
+    assert forger.broken() == {"paused_starts"}
+
+
+@pytest.mark.parametrize("window", [True, False])
+def test_two_messages_of_one_key(forger: Forger, window: bool) -> None:
+    forger.done(2, 2, 200.0, key="k", window=window)
+    forger.done(3, 3, 201.0 if not window else 300.0, key="k", window=window)
+    assert forger.broken() == {"keys"}
+
+
+def test_a_key_is_free_after_the_end(forger: Forger) -> None:
+    forger.done(2, 2, 200.0, key="k")
+    forger.done(3, 3, 210.0, key="k")
+    assert forger.broken() == set()
+    forger.publish(3, 220.0, status="existing", key="k")
+    assert forger.broken() == {"keys"}
+
+
+def test_an_early_expiry(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.line("fault", 201.5, by="nemesis", kind="kill", target="w", span=1e9)
+    forger.line("extended", 202.0, by="w", id=2, fence=2, until=212.0, tried=201.9)
+    forger.row(2, 2, 201.0, 206.0, "expired")
+    forger.waits(2, 2000.0)
+    assert forger.broken() == {"expired_early"}
+
+
+def test_an_expiry_without_a_fault(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.line("fault", 201.5, by="nemesis", kind="kill", target="other", span=1e9)
+    forger.row(2, 2, 201.0, 206.0, "expired")
+    forger.waits(2, 2000.0)
+    assert forger.broken() == {"expired_unexplained"}
+
+
+@pytest.mark.parametrize(("tries", "dead"), [(1, True), (3, False)])
+def test_the_budget_of_attempts(forger: Forger, tries: int, dead: bool) -> None:
+    n = forger.publish(2, 200.0, max_attempts=3)
+    for attempt in range(1, tries + 1):
+        forger.start(2, 1 + attempt, 200.0 + attempt, n)
+        forger.row(
+            2, 1 + attempt, 200.0 + attempt, 200.5 + attempt, "retried", attempt=attempt,
+            dead=dead and attempt == tries,
+        )  # fmt: skip
+    if dead:
+        forger.dump["dead"].append({"id": 2, "reason": "max_attempts"})
+    else:
+        forger.waits(2, 2000.0)
+    assert forger.broken() == {"budget"}
+
+
+def test_cancelled_under_a_lease(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.row(2, None, None, 202.0, "cancelled")
+    forger.row(2, 2, 201.0, 203.0, "deferred")
+    assert forger.broken() == {"cancelled"}
+
+
+def test_an_answered_cancel_that_did_nothing(forger: Forger) -> None:
+    forger.line("cancel_answered", 101.0, by="o", id=1, status="cancelled")
+    assert forger.broken() == {"cancelled"}
+
+
+def test_effects(forger: Forger) -> None:
+    n = forger.done(2, 2, 200.0, kind="effect")
+    assert forger.broken() == {"effects"}
+    forger.dump["effects"] = [n]
+    assert forger.broken() == set()
+    forger.dump["effects"] = [n, n]
+    assert forger.broken() == {"effects"}
+
+
+def test_what_the_sampler_saw(forger: Forger) -> None:
+    forger.line("violation", 100.0, by="sampler", text="too many")
+    assert forger.broken() == {"sampled"}
+
+
+def test_it_runs_by_itself_and_bears_half_a_line(forger: Forger, tmp_path: Path) -> None:
+    text = "\n".join(json.dumps(line) for line in forger.lines) + '\n{"what": "sta'
+    (tmp_path / "p.jsonl").write_text(text)
+    (tmp_path / "dump.json").write_text(json.dumps(forger.dump))
+    command = [sys.executable, "-S", checker.__file__, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["figures"]["completed"] == 1
