@@ -4,7 +4,9 @@ import json
 import re
 from datetime import timedelta
 
-from penstock import NewMessage, Queue
+import pytest
+
+from penstock import LeaseLost, NewMessage, Queue
 from tests.cli.commands import Cli
 
 _INFO = {
@@ -64,6 +66,16 @@ def test_show_a_message_wherever_it_is(cli: Cli, queue: Queue) -> None:
     assert "\x1b" not in shown[dead] and "\\x1b[31mred" in shown[dead]
     assert "finished: cancelled" in shown[waiting]
     assert "scheduled" in shown[later] and "later" in shown[later]
+
+
+def test_a_stale_write_after_the_end_is_not_the_end(cli: Cli, queue: Queue) -> None:
+    queue.publish(1)
+    (message,) = queue.claim()
+    message.complete()
+    with pytest.raises(LeaseLost):
+        message.complete()
+    assert [entry["outcome"] for entry in cli.json("history", str(message.id))][-1] == "stale"
+    assert "finished: completed" in cli.run("show", str(message.id)).stdout
 
 
 def test_show_as_json(cli: Cli, queue: Queue) -> None:

@@ -119,7 +119,8 @@ def _tell(
     entries: Sequence["HistoryEntry"],
 ) -> None:
     if info is None:
-        end = entries[-1]
+        # A refused write of a stale holder may come after the end.
+        end = next((entry for entry in entries if entry.terminal), entries[-1])
         state = f"finished: {end.outcome}" if end.terminal else "gone, with its end not kept"
         where = {"queue": end.queue, "channel": end.channel, "kind": end.kind}
         fields({"message": message_id, "state": state, **where})
