@@ -8,7 +8,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair bench-events fmt clean
+.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair bench-events crash-mysql fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -76,6 +76,9 @@ bench-fair: $(STAMP) ## Does a loud tenant take more than its share?
 
 bench-events: $(STAMP) ## What do events cost, with nobody listening and with a reader?
 	@$(BIN)/python -m benchmarks.events
+
+crash-mysql: $(STAMP) ## A minute of processes and a MariaDB that are killed: nothing lost, nothing twice
+	@PENSTOCK_CRASH_SECONDS=60 $(BIN)/python -m pytest -q tests/mysql/test_crashes.py
 
 fmt: $(STAMP) ## Format, and fix what ruff can fix
 	@$(BIN)/ruff check --fix-only --quiet .
