@@ -63,6 +63,7 @@ crowd: $(STAMP) ## Eight processes on one SQLite file for a minute, killed with 
 bench: $(STAMP) ## Throughput, against a bare table on the same server
 	@$(BIN)/python -m benchmarks.throughput
 	@$(BIN)/python -m benchmarks.sqlite
+	@$(BIN)/python -m benchmarks.mariadb
 
 bench-worker: $(STAMP) ## The worker: throughput against a bare loop, pick-up latency, memory
 	@$(BIN)/python -m benchmarks.worker

@@ -111,7 +111,9 @@ def _settle_accounts(fleet: Fleet, url: str) -> None:
     completed = Counter(line[1] for line in lines if line[0] == "completed")
     assert [id for id, times in completed.items() if times > 1] == []
     with connect(url) as connection, connection.cursor() as cursor:
-        cursor.execute("select message_id, count(*) from penstock_history where terminal group by 1")
+        cursor.execute(
+            "select message_id, count(*) from penstock_history where terminal group by 1"
+        )
         ends = dict(cursor.fetchall())
     assert set(ends.values()) == {1}
     assert {int(id) for id in completed} <= ends.keys()

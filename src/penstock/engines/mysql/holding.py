@@ -6,18 +6,31 @@ from .ending import HistoryRow, KeyHolder
 
 
 class Held(NamedTuple):
-    """The columns of held.sql."""
+    """What held.sql says of a lease. ``tied``: its end must be told to its channel or its key."""
 
     id: int
     fence: int
+    tied: bool
+    now: int
+    history: bytes
+
+    @classmethod
+    def read(cls, text: bytes | str) -> "Held":
+        plain = text.decode() if isinstance(text, bytes) else text
+        id, fence, tied, now, history = plain.split(",")
+        return cls(int(id), int(fence), tied == "1", int(now), history.encode())
+
+
+class Tie(NamedTuple):
+    """The columns of ties.sql."""
+
+    id: int
     channel_id: bytes
     counted: int
     queue: bytes
     channel: bytes
     key: bytes | None
     key_window: int | None
-    now: int
-    history: bytes
 
     @property
     def lane(self) -> tuple[bytes, bytes, bytes]:

@@ -62,6 +62,7 @@ class Looking(Base):
         # They only save work: older ones, or none, are always right too.
         self._floors: dict[tuple[str, ...], Floors] = {}
         self._full_look_at: dict[tuple[str, ...], float] = {}
+        self._wakes_needed: dict[tuple[str, ...], int] = {}
 
     def _look(self, queues: tuple[str, ...], want: int, offset: int) -> Plan[Look]:
         floors = self._floors.get(queues)
@@ -87,7 +88,8 @@ class Looking(Base):
         known: Floors | None,
     ) -> Plan[Look]:
         start = Floors(-PARKED, -PARKED) if floors is None else floors
-        turns, wakes = 2 * (want // QUANTUM) + 8, want + 10
+        turns = 2 * (want // QUANTUM) + 8
+        wakes = min(max(turns, self._wakes_needed.get(queues, 0)), want + 10)
         while True:
             params = (*start, turns, offset, wakes, offset, self._now())
             rows = yield self._say_each("look", [(q.encode(), *params) for q in queues])
@@ -104,9 +106,10 @@ class Looking(Base):
             if ring_cut and short and turns < want:
                 turns = want
             elif calls_cut and (short or thin) and wakes < _MOST_SPAN:
-                wakes *= 10
+                wakes = want + 10 if wakes < want else 10 * wakes
             else:
                 break
+        self._wakes_needed[queues] = 2 * read if calls_cut or wakes > turns else 0
         if offset == 0:
             self._floors[queues] = Floors(_first(ring, now) - _MARGIN, _first(calls, now) - _MARGIN)
         return Look(lanes, now, _later(rows), start.wake, ring_cut or calls_cut)

@@ -6,20 +6,70 @@ from typing import NamedTuple
 
 from penstock.plan import Row
 
+from .names import text
 from .places import Place, Places
 
-ID, DUE, PRIORITY = 1, 2, 3  # columns of find.sql
+
+class Found(NamedTuple):
+    """A message as find.sql tells it: its numbers, and the rest of the row."""
+
+    visit: int
+    id: int
+    due: int
+    priority: int
+    published_at: int
+    first_published_at: int
+    attempt: int
+    max_attempts: int
+    expires_at: int | None
+    rest: Row
+
+    @property
+    def place(self) -> Place:
+        return self.due, self.id
+
+    def answer(self, fence: int, queue: str, channel: str) -> Row:
+        """The row that the contract asks for."""
+        kind, key, content_type, headers, state_type, state, payload = self.rest
+        expires_at = self.expires_at
+        return (
+            self.id,
+            fence,
+            queue,
+            channel,
+            text(kind),
+            self.priority,
+            self.attempt + 1,
+            self.max_attempts,
+            self.due / 1e6,
+            self.published_at / 1e6,
+            self.first_published_at / 1e6,
+            None if expires_at is None else expires_at / 1e6,
+            text(key),
+            text(content_type),
+            text(headers),
+            text(state_type),
+            state,
+            payload,
+        )
+
+
+def found(row: Row) -> Found:
+    numbers = row[0].split(b"," if isinstance(row[0], bytes) else ",")
+    # One that does not expire has no last number.
+    expires_at = int(numbers.pop()) if len(numbers) == 9 else None
+    return Found._make((*map(int, numbers), expires_at, row[1:]))
 
 
 class Picked(NamedTuple):
-    rows: list[Row]
+    rows: list[Found]
     more: bool
     """Whether there is anything left to look for."""
     places: Places
     """Where it lies."""
 
 
-def pick(found: Sequence[Row], places: Places, wanted: int, skips: int) -> Picked:
+def pick(found: Sequence[Found], places: Places, wanted: int, skips: int) -> Picked:
     """``found`` are up to ``wanted`` + 1 rows of each priority."""
     rows = list(found)
     if len(places) > 1:
@@ -27,21 +77,17 @@ def pick(found: Sequence[Row], places: Places, wanted: int, skips: int) -> Picke
     taken = rows[:wanted]
     counts = dict.fromkeys(places, 0)
     for row in found:
-        counts[int(row[PRIORITY])] += 1
+        counts[row.priority] += 1
     left: Places = {}
     for priority, place in places.items():
-        mine = [_place(row) for row in taken if int(row[PRIORITY]) == priority]
+        mine = [row.place for row in taken if row.priority == priority]
         if counts[priority] > len(mine):
             left[priority] = max(mine, default=place)
     return Picked(taken, bool(left), left)
 
 
-def _in_order(rows: list[Row], wanted: int, skips: int) -> list[Row]:
-    oldest = sorted(rows, key=_place)
+def _in_order(rows: list[Found], wanted: int, skips: int) -> list[Found]:
+    oldest = sorted(rows, key=lambda row: row.place)
     ahead = oldest[: (skips + wanted) // 10]
     rest = oldest[len(ahead) :]
-    return ahead + sorted(rest, key=lambda row: (-int(row[PRIORITY]), _place(row)))
-
-
-def _place(row: Row) -> Place:
-    return int(row[DUE]), int(row[ID])
+    return ahead + sorted(rest, key=lambda row: (-row.priority, row.place))

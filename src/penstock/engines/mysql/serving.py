@@ -12,7 +12,7 @@ from penstock.plan import Plan, Row
 
 from .base import Base
 from .looking import Look
-from .picking import Picked, pick
+from .picking import Found, Picked, found, pick
 from .sharing import rounds_for, share
 from .visits import Visit
 
@@ -42,9 +42,9 @@ class Serving(Base):
             visit.admit(limit, last, sole, now)
             visit.limit(limit, rounds, now)
         whole = share(order, limit, rounds)
-        found = yield from self._find(order, now)
-        rows = yield from self._start(found, now, now + lease, worker)
-        moved = [visit.after(len(p.rows), p.more, p.places, whole, now) for visit, p in found]
+        starting = yield from self._find(order, now)
+        rows = yield from self._start(starting, now, now + lease, worker)
+        moved = [visit.after(len(p.rows), p.more, p.places, whole, now) for visit, p in starting]
         changed = [row for row in moved if row is not None]
         if changed:
             yield self._say("channels_move", changed)
@@ -70,80 +70,34 @@ class Serving(Base):
             if visit.taken > 0
             for priority, place in visit.places.items()
         ]
-        found: dict[int, list[Row]] = {}
+        messages: dict[int, list[Found]] = {}
         for start in range(0, len(wanted), _BRANCHES):
             rows = yield self._say_each("find", wanted[start : start + _BRANCHES])
-            for row in rows:
-                found.setdefault(int(row[0]), []).append(row)
-        return [(visit, _picked(visit, found.get(n, []))) for n, visit in enumerate(order)]
+            for message in map(found, rows):
+                messages.setdefault(message.visit, []).append(message)
+        return [(visit, _picked(visit, messages.get(n, []))) for n, visit in enumerate(order)]
 
     def _start(
-        self, found: Sequence[tuple[Visit, Picked]], now: int, until: int, worker: bytes
+        self, served: Sequence[tuple[Visit, Picked]], now: int, until: int, worker: bytes
     ) -> Plan[list[Row]]:
         """Leases; answers the rows that the contract asks for."""
-        if not any(picked.rows for _, picked in found):
+        ids = [message.id for _, picked in served for message in picked.rows]
+        if not ids:
             return []
         rows = yield self._say("fence")
         fence = int(rows[0][0])
-        leases, answers = [], []
-        for visit, picked in found:
-            channel = visit.channel
-            counted = channel.concurrency is not None
-            queue, name = _text(channel.queue), _text(channel.name)
-            for row in picked.rows:
-                leases.append((row[1], fence, until, now, channel.id, counted, worker))
-                answers.append(_answer(row, fence, queue, name))
-        yield self._say("leases", leases)
+        yield self._say("leases", ids, fence, until, now, worker)
+        answers: list[Row] = []
+        for visit, picked in served:
+            names = _text(visit.channel.queue), _text(visit.channel.name)
+            answers += [message.answer(fence, *names) for message in picked.rows]
         return answers
 
 
-def _picked(visit: Visit, found: Sequence[Row]) -> Picked:
+def _picked(visit: Visit, messages: Sequence[Found]) -> Picked:
     if visit.taken == 0:
         return Picked([], bool(visit.places), visit.places)
-    return pick(found, visit.places, visit.taken, visit.channel.skips)
-
-
-def _answer(row: Row, fence: int, queue: str, channel: str) -> Row:
-    (
-        _,
-        id,
-        due,
-        priority,
-        published,
-        first,
-        expires,
-        attempt,
-        most,
-        kind,
-        key,
-        content,
-        headers,
-        state_type,
-        state,
-        payload,
-        spent,
-    ) = row
-    return (
-        id,
-        fence,
-        queue,
-        channel,
-        _text(kind),
-        priority,
-        attempt + 1,
-        most,
-        due / 1e6,
-        published / 1e6,
-        first / 1e6,
-        None if expires is None else expires / 1e6,
-        None if key is None else _text(key),
-        _text(content),
-        None if headers is None else _text(headers),
-        None if state_type is None else _text(state_type),
-        state,
-        payload,
-        spent,
-    )
+    return pick(messages, visit.places, visit.taken, visit.channel.skips)
 
 
 def _text(value: bytes | str) -> str:

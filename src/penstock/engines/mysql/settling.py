@@ -12,7 +12,7 @@ from penstock.model import Held as HeldLease
 from penstock.plan import Plan
 
 from .ending import Lost
-from .holding import FullyHeld, Held
+from .holding import FullyHeld, Held, Tie
 from .names import data
 from .repeating import repeatable
 from .returning import Cause, Comeback, Returning
@@ -29,7 +29,7 @@ class Settling(Returning):
     def complete(self, leases: Sequence[HeldLease]) -> Plan[list[Settled]]:
         items = _by_lease(leases)
         rows = yield self._say("held", list(items), self._now())
-        held = [Held(*row) for row in rows]
+        held = [Held.read(row[0]) for row in rows]
         if held:
             yield from self._finish(held)
         kept = {(h.id, h.fence) for h in held}
@@ -40,9 +40,16 @@ class Settling(Returning):
         now, ids = held[0].now, [h.id for h in held]
         if held[0].history == b"all":
             yield self._say("history_completed", ids, now)
+        ties = yield from self._ties([h.id for h in held if h.tied])
         yield self._say("finish", ids)
-        yield from self._release_keys([k for h in held if (k := h.key_holder)], now)
-        yield from self._free_slots((h.lane for h in held if h.counted), now)
+        yield from self._release_keys([k for tie in ties if (k := tie.key_holder)], now)
+        yield from self._free_slots((tie.lane for tie in ties if tie.counted), now)
+
+    def _ties(self, ids: Sequence[int]) -> Plan[list[Tie]]:
+        if not ids:
+            return []
+        rows = yield self._say("ties", ids)
+        return [Tie(*row) for row in rows]
 
     @repeatable
     def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]:
