@@ -67,7 +67,8 @@ class Bare:
 
     _JOB = """create table job (id bigint auto_increment primary key, channel varchar(255) not null,
         status varchar(8) not null default 'ready',
-        due datetime(6) not null default (utc_timestamp(6)), until datetime(6), worker varchar(255), attempts int not null default 0,
+        due datetime(6) not null default (utc_timestamp(6)),
+        until datetime(6), worker varchar(255), attempts int not null default 0,
         payload longblob not null, key job_ready (status, due, id)) engine = InnoDB"""
     _HISTORY = """create table job_history (id bigint auto_increment primary key,
         message_id bigint not null, fence bigint, attempt bigint not null,

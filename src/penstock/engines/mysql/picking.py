@@ -21,6 +21,7 @@ class Found(NamedTuple):
     first_published_at: int
     attempt: int
     max_attempts: int
+    spent: int
     expires_at: int | None
     rest: Row
 
@@ -51,13 +52,14 @@ class Found(NamedTuple):
             text(state_type),
             state,
             payload,
+            self.spent,
         )
 
 
 def found(row: Row) -> Found:
     numbers = row[0].split(b"," if isinstance(row[0], bytes) else ",")
     # One that does not expire has no last number.
-    expires_at = int(numbers.pop()) if len(numbers) == 9 else None
+    expires_at = int(numbers.pop()) if len(numbers) == 10 else None
     return Found._make((*map(int, numbers), expires_at, row[1:]))
 
 
