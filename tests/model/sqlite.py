@@ -18,6 +18,9 @@ TABLES = [
     "dead",
     "dead_count",
     "history",
+    "done",
+    "listener",
+    "mail",
     "schedule",
     "subscription",
 ]
