@@ -3,53 +3,18 @@
 import threading
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql import SparkSession
 
 from penstock import Queue
 from penstock.spark import reason, watermark
 from tests.place import Place
 from tests.spark.conftest import options
-
-
-class Sink:
-    """Collects the ids of each batch by its number: a replayed batch replaces itself."""
-
-    def __init__(self) -> None:
-        self.batches: dict[int, list[int]] = {}
-
-    def __call__(self, frame: DataFrame, batch: int) -> None:
-        self.batches[batch] = [row.id for row in frame.select("id").collect()]
-
-    @property
-    def ids(self) -> list[int]:
-        return [id for ids in self.batches.values() for id in ids]
-
-
-def start(
-    spark: SparkSession,
-    place: Place,
-    sink: Sink,
-    checkpoint: Path,
-    *,
-    now: bool = True,
-    **more: Any,
-) -> StreamingQuery:
-    stream = spark.readStream.format("penstock").options(**options(place, what="history", **more))
-    writing = stream.load().writeStream.foreachBatch(sink)
-    writing = writing.option("checkpointLocation", str(checkpoint))
-    return (writing.trigger(availableNow=True) if now else writing).start()
-
-
-def run(spark: SparkSession, place: Place, sink: Sink, checkpoint: Path, **more: Any) -> None:
-    query = start(spark, place, sink, checkpoint, **more)
-    assert query.awaitTermination(120)
+from tests.spark.streams import Sink, forget, run, start
 
 
 def finish(queue: Queue, count: int) -> None:
@@ -62,19 +27,17 @@ def test_available_now_goes_on_where_it_stopped(
 ) -> None:
     sink = Sink()
     finish(queue, 500)
-    run(spark, place, sink, tmp_path, maxRowsPerTrigger=200)
+    run(spark, place, sink, tmp_path, what="history", maxRowsPerTrigger=200)
     assert [len(ids) for ids in sink.batches.values()] == [200, 200, 100]
     finish(queue, 50)
-    run(spark, place, sink, tmp_path, maxRowsPerTrigger=200)
+    run(spark, place, sink, tmp_path, what="history", maxRowsPerTrigger=200)
     assert len(sink.ids) == len(set(sink.ids)) == 550
     # The crash after the sink and before Spark's note of it: the last batch comes again, the same.
     before = dict(sink.batches)
-    last = max(before)
-    (tmp_path / "commits" / str(last)).unlink()
-    (tmp_path / "commits" / f".{last}.crc").unlink(missing_ok=True)
+    last = forget(tmp_path, "commits")
     sink.batches[last] = []
     finish(queue, 10)
-    run(spark, place, sink, tmp_path)
+    run(spark, place, sink, tmp_path, what="history")
     assert sorted(sink.batches[last]) == sorted(before[last])
     assert len(sink.ids) == len(set(sink.ids)) == 560
 
@@ -89,7 +52,7 @@ def test_eight_writers_none_missed_none_twice(
         threading.Thread(target=_write, args=(place, number, stop, written)) for number in range(8)
     ]
     sink = Sink()
-    query = start(spark, place, sink, tmp_path, now=False, poll="0s")
+    query = start(spark, place, sink, tmp_path, now=False, what="history", poll="0s")
     try:
         for writer in writers:
             writer.start()
@@ -133,12 +96,12 @@ def test_an_open_transaction_holds_the_watermark_and_is_named(
     with psycopg.connect(place.url, application_name="nightly report") as holder:
         holder.execute("select pg_current_xact_id()")
         finish(queue, 5)
-        run(spark, place, sink, tmp_path)
+        run(spark, place, sink, tmp_path, what="history")
         assert len(sink.ids) == 5
         held = watermark(place.url, place.schema)
         assert held.waiting == 5 and held.holder is not None
         assert f"pid {holder.info.backend_pid} (nightly report" in held.holder
-    run(spark, place, sink, tmp_path)
+    run(spark, place, sink, tmp_path, what="history")
     assert len(sink.ids) == len(set(sink.ids)) == 10
 
 

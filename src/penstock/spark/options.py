@@ -14,10 +14,14 @@ from penstock.errors import InvalidOption
 from penstock.names import check_kind, check_name, check_schema
 from penstock.payload import MAX_PAYLOAD
 
-Use = Literal["read", "write", "read stream", "write stream"]
+Use = Literal["read", "write", "history stream", "claim stream", "publish stream"]
 
-_READS = frozenset[Use](("read", "read stream"))
-_WRITES = frozenset[Use](("write", "write stream"))
+_HISTORY = frozenset[Use](("history stream",))
+_CLAIMS = frozenset[Use](("claim stream",))
+_STREAMS = _HISTORY | _CLAIMS
+_ROWS = frozenset[Use](("read",)) | _HISTORY
+_READS = _ROWS | _CLAIMS
+_WRITES = frozenset[Use](("write", "publish stream"))
 _ALL = _READS | _WRITES
 # Spark's own, which it hands to every source.
 _OF_SPARK = frozenset(("checkpointlocation", "queryname"))
@@ -82,17 +86,17 @@ OPTIONS = (
     Option("schema", lambda _, text: check_schema(text), _ALL, "penstock"),
     Option("what", _one_of("history", "messages", "dead_letters", "claims"), _READS),
     Option("queue", _name, _ALL),
-    Option("channel", _name, _ALL),
-    Option("kind", lambda _, text: check_kind(text), _ALL),
-    Option("since", _time, _READS),
+    Option("channel", _name, _ROWS | _WRITES),
+    Option("kind", lambda _, text: check_kind(text), _ROWS | _WRITES),
+    Option("since", _time, _ROWS),
     Option("until", _time, frozenset(("read",))),
     Option("rowsPerPartition", _whole(1, _LARGEST), _READS),
     Option("transport", _one_of("auto", "adbc", "copy"), _ALL, "auto"),
-    Option("maxRowsPerTrigger", _whole(1, _LARGEST), frozenset(("read stream",))),
-    Option("maxMessagesPerTrigger", _whole(1, BATCH), frozenset(("read stream",)), BATCH),
-    Option("stream", _name, frozenset(("read stream",))),
-    Option("lease", _length, frozenset(("read stream",)), timedelta(minutes=5)),
-    Option("poll", _length, frozenset(("read stream",)), timedelta(seconds=1)),
+    Option("maxRowsPerTrigger", _whole(1, _LARGEST), _HISTORY),
+    Option("maxMessagesPerTrigger", _whole(1, BATCH), _CLAIMS, BATCH),
+    Option("stream", _name, _CLAIMS),
+    Option("lease", _length, _CLAIMS, timedelta(minutes=5)),
+    Option("poll", _length, _STREAMS, timedelta(seconds=1)),
     Option("idempotency_key", _name, frozenset(("write",))),
     Option("content_type", _name, _WRITES),
     Option("priority", _whole(0, 9), _WRITES),

@@ -13,6 +13,7 @@ from pyspark.sql.types import StructType
 
 from penstock.errors import InvalidOption
 
+from .claim_stream import ClaimStream
 from .history_stream import HistoryStream
 from .options import parse
 from .publishing import PenstockStreamWriter, PenstockWriter
@@ -26,7 +27,7 @@ _PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class PenstockSource(DataSource):
-    """A DataFrame of the queue's history, messages or dead letters."""
+    """Frames and streams out of the queue and into it; the options say which."""
 
     @classmethod
     def name(cls) -> str:
@@ -45,10 +46,15 @@ class PenstockSource(DataSource):
         return PenstockReader(options, what, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        options = parse(self.options, "read stream")
-        if self._what() != "history":
-            raise InvalidOption(f"{self._what()} cannot be streamed: read history or claims")
-        return HistoryStream(options, schema)
+        if "what" not in self.options:
+            # No default here: one of the two takes messages off the queue.
+            raise InvalidOption("say what to stream: option('what', 'claims') or 'history'")
+        what = self._what()
+        if what == "claims":
+            return ClaimStream(parse(self.options, "claim stream"), schema)
+        if what == "history":
+            return HistoryStream(parse(self.options, "history stream"), schema)
+        raise InvalidOption(f"{what} cannot be streamed: read history or claims")
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if overwrite:
@@ -60,7 +66,7 @@ class PenstockSource(DataSource):
     ) -> DataSourceStreamWriter:
         if overwrite:
             raise InvalidOption("a queue cannot be overwritten: use outputMode('append')")
-        return PenstockStreamWriter(parse(self.options, "write stream"), schema)
+        return PenstockStreamWriter(parse(self.options, "publish stream"), schema)
 
     def _what(self) -> str:
         return str(self.options.get("what") or "history").lower()

@@ -130,6 +130,12 @@ begin
             (select sum(c) from unnest(p_counts) c), published + existing
             using errcode = 'PNS01', hint = 'The server lost unlogged tables in a crash. Run the job again.';
     end if;
+    if exists (select from listener l where l.until > v_now) then
+        execute format(
+            'select array_agg(s.id) from (%s) s where not exists (select from unnest($1) t(id) where t.id = s.id)', v_all)
+        into v_ids using v_taken;
+        perform tell_v1(array['published'], v_ids, v_now);
+    end if;
     if v_queues is not null and exists (select from sleeper s where s.until > v_now) then
         perform ring_v1(v_queues, v_now);
     end if;

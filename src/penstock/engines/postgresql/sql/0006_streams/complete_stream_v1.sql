@@ -1,0 +1,27 @@
+-- complete for a stream: the batches up to p_through are safe elsewhere; their messages end.
+--
+-- Keeps: only the stream's present owner completes, and only what its leases still hold: the others
+-- are with somebody else, and are told so as every late completion is. Safe to repeat.
+create or replace function "penstock".complete_stream_v1(
+    p_stream text, p_epoch bigint, p_query text, p_through bigint, out completed bigint, out lost bigint
+)
+language plpgsql
+set search_path = "penstock", pg_temp
+as $$
+declare
+    v_ids bigint[];
+    v_fences bigint[];
+begin
+    perform hold_stream_v1(p_stream, p_epoch, p_query);
+    select array_agg(i.message_id), array_agg(i.fence) into v_ids, v_fences
+    from stream_item i where i.stream = p_stream and i.seq <= p_through;
+    completed := 0;
+    lost := 0;
+    if v_ids is null then
+        return;
+    end if;
+    lost := (select count(*) from complete_v1(v_ids, v_fences));
+    completed := cardinality(v_ids) - lost;
+    delete from stream_item i where i.stream = p_stream and i.seq <= p_through;
+end
+$$;

@@ -1,0 +1,1 @@
+select {schema}.begin_stream_v1({stream}, {epoch}, {query}, {new_query})

@@ -1,0 +1,1 @@
+select c.completed, c.lost from {schema}.complete_stream_v1({stream}, {epoch}, {query}, {through}) c

@@ -1,0 +1,1 @@
+select {schema}.hold_stream_v1({stream}, {epoch}, {query})

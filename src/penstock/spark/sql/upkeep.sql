@@ -1,0 +1,1 @@
+select u.ran from {schema}.upkeep_v1() u
