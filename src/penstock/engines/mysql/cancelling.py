@@ -58,6 +58,7 @@ class Cancelling(Ending, Owning):
         if not ending:
             return []
         now, done = ending[0].now, [w.id for w in ending]
+        yield from self._tell(outcome.decode(), done)
         yield self._say("messages_drop", done)
         if ending[0].history == b"all":
             yield self._say("history_add", [_entry(w, outcome) for w in ending])

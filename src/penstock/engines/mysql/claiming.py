@@ -24,6 +24,7 @@ from .base import Clock
 from .looking import Lane, Later, Look, Looking
 from .repeating import repeatable
 from .serving import Serving
+from .telling import Telling
 from .times import length, moment
 from .visits import PARKED
 
@@ -51,7 +52,7 @@ class _Course:
         return self.limit - len(self.rows)
 
 
-class Claiming(Looking, Serving):
+class Claiming(Looking, Serving, Telling):
     def __init__(self, schema: str = "penstock", clock: Clock | None = None) -> None:
         super().__init__(schema, clock)
         # Over how many channels the claims that meet each other spread: each starts at random
@@ -98,6 +99,7 @@ class Claiming(Looking, Serving):
         course.held = True
         served = yield from self._serve(look, owned, course.left, lease, worker)
         course.rows += served.rows
+        yield from self._tell("claimed", [int(row[0]) for row in served.rows])
         if course.claimed_at is None:
             course.claimed_at = served.now
         # News that brought nothing (of channels whose turn is yet to come, of ended leases).

@@ -14,6 +14,7 @@ from .holding import key_holder
 from .names import data, pair_id, text
 from .posting import WakeRow
 from .repeating import repeatable
+from .telling import Told, told
 from .times import length, micros, moment
 
 _BATCH = 1000
@@ -81,6 +82,7 @@ class DeadLetters(Ending):
         yield self._say("redrive", found, now + delay, now, max_attempts)
         yield self._say("wakes", _wakes(letters, now + delay))
         yield from self._end_dead(letters, b"redriven", terminal=False)
+        yield from self._tell_each("redriven", [_told(letter) for letter in letters])
         return len(letters)
 
     def _discard(self, ids: Sequence[int]) -> Plan[int]:
@@ -88,6 +90,7 @@ class DeadLetters(Ending):
         if not letters:
             return 0
         yield from self._end_dead(letters, b"discarded", terminal=True)
+        yield from self._tell_each("discarded", [_told(letter) for letter in letters])
         keys = [k for x in letters if (k := key_holder(x.id, x.queue, x.key, x.key_window))]
         yield from self._release_keys(keys, letters[0].now)
         return len(letters)
@@ -121,6 +124,10 @@ class DeadLetters(Ending):
                 return done
             place = rows[-1][1], rows[-1][0]
             done += yield from step([int(row[0]) for row in rows])
+
+
+def _told(letter: Dead) -> Told:
+    return told(letter.id, letter.queue, letter.channel, letter.kind)
 
 
 def _values(wanted: DeadLetterFilter) -> tuple[Any, ...]:

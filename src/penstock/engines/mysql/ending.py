@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from penstock.plan import Plan
 
-from .base import Base
 from .names import pair_id
 from .posting import WakeRow
+from .telling import Telling
 
 HistoryRow = tuple[Any, ...]
 """The columns of history_add.sql."""
@@ -30,7 +30,7 @@ class KeyHolder(NamedTuple):
     window: int | None
 
 
-class Ending(Base):
+class Ending(Telling):
     def _release_keys(self, holders: Sequence[KeyHolder], now: int) -> Plan[None]:
         """Their keys are free, or live on for their window."""
         windows: dict[int | None, list[tuple[bytes, int]]] = defaultdict(list)

@@ -8,7 +8,7 @@ from penstock.contract import Ability
 from .channels import Channels
 from .claiming import Claiming
 from .dead_letters import DeadLetters
-from .events import NO_EVENTS, Events
+from .events import Events
 from .examining import Examining
 from .inspecting import Inspecting
 from .reading import Reading
@@ -37,7 +37,7 @@ class MysqlEngine(
     """Every verb is a few statements that belong together."""
 
     atomic = True
-    lacks: Mapping[Ability, str] = {"events": NO_EVENTS}
+    lacks: Mapping[Ability, str] = {}
 
 
 if TYPE_CHECKING:

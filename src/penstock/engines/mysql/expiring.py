@@ -46,6 +46,7 @@ class Expiring(Returning, Cancelling):
         held = [FullyHeld(*row) for row in rows]
         if not held:
             return Expired(0, 0, start)
+        yield from self._tell("expired", [h.id for h in held])
         dying = [(h, _EXPIRED) for h in held if _spent(h)]
         if found.history != b"none":
             yield self._say("history_add", [_entry(h) for h in held])

@@ -15,9 +15,10 @@ from .keys import Keys
 from .packets import chunks
 from .posting import Post, posts, wakes
 from .repeating import repeatable
+from .telling import Telling
 
 
-class Publishing(Keys, Gates):
+class Publishing(Keys, Gates, Telling):
     @repeatable
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
         answers: list[Published] = []
@@ -26,7 +27,7 @@ class Publishing(Keys, Gates):
         return answers
 
     def _publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
-        ((now, packet, step, gated),) = yield self._say("publish_begin", self._now())
+        ((now, packet, step, gated, heard),) = yield self._say("publish_begin", self._now())
         batch = posts(drafts, int(now))
         keyed = [post for post in batch if post.key is not None]
         if keyed:
@@ -35,6 +36,8 @@ class Publishing(Keys, Gates):
             yield from self._refuse(batch)
         fresh = [post for post in batch if post.status is None]
         yield from self._append(fresh, int(now), int(packet), int(step))
+        if heard:
+            yield from self._tell("published", [post.id for post in fresh])
         if keyed:
             yield from self._assign(keyed)
         return [post.answer() for post in batch]

@@ -42,6 +42,7 @@ class Returning(Ending):
             yield self._say("wakes", [_wake(back) for back in comebacks])
 
     def _bury(self, dying: Sequence[tuple[FullyHeld, Cause]], now: int) -> Plan[None]:
+        yield from self._tell("dead", [held.id for held, _ in dying])
         groups: dict[Cause, list[int]] = defaultdict(list)
         for held, cause in dying:
             groups[cause].append(held.id)

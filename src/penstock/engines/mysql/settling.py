@@ -38,6 +38,7 @@ class Settling(Returning):
 
     def _finish(self, held: Sequence[Held]) -> Plan[None]:
         now, ids = held[0].now, [h.id for h in held]
+        yield from self._tell("completed", ids)
         if held[0].history == b"all":
             yield self._say("history_completed", ids, now)
         ties = yield from self._ties([h.id for h in held if h.tied])
@@ -75,6 +76,9 @@ class Settling(Returning):
                 due = due if item.at is None else micros(item.at)
                 backs.append(Comeback(h, due, True, failed))
             status[h.id, h.fence] = "dead" if dead else "deferred"
+        retried = {h.id for h, _ in dying} | {b.held.id for b in backs if b.fails}
+        yield from self._tell("deferred", [h.id for h in held if h.id not in retried])
+        yield from self._tell("retried", sorted(retried))
         yield from self._end(held, entries)
         yield from self._save_states([items[b.held.id, b.held.fence] for b in backs])
         yield from self._put_back(backs)
@@ -93,6 +97,7 @@ class Settling(Returning):
             dying.append((h, cause))
             if h.history != b"none":
                 entries.append(h.entry(b"failed", dead=True, reason=cause[0], error=cause[1:]))
+        yield from self._tell("failed", [h.id for h in held])
         yield from self._end(held, entries)
         if dying:
             yield from self._bury(dying, held[0].now)
@@ -106,6 +111,7 @@ class Settling(Returning):
         items = _by_lease(returns)
         held = yield from self._hold(items)
         entries = [h.entry(b"given_back") for h in held if h.history == b"all"]
+        yield from self._tell("given_back", [h.id for h in held])
         yield from self._end(held, entries)
         yield from self._put_back([_given_back(h, items[h.id, h.fence]) for h in held])
         status: dict[Key, SettleStatus] = {(h.id, h.fence): "given_back" for h in held}

@@ -5,7 +5,7 @@ from collections import defaultdict
 from penstock.plan import Plan
 
 from .ending import Ending
-from .times import DAY
+from .times import DAY, HOUR
 
 
 class Tidying(Ending):
@@ -32,6 +32,7 @@ class Tidying(Ending):
         """How many keys and channels went, and how many entries of the history."""
         done = yield from self._drop_keys(now, limit)
         done += yield from self._drop_channels(limit)
+        done += yield from self._drop_mail(now, limit)
         ((counts, fences, oldest),) = yield self._say("crowded", limit)
         if int(counts) >= limit:
             yield from self._add_up_dead(5 * limit)
@@ -71,6 +72,16 @@ class Tidying(Ending):
         if empty:
             yield self._say("channels_drop", empty)
         return len(empty)
+
+    def _drop_mail(self, now: int, limit: int) -> Plan[int]:
+        """Of listeners that are gone, and after an hour the listeners: until then, what an open
+        transaction writes for them is found."""
+        rows = yield self._say("mail_past", now, limit)
+        if rows:
+            yield self._say("mail_drop", [int(row[0]) for row in rows])
+        elif gone := (yield self._say("listeners_past", now - HOUR)):
+            yield self._say("listeners_drop", [int(row[0]) for row in gone])
+        return len(rows)
 
     def _add_up_dead(self, most: int) -> Plan[None]:
         rows = yield self._say("dead_counts_read", most)

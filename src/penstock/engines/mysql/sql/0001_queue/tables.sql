@@ -222,3 +222,26 @@ create table if not exists `penstock_history` (
     key history_message (message_id),
     key history_settled (settled)
 ) engine = InnoDB row_format = dynamic;
+
+-- Who listens to events: a mailbox each, until a time; the filters are JSON lists, null matches all.
+create table if not exists `penstock_listener` (
+    id bigint auto_increment primary key,
+    until bigint not null,
+    read_to bigint not null,
+    what longtext,
+    queues longblob,
+    channels longblob,
+    kinds longblob,
+    key listener_until (until)
+) engine = InnoDB default charset = utf8mb4;
+
+-- What happened, for one listener each: appended by the verbs, deleted by the reader, so that no order
+-- of commits can hide anything from it. events is a JSON list of [message id, queue, channel, kind].
+create table if not exists `penstock_mail` (
+    number bigint auto_increment primary key,
+    listener_id bigint not null,
+    at bigint not null,
+    what varbinary(16) not null,
+    events longblob not null,
+    key mail_order (listener_id, number)
+) engine = InnoDB;
