@@ -37,7 +37,7 @@ class Publishing(Keys, Gates, Telling):
         fresh = [post for post in batch if post.status is None]
         yield from self._append(fresh, int(now), int(packet), int(step))
         if heard:
-            yield from self._tell("published", [post.id for post in fresh])
+            yield from self._tell("published", [post.id for post in fresh if post.id is not None])
         if keyed:
             yield from self._assign(keyed)
         return [post.answer() for post in batch]
