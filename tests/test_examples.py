@@ -13,7 +13,7 @@ _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SQL = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/how-to/worker.md"])
 def test_python_of_a_page_runs(
     page: str,
     server: EmbeddedPostgres,
@@ -37,7 +37,7 @@ def test_python_of_a_page_runs(
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["schedules", "topics", "events"])
+@pytest.mark.parametrize("page", ["schedules", "topics", "events", "worker"])
 def test_python_of_the_reference_runs(
     page: str, server: EmbeddedPostgres, capsys: pytest.CaptureFixture[str]
 ) -> None:
