@@ -8,6 +8,7 @@ import pytest
 
 from penstock.embedded import EmbeddedPostgres
 
+_REFERENCE = ("schedules", "topics", "events", "worker")
 _ROOT = Path(__file__).parent.parent
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SQL = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -37,13 +38,22 @@ def test_python_of_a_page_runs(
     assert capsys.readouterr().out
 
 
-@pytest.mark.parametrize("page", ["schedules", "topics", "events", "worker"])
-def test_python_of_the_reference_runs(
+@pytest.mark.parametrize(
+    "page",
+    [*(f"reference/{name}" for name in _REFERENCE), "how-to/schedules"],
+)
+def test_python_of_these_pages_runs(
     page: str, server: EmbeddedPostgres, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    names: dict[str, object] = {"url": server.create_database(f"reference_{page}")}
+    from penstock import Queue
+
+    url = server.create_database(page)
+    names: dict[str, object] = {"url": url}
+    if page.startswith("how-to"):
+        names["queue"] = queue = Queue(url)
+        queue.install()
     try:
-        for block in _BLOCK.findall((_ROOT / f"docs/reference/{page}.md").read_text()):
+        for block in _BLOCK.findall((_ROOT / f"docs/{page}.md").read_text()):
             exec(compile(block, page, "exec"), names)
     finally:
         names["queue"].close()  # type: ignore[attr-defined]

@@ -40,11 +40,10 @@ BATCH = 10_000
 """The most messages in one statement."""
 
 
-Ability = Literal["open transactions", "events"]
+Ability = Literal["open transactions"]
 """What not every database can have.
 
 - open transactions: one that has written and stays open delays no other publish, claim or complete
-- events: its verbs write to the mailboxes of those who listen
 """
 
 

@@ -18,7 +18,6 @@ SOON = timedelta(milliseconds=300)
 
 async def listening(world: World, **options: Any) -> AsyncEvents:
     """A reader of this case's queue that is open and stops when nothing comes any more."""
-    world.needs("events")
     wanted: dict[str, Any] = {"queues": [world.name], "idle": SOON, **options}
     events = world.queue.events(**wanted)
     await events.open()
@@ -190,7 +189,6 @@ async def several(world: World) -> None:
 
 @case("events", "a reader hears from its opening on, until it is closed")
 async def opening(world: World) -> None:
-    world.needs("events")
     await world.publish("before")
     async with world.queue.events(queues=[world.name], what=["published"], idle=SOON) as events:
         (id,) = await world.publish("during")
