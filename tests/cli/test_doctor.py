@@ -206,3 +206,17 @@ def test_schedules_that_nobody_fires(well: Cli) -> None:
         queue.schedule("hourly", every=timedelta(minutes=5))
     found = findings(well, 1)["schedules"]
     assert found["level"] == "fail" and "default/hourly" in found["says"]
+
+
+def test_a_viewer_sees_all_but_what_it_may_not(well: Cli) -> None:
+    well.run("install", "--roles", "--role-prefix", "doctor")
+    with psycopg.connect(well.url, autocommit=True) as connection:
+        connection.execute("create role looker login in role doctor_viewer")
+    viewer = Cli(well.url.replace("postgres@", "looker@"), "penstock")
+    found = findings(viewer, 3)
+    assert [check for check, finding in found.items() if finding["level"] != "ok"] == ["schedules"]
+    assert "permission denied" in found["schedules"]["says"]
+    stranger = Cli(well.url.replace("postgres@", "stranger@"), "penstock")
+    with psycopg.connect(well.url, autocommit=True) as connection:
+        connection.execute("create role stranger login")
+    assert findings(stranger, 3)["database"]["level"] == "warn"

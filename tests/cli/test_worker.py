@@ -58,6 +58,19 @@ def test_until_empty(cli: Cli, queue: Queue, folder: Path) -> None:
     assert sorted(out.splitlines()) == ["hello Ada", "hello Grace"]
 
 
+def test_logs_as_json(cli: Cli, queue: Queue, folder: Path) -> None:
+    id = queue.publish("Ada", kind="nobody").id
+    words = ["shop_jobs:worker", "--until-empty", "--json", "--verbose"]
+    with start(cli, folder, *words) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    lines = [json.loads(line) for line in errors.splitlines()]
+    assert lines and all({"time", "level", "logger", "text"} <= set(line) for line in lines)
+    assert id in {line.get("message_id") for line in lines} or any(
+        str(id) in e["text"] for e in lines
+    )
+
+
 def test_check(cli: Cli, folder: Path) -> None:
     with start(cli, folder, "shop_jobs:worker", "--check", "--json") as process:
         out, errors = process.communicate(timeout=60)

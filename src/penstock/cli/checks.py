@@ -1,6 +1,6 @@
 """All that doctor looks at, one after the other."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -27,12 +27,23 @@ def examined(config: Config) -> Iterator[Finding]:
         if connection.level == "fail":
             return
         yield clock_skew(client)
-        found = client.examine()
+        found = _tried("database", client, lambda client: client.examine())
         yield from found
         yield from pooler(config)
         if all(finding.level != "fail" for finding in found if finding.check == "schema"):
-            yield from _channels(client)
-            yield _schedules(client)
+            yield from _tried("paused channels", client, _channels)
+            yield from _tried("schedules", client, _schedules)
+
+
+def _tried(
+    check: str, client: "Queue", look: Callable[["Queue"], Sequence[Finding]]
+) -> Sequence[Finding]:
+    """What one check may not see must not keep the others from looking."""
+    try:
+        return look(client)
+    except PenstockError as error:
+        mend = "Look with the rights of the schema's owner, or of the admin role."
+        return [Finding(check, "warn", f"Could not be looked at: {error}.", mend)]
 
 
 def _connection(client: "Queue") -> Finding:
@@ -46,27 +57,27 @@ def _connection(client: "Queue") -> Finding:
     return Finding("connection", "ok", "The database answers.")
 
 
-def _channels(client: "Queue") -> Iterator[Finding]:
+def _channels(client: "Queue") -> Sequence[Finding]:
     paused = [info for info in client.channels(paused=True) if info.numbers.waiting]
     names = [f"{info.queue}/{info.channel} ({info.numbers.waiting:,})" for info in paused]
     if not names:
-        yield Finding("paused channels", "ok", "No paused channel has messages waiting.")
-        return
+        return [Finding("paused channels", "ok", "No paused channel has messages waiting.")]
     says = f"Paused, with messages waiting: {_few(names)}."
-    yield Finding("paused channels", "warn", says, "penstock channels resume CHANNEL --queue QUEUE")
+    mend = "penstock channels resume CHANNEL --queue QUEUE"
+    return [Finding("paused channels", "warn", says, mend)]
 
 
-def _schedules(client: "Queue") -> Finding:
+def _schedules(client: "Queue") -> Sequence[Finding]:
     found, now = client.schedules.list(), client.clock()
     broken = [f"{s.queue}/{s.name}: {s.error}" for s in found if s.error]
     if broken:
         mend = "State them again with a message, queue or expression that works."
-        return Finding("schedules", "fail", f"Cannot fire: {_few(broken)}.", mend)
+        return [Finding("schedules", "fail", f"Cannot fire: {_few(broken)}.", mend)]
     late = [f"{s.queue}/{s.name}" for s in found if s.look_at and now - s.look_at > _LATE]
     if late:
         mend = "Nobody fires schedules: start a worker, or call queue.fire_schedules()."
-        return Finding("schedules", "fail", f"Overdue: {_few(late)}.", mend)
-    return Finding("schedules", "ok", f"{len(found)}, none of them overdue or broken.")
+        return [Finding("schedules", "fail", f"Overdue: {_few(late)}.", mend)]
+    return [Finding("schedules", "ok", f"{len(found)}, none of them overdue or broken.")]
 
 
 def _few(names: Sequence[str]) -> str:

@@ -30,13 +30,14 @@ def worker(
 ) -> None:
     """Run a worker until it is told to stop.
 
-    SIGTERM or Ctrl-C lets handlers end and gives the rest back; a second one hurries.
+    SIGTERM or Ctrl-C lets handlers end and gives the rest back; a second one hurries. With --json
+    log lines are JSON too.
     """
     found = load(target)
     if check:
         _check(target, found, as_json)
         return
-    _log(verbose)
+    _log(verbose, as_json)
     found.run(until_empty=until_empty)
 
 
@@ -84,11 +85,12 @@ def _check(target: str, found: "Worker", as_json: bool) -> None:
     say(f"{target} can start: queues {', '.join(found.queues)}; kinds {', '.join(found.kinds)}.")
 
 
-def _log(verbose: bool) -> None:
+def _log(verbose: bool, as_json: bool) -> None:
     import logging
 
-    logging.basicConfig(
-        level=logging.DEBUG if verbose else logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
+    from penstock.worker.logs import JsonFormatter
+
+    lines = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if as_json else lines)
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])
