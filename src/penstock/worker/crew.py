@@ -79,6 +79,11 @@ class Crew:
         self._idle.clear()
         self._start()
 
+    def give_back(self, jobs: list[Job]) -> None:
+        """They came too late to begin."""
+        for job in jobs:
+            self._desk.put(job, GIVE_BACK)
+
     def clear_line(self) -> None:
         """Gives back what has not begun."""
         while self._line:

@@ -28,17 +28,18 @@ _TRANSIENT = ("40", "53", "55", "57", "58")
 
 
 class Desk:
-    """``refresh`` brings a job's deadline up to date; ``done`` is told of every job that is off the
-    desk, with what the database said."""
+    """``release`` is told of jobs whose outcome goes to the database now: nobody else may write to
+    their leases meanwhile. ``done`` is told of those that are off the desk, with what the database
+    said."""
 
     def __init__(
         self,
         core: AsyncCore,
-        refresh: Callable[[Job], None],
+        release: Callable[[Job], None],
         done: Callable[[Job, Settled | None], None],
     ) -> None:
         self._core = core
-        self._refresh = refresh
+        self._release = release
         self._done = done
         self._pending: list[Entry] = []
         self._wanted = asyncio.Event()
@@ -85,6 +86,7 @@ class Desk:
             self._wanted.set()
         by_verb: dict[Verb, list[Entry]] = {}
         for entry in batch:
+            self._release(entry.job)
             by_verb.setdefault(entry.verb, []).append(entry)
         for verb, entries in by_verb.items():
             await self._settle(verb, entries)
@@ -117,9 +119,6 @@ class Desk:
         for first; only what is still ours is written."""
         moment = now()
         late = [entry for entry in entries if entry.job.deadline <= moment]
-        for entry in late:
-            self._refresh(entry.job)
-        late = [entry for entry in late if entry.job.deadline <= moment]
         if not late:
             return entries
         items = extensions([entry.job for entry in late], self._core.options.lease)

@@ -1,9 +1,9 @@
 """What a handler does to its message by hand: the client's verbs, noted on the job."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.client.async_core import AsyncCore
 from penstock.client.async_message import AsyncMessage
@@ -16,6 +16,8 @@ from penstock.model import Settled
 
 from .clock import now
 from .job import Job
+
+T = TypeVar("T")
 
 
 class HeldMessage(AsyncMessage):
@@ -52,31 +54,36 @@ Messages = Iterable[MessageFields]
 class Hand(AsyncSettling):
     """Refuses what comes after the end without asking the database, and notes what was done."""
 
-    def __init__(self, core: AsyncCore) -> None:
+    def __init__(self, core: AsyncCore, release: Callable[[Job], None]) -> None:
         super().__init__(core)
+        self._release = release
         self._lease = core.options.lease
 
     async def complete(self, messages: Messages, *, connection: object = None) -> list[Settled]:
         act = super().complete
-        return await _act(messages, connection, lambda m: act(m, connection=connection))
+        return await self._act(messages, connection, lambda m: act(m, connection=connection))
 
     async def defer(
         self, messages: Messages, delay: timedelta | None = None, **options: Any
     ) -> list[Settled]:
         act = super().defer
-        return await _act(messages, options.get("connection"), lambda m: act(m, delay, **options))
+        return await self._act(
+            messages, options.get("connection"), lambda m: act(m, delay, **options)
+        )
 
     async def fail(
         self, messages: Messages, reason: str = "failed", **options: Any
     ) -> list[Settled]:
         act = super().fail
-        return await _act(messages, options.get("connection"), lambda m: act(m, reason, **options))
+        return await self._act(
+            messages, options.get("connection"), lambda m: act(m, reason, **options)
+        )
 
     async def give_back(
         self, messages: Messages, delay: timedelta | None = None, *, connection: object = None
     ) -> list[Settled]:
         act = super().give_back
-        return await _act(messages, connection, lambda m: act(m, delay, connection=connection))
+        return await self._act(messages, connection, lambda m: act(m, delay, connection=connection))
 
     async def extend(
         self, messages: Messages, length: timedelta | None = None, *, connection: object = None
@@ -93,19 +100,28 @@ class Hand(AsyncSettling):
             job.deadline = max(job.deadline, asked + (length or self._lease).total_seconds())
         return answers
 
+    async def let_go(self, job: Job) -> None:
+        """Its lease is about to end in the handler's transaction: whoever wrote to it meanwhile
+        would wait for that."""
+        self._release(job)
 
-async def _act(
-    messages: Messages,
-    connection: object,
-    verb: Callable[[Messages], Awaitable[list[Settled]]],
-) -> list[Settled]:
-    (message,) = messages
-    job = job_of(message)
-    if job.acted or job.lost:
-        return [_refused(job)]
-    answers = await verb([message])
-    _note(job, answers[0], connection)
-    return answers
+    async def _act(
+        self,
+        messages: Messages,
+        connection: object,
+        verb: Callable[[Messages], Awaitable[list[Settled]]],
+    ) -> list[Settled]:
+        (message,) = messages
+        job = job_of(message)
+        if job.acted or job.lost:
+            return [_refused(job)]
+        if connection is not None:
+            self._release(job)
+        answers = await verb([message])
+        _note(job, answers[0], connection)
+        if job.acted:
+            self._release(job)
+        return answers
 
 
 class ThreadHand(Settling):
@@ -120,7 +136,7 @@ class ThreadHand(Settling):
     def complete(self, messages: Messages, *, connection: object = None) -> list[Settled]:
         if connection is None:
             return self._wait(self._hand.complete(messages))
-        return _note_all(super().complete, messages, connection)
+        return self._note_all(super().complete, messages, connection)
 
     def defer(
         self, messages: Messages, delay: timedelta | None = None, **options: Any
@@ -128,20 +144,20 @@ class ThreadHand(Settling):
         connection = options.pop("connection", None)
         if connection is None:
             return self._wait(self._hand.defer(messages, delay, **options))
-        return _note_all(super().defer, messages, connection, delay, **options)
+        return self._note_all(super().defer, messages, connection, delay, **options)
 
     def fail(self, messages: Messages, reason: str = "failed", **options: Any) -> list[Settled]:
         connection = options.pop("connection", None)
         if connection is None:
             return self._wait(self._hand.fail(messages, reason, **options))
-        return _note_all(super().fail, messages, connection, reason, **options)
+        return self._note_all(super().fail, messages, connection, reason, **options)
 
     def give_back(
         self, messages: Messages, delay: timedelta | None = None, *, connection: object = None
     ) -> list[Settled]:
         if connection is None:
             return self._wait(self._hand.give_back(messages, delay))
-        return _note_all(super().give_back, messages, connection, delay)
+        return self._note_all(super().give_back, messages, connection, delay)
 
     def extend(
         self, messages: Messages, length: timedelta | None = None, *, connection: object = None
@@ -150,28 +166,32 @@ class ThreadHand(Settling):
             return self._wait(self._hand.extend(messages, length))
         return super().extend(messages, length, connection=connection)
 
-    def _wait(self, work: Any) -> list[Settled]:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()  # type: ignore[no-any-return]
+    def _note_all(
+        self,
+        verb: Callable[..., list[Settled]],
+        messages: Messages,
+        connection: object,
+        *args: Any,
+        **options: Any,
+    ) -> list[Settled]:
+        (message,) = messages
+        job = job_of(message)
+        if job.acted or job.lost:
+            return [_refused(job)]
+        self.let_go(job)
+        answers = verb([message], *args, connection=connection, **options)
+        _note(job, answers[0], connection)
+        return answers
+
+    def let_go(self, job: Job) -> None:
+        self._wait(self._hand.let_go(job))
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 def job_of(message: MessageFields) -> Job:
     return message if isinstance(message, Job) else message.job  # type: ignore[attr-defined]
-
-
-def _note_all(
-    verb: Callable[..., list[Settled]],
-    messages: Messages,
-    connection: object,
-    *args: Any,
-    **options: Any,
-) -> list[Settled]:
-    (message,) = messages
-    job = job_of(message)
-    if job.acted or job.lost:
-        return [_refused(job)]
-    answers = verb([message], *args, connection=connection, **options)
-    _note(job, answers[0], connection)
-    return answers
 
 
 def _note(job: Job, answer: Settled, connection: object) -> None:

@@ -132,6 +132,7 @@ class Performer:
             placed, named = _arguments(job, handler, message, connection)
             result = await handler.function(*placed, **named)
             if plan := self._settling(job, after_return(job, handler, result)):
+                await self._hand.let_go(job)
                 held(await self._core.run(plan, connection))
         job.acted = True
         return result
@@ -154,6 +155,7 @@ class Performer:
             placed, named = _arguments(job, handler, message, connection)
             result = handler.function(*placed, **named)
             if plan := self._settling(job, after_return(job, handler, result)):
+                self._thread_hand.let_go(job)
                 held(self._thread_core.run(plan, connection))
         job.acted = True
         return result

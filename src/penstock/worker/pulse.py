@@ -64,6 +64,8 @@ class Pulse:
             self._table.write(job.slot, number, job.id, job.fence, job.deadline, hold_until)
 
     def release(self, job: Job) -> None:
+        """No longer kept; its deadline is what was reached."""
+        self.refresh(job)
         slot, job.slot = job.slot, None
         if slot is not None:
             self._table.clear(slot)

@@ -42,6 +42,7 @@ _MOST_TRANSACTIONS = 20
 # Seconds for what a handler does after it was cancelled, and for the last writes.
 _LAST_WORDS = 5.0
 _LAST_FLUSH = 10.0
+_LAST_CLAIM = 5.0
 _PROBE = 3.0
 _SILENCE = 30.0
 
@@ -69,12 +70,13 @@ class Shift:
         self._room = asyncio.Event()
         self._blocked = False
         self._full = False
+        self._last: asyncio.Task[None] | None = None
         self._claimed = 0
         self.answered_at: float | None = None
         """When a claim was last answered, by our own clock."""
         slots = options.concurrency + _MOST_UNSETTLED + 2 * MOST_AHEAD
         self._pulse = Pulse(client._address, options.lease.total_seconds(), slots, self._lost)
-        self._desk = Desk(self._core, self._pulse.refresh, self._settled)
+        self._desk = Desk(self._core, self._pulse.release, self._settled)
         self._threads = Threads(self._refill)
         self._processes = Processes(options.processes)
         most = min(options.concurrency, _MOST_TRANSACTIONS)
@@ -83,7 +85,7 @@ class Shift:
 
     def _assemble(self, middleware: Sequence[Middleware]) -> Crew:
         core, options = self._core, self._options
-        hand = Hand(core)
+        hand = Hand(core, self._pulse.release)
         performer = Performer(
             core,
             hand,
@@ -169,7 +171,7 @@ class Shift:
         ]
         claims = asyncio.create_task(self._claim_until_stopped())
         try:
-            await self._until_stopped(claims)
+            await self._until_stopped([claims, *helpers])
             await self._wind_up(claims)
         except asyncio.CancelledError:
             # Whoever cancels us does not wait for handlers, but their messages are given back.
@@ -178,17 +180,23 @@ class Shift:
             raise
         finally:
             await _cancel([claims, *helpers])
+            if self._last is not None:
+                self._last.cancel()
             await self._doze.close()
             await self._bell.close()
 
-    async def _until_stopped(self, claims: asyncio.Task[None]) -> None:
+    async def _until_stopped(self, tasks: Sequence[asyncio.Task[None]]) -> None:
+        """None of the tasks ends by itself: one that does has failed, and so have we."""
         stopping = asyncio.create_task(self._stopping.wait())
         limit = self._options.stop_in
         seconds = None if limit is None else limit.total_seconds()
         try:
-            await asyncio.wait([stopping, claims], timeout=seconds, return_when="FIRST_COMPLETED")
+            await asyncio.wait([stopping, *tasks], timeout=seconds, return_when="FIRST_COMPLETED")
         finally:
             stopping.cancel()
+        for task in tasks:
+            if task.done():
+                task.result()
         self.stop()
         self._bell.ring()
 
@@ -196,7 +204,7 @@ class Shift:
         """What was claimed a moment ago is given back too, so a claim under way is waited for."""
         hurry = asyncio.create_task(self._hurry.wait())
         try:
-            await asyncio.wait([claims, hurry], timeout=_LAST_FLUSH, return_when="FIRST_COMPLETED")
+            await asyncio.wait([claims], timeout=_LAST_CLAIM)
             self._crew.clear_line()
             idle = asyncio.create_task(self._crew.idle())
             grace = self._options.grace.total_seconds()
@@ -211,8 +219,6 @@ class Shift:
                 await self._desk.empty()
         if self._desk.unsettled:
             _log.error("%d outcomes could not be written", self._desk.unsettled)
-        if claims.done():
-            claims.result()
 
     # The claim loop.
 
@@ -241,9 +247,13 @@ class Shift:
         if self._options.stop_after is None:
             return want
         left = self._options.stop_after - self._claimed
-        if left <= 0:
-            self.stop()
+        if left <= 0 and self._last is None:
+            self._last = asyncio.create_task(self._stop_when_idle())
         return min(want, left)
+
+    async def _stop_when_idle(self) -> None:
+        await self._crew.idle()
+        self.stop()
 
     async def _claim(self, want: int) -> None:
         options = self._options
@@ -256,7 +266,9 @@ class Shift:
             watcher.claimed(len(taken.rows), taken.answer, self.answered_at - asked)
         self._blocked = taken.answer is Answer.BLOCKED
         jobs = self._jobs(taken, asked + options.lease.total_seconds())
-        if jobs:
+        if jobs and self._stopping.is_set():
+            self._crew.give_back(jobs)
+        elif jobs:
             self._claimed += len(jobs)
             self._crew.take(jobs)
             await self._doze.found(len(jobs) >= want)
@@ -289,7 +301,7 @@ class Shift:
             self._bell.ring()
 
     def _lost(self, job: Job) -> None:
-        if not job.lost:
+        if not (job.lost or job.acted or job.in_transaction):
             self._tell_lost(job)
             self._crew.interrupt(job, "lost")
 

@@ -1,0 +1,101 @@
+"""Handlers that work on after their message was settled, or while it is being settled."""
+
+import asyncio
+import time
+from datetime import timedelta
+
+import psycopg
+
+from penstock import AsyncMessage, Message, Worker
+from tests.client.worlds import run_async
+from tests.place import Place
+from tests.worker.test_worker import client, outcomes
+
+SECOND = timedelta(seconds=1)
+
+
+@run_async
+async def test_work_goes_on_after_the_completion(place: Place) -> None:
+    """The lease is gone, as it should be: that is no loss."""
+    async with client(place, lease=SECOND) as queue:
+        worker = Worker(queue)
+        ended = []
+
+        @worker.handler("first", ack="first")
+        async def first(payload: int) -> None:
+            await asyncio.sleep(2.5)
+            ended.append("first")
+
+        @worker.handler("by hand")
+        async def by_hand(payload: int, message: AsyncMessage) -> None:
+            await message.complete()
+            await asyncio.sleep(2.5)
+            ended.append("by hand")
+
+        ids = [(await queue.publish(1, kind=kind)).id for kind in ("first", "by hand")]
+        await worker.serve(until_empty=True)
+        assert sorted(ended) == ["by hand", "first"]
+        for id in ids:
+            assert await outcomes(queue, id) == ["completed"]
+
+
+@run_async
+async def test_a_long_transaction_does_not_keep_others_from_their_leases(place: Place) -> None:
+    """It holds the row of its lease; who extends the others must not wait for that row."""
+    async with client(place, lease=SECOND) as queue:
+        worker = Worker(queue)
+
+        @worker.handler("transaction")
+        async def in_transaction(payload: int, message: AsyncMessage) -> None:
+            async with await psycopg.AsyncConnection.connect(place.url) as mine:
+                await message.complete(connection=mine)
+                await asyncio.sleep(3.5)
+
+        @worker.handler("thread")
+        def in_thread(payload: int, message: Message) -> None:
+            with psycopg.connect(place.url) as mine:
+                message.complete(connection=mine)
+                time.sleep(3.5)
+
+        @worker.handler("slow")
+        async def slow(payload: int) -> None:
+            await asyncio.sleep(3.5)
+
+        kinds = ["transaction", "thread", *["slow"] * 10]
+        ids = [(await queue.publish(1, kind=kind)).id for kind in kinds]
+        await worker.serve(until_empty=True)
+        for id in ids:
+            assert await outcomes(queue, id) == ["completed"]
+
+
+@run_async
+async def test_a_transaction_that_rolls_back_leaves_the_message_to_the_policy(place: Place) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue)
+
+        @worker.handler(ack="reject")
+        async def handle(payload: int, message: AsyncMessage) -> None:
+            async with await psycopg.AsyncConnection.connect(place.url) as mine:
+                await message.complete(connection=mine)
+                raise ValueError("no")
+
+        published = await queue.publish(1)
+        await worker.serve(until_empty=True)
+        assert await outcomes(queue, published.id) == ["failed"]
+
+
+@run_async
+async def test_all_that_was_asked_for_is_handled_before_it_stops(place: Place) -> None:
+    async with client(place) as queue:
+        await queue.publish_many(range(600))
+        worker = Worker(queue, concurrency=10, stop_after=500)
+        done = []
+
+        @worker.handler()
+        async def handle(payload: int) -> None:
+            if payload >= 200:
+                await asyncio.sleep(0.005)  # fast at first, so that many are claimed ahead
+            done.append(payload)
+
+        await worker.serve()
+        assert len(done) == 500
