@@ -9,7 +9,7 @@ from penstock.conformance.raising import raises
 from penstock.conformance.registry import case
 from penstock.conformance.world import World
 from penstock.errors import BacklogFull, InvalidOption, LeaseLost
-from penstock.event import MISSED, Event
+from penstock.event import MISSED, Event, What
 from penstock.model import NewMessage
 
 HOUR = timedelta(hours=1)
@@ -165,6 +165,27 @@ async def transactions(world: World) -> None:
         assert await rest_of(events) == []
         await mine.commit()
     assert [e.message_id for e in await heard(events, 1)] == [published.id]
+
+
+@case("events", "of two who settle the same lease at once, the one who lost tells nothing")
+async def two_settlers(world: World) -> None:
+    world.needs("open transactions")
+    ends: list[What] = ["completed", "failed", "dead", "deferred", "given_back"]
+    for verb in ("complete", "defer", "fail", "give_back"):
+        events = await listening(world, what=ends)
+        await world.publish(1, channel=verb)
+        message = await world.claim_one()
+        late = world.client()
+        async with await world.caller() as mine:
+            await message.complete(connection=mine.connection)
+            waiting = asyncio.create_task(getattr(late, verb)([message]))
+            await asyncio.sleep(0.2)
+            await mine.commit()
+        (answer,) = await waiting
+        assert answer.lost
+        assert [(e.what, e.message_id) for e in await rest_of(events)] == [
+            ("completed", message.id)
+        ]
 
 
 @case("events", "that commit late are not passed over")
