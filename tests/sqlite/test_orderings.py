@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
-from threading import Lock
 from typing import Any, NamedTuple
 
 import pytest
@@ -20,6 +19,7 @@ from penstock import Policy
 from penstock.drivers.sqlite_patience import is_busy
 from penstock.drivers.sqlite_place import connect, read_url
 from penstock.drivers.sqlite_runner import SqliteRunner, Transaction
+from penstock.drivers.sqlite_turns import Turns
 from penstock.engines.sqlite import SqliteEngine
 from penstock.model import Deferral, Draft, Extension, Failure, Held, Return
 from penstock.plan import Plan, Statement
@@ -76,7 +76,7 @@ class Session:
     def __init__(self, path: Path, plan: Plan[Any]) -> None:
         self._connection = connect(read_url(f"sqlite:///{path}?synchronous=normal"))
         self._connection.execute("pragma synchronous = off")  # no power is cut here
-        self._transaction = Transaction(self._connection, Lock(), 0)
+        self._transaction = Transaction(self._connection, Turns(None, 0), 0)
         self._plan = plan
         self._next: Statement | None = next(plan)
 

@@ -1,23 +1,27 @@
 """Locks and bells: waiting for others without spinning, and hearing of them without asking."""
 
 import asyncio
+import fcntl
 import multiprocessing
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from penstock import DatabaseFailed, Queue
+from penstock.drivers import sqlite_turns
 from penstock.drivers.choice import open_bell
 from penstock.drivers.sqlite_bell import SqliteBell
 from penstock.drivers.sqlite_patience import patiently
 from penstock.drivers.sqlite_place import read_url
 from penstock.drivers.sqlite_runner import SqliteRunner
+from penstock.drivers.sqlite_turns import Turns
 from tests.client.worlds import run_async
 
 
@@ -75,7 +79,47 @@ def test_waiting_sleeps_longer_and_longer() -> None:
 
     with pytest.raises(sqlite3.OperationalError):
         patiently(busy, 0.5)
-    assert 10 < len(tries) < 120
+    assert 10 < len(tries) < 500
+
+
+def test_who_comes_lets_those_go_first_who_wait(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(sqlite_turns, "time", SimpleNamespace(sleep=pauses.append))
+    waiting, coming = Turns(str(path), 60), Turns(str(path), 60)
+    with waiting._waiting():
+        coming._let_others_first()
+        coming._let_others_first()
+    assert len(pauses) == 2 and max(pauses) < 0.01
+    coming._let_others_first()
+    assert len(pauses) == 2
+
+
+def test_a_writer_that_waits_is_seen_and_then_no_more(queue: Queue, path: Path) -> None:
+    with write_lock(path):
+        publisher = threading.Thread(target=queue.publish, args=[1])
+        publisher.start()
+        assert eventually(lambda: somebody_waits(path))
+    publisher.join(10)
+    assert not somebody_waits(path)
+
+
+def somebody_waits(path: Path) -> bool:
+    with open(f"{path}-turns", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def eventually(truth: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if truth():
+            return True
+    return False
 
 
 def test_other_errors_are_not_tried_again() -> None:

@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 # Seconds. A write transaction of ours takes milliseconds; who holds the lock for a minute is stuck.
 PATIENCE = 60.0
-_FIRST = 0.001
-_MOST = 0.02
+_FIRST = 0.0005
+_MOST = 0.003
 
 _BUSY = 5
 _LOCKED = 6

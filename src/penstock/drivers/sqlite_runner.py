@@ -2,10 +2,9 @@
 
 import os
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from threading import Lock, Semaphore
+from threading import Semaphore
 from typing import TypeVar
 
 from penstock.plan import Plan, Row, Statement
@@ -14,8 +13,12 @@ from .placeholders import numbered
 from .sqlite_faults import translated
 from .sqlite_patience import PATIENCE, patiently
 from .sqlite_place import connect, read_url
+from .sqlite_turns import Turns
 
 T = TypeVar("T")
+
+
+_abandoned: list[list[sqlite3.Connection]] = []
 
 
 class MemoryWrites:
@@ -58,12 +61,13 @@ class SqliteRunner:
         self._pid = os.getpid()
         self._idle: list[sqlite3.Connection] = []
         self._slots = Semaphore(self._size)
-        self._writing = Lock()
+        self._turns = Turns(None if self._place.in_memory else self._place.path, self._wait)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         if self._pid != os.getpid():
             # After a fork the parent's connections are not ours, not even to close.
+            _abandoned.append(self._idle)
             self._start()
         with self._slots:
             connection = self._idle.pop() if self._idle else connect(self._place)
@@ -77,7 +81,7 @@ class SqliteRunner:
                     self._idle.append(connection)
 
     def _drive(self, connection: sqlite3.Connection, plan: Plan[T]) -> T:
-        transaction = Transaction(connection, self._writing, self._wait)
+        transaction = Transaction(connection, self._turns, self._wait)
         try:
             statement = next(plan)
             while True:
@@ -94,9 +98,9 @@ class SqliteRunner:
 class Transaction:
     """Begun when it must be, and committed before a look."""
 
-    def __init__(self, connection: sqlite3.Connection, turn: Lock, wait: float) -> None:
+    def __init__(self, connection: sqlite3.Connection, turns: Turns, wait: float) -> None:
         self._connection = connection
-        self._turn = turn
+        self._turns = turns
         self._wait = wait
         self._begun = False
         self.wrote = False
@@ -123,22 +127,13 @@ class Transaction:
                 self._end()
 
     def _begin(self) -> None:
-        if self._begun:
-            return
-        end = time.monotonic() + self._wait
-        if not self._turn.acquire(timeout=self._wait):
-            raise sqlite3.OperationalError("database is locked")
-        try:
-            left = max(0.0, end - time.monotonic())
-            patiently(lambda: self._connection.execute("begin immediate"), left)
-        except BaseException:
-            self._turn.release()
-            raise
-        self._begun = self.wrote = True
+        if not self._begun:
+            self._turns.begin(self._connection)
+            self._begun = self.wrote = True
 
     def _end(self) -> None:
         self._begun = False
-        self._turn.release()
+        self._turns.end()
 
 
 def execute(connection: sqlite3.Connection, statement: Statement) -> Sequence[Row]:

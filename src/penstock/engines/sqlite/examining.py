@@ -10,13 +10,15 @@ from .times import micros, moment
 
 _UPKEEP_LATE = micros(timedelta(seconds=30))
 _NORMAL = 1
+_MB = 1_000_000
+_MUCH = 100 * _MB
 
 
 class Examining(Migrations):
     def examine(self) -> Plan[list[Finding]]:
         rows = yield self._look("examine_place")
-        version, journal, synchronous, sound = rows[0]
-        findings = [_durability(journal, synchronous), _soundness(version, sound)]
+        version, journal, synchronous, *pages = rows[0]
+        findings = [_durability(journal, synchronous), _size(version, *pages)]
         number = yield from self._applied(self._look)
         findings.append(_schema(number, self.schema))
         if number is not None:
@@ -38,11 +40,14 @@ def _durability(journal: str, synchronous: int) -> Finding:
     return Finding("durability", "ok", "What is acknowledged was written to disk (WAL, FULL).")
 
 
-def _soundness(version: str, sound: str) -> Finding:
-    if sound == "ok":
-        return Finding("file", "ok", f"SQLite {version} finds the file sound.")
-    mend = "Take the last good copy, or see PRAGMA integrity_check."
-    return Finding("file", "fail", f"The file is damaged: {sound}", mend)
+def _size(version: str, page: int, pages: int, free: int) -> Finding:
+    says = (
+        f"SQLite {version}, {page * pages / _MB:,.1f} MB, of which {page * free / _MB:,.1f} empty."
+    )
+    if page * free > _MUCH and 2 * free > pages:
+        mend = "VACUUM gives the space back; it needs the file for itself for a while."
+        return Finding("file", "warn", says, mend)
+    return Finding("file", "ok", says)
 
 
 def _schema(version: int | None, schema: str) -> Finding:
