@@ -55,7 +55,8 @@ def kind_of(connection: object, *, is_async: bool) -> str:
 
 def opens_transactions(connection: Any) -> bool:
     """Whether an sqlite3 (or aiosqlite) connection begins by itself what its owner commits."""
-    return connection.isolation_level is not None
+    own_rules = getattr(connection, "autocommit", None) is True  # Python 3.12 and newer
+    return connection.isolation_level is not None and not own_rules
 
 
 def check_transaction(open: bool) -> None:
