@@ -5,6 +5,7 @@ import typer
 from . import (
     bench,
     channels,
+    chaos,
     dead,
     demo,
     doctor,
@@ -56,3 +57,4 @@ app.command()(top.top)
 app.command()(doctor.doctor)
 app.command()(bench.bench)
 app.command()(demo.demo)
+app.command()(chaos.chaos)

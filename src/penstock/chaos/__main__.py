@@ -1,0 +1,27 @@
+"""``python -m penstock.chaos ENGINE SEED SECONDS [URL]``: the same as ``penstock chaos``."""
+
+import json
+import sys
+from pathlib import Path
+
+from penstock import PenstockError
+from penstock.embedded import EmbeddedServerError
+
+from .run import run
+from .telling import tell
+
+
+def main(
+    engine: str, seed: int, seconds: float, url: str | None, as_json: bool, keep: Path | None
+) -> int:
+    """Prints the verdict; 0 if it is good."""
+    try:
+        verdict = run(engine, seed, seconds, url, keep)
+    except (EmbeddedServerError, PenstockError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nStopped; what was made is gone.", file=sys.stderr)
+        return 130
+    print(json.dumps(verdict) if as_json else tell(verdict))
+    return 0 if verdict["good"] else 1

@@ -1,0 +1,43 @@
+"""What the processes of a run have in common: how they begin, and how they end with it."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+from .stage import Stage
+
+_stopping = threading.Event()
+
+
+def begin(text: str) -> Stage:
+    """Reads the stage, and ends this process when the one that started it is gone."""
+    # Failures are what a run is made of, and the verdict speaks of them.
+    logging.getLogger("penstock").setLevel(logging.CRITICAL)
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    import json
+
+    stage = Stage(**json.loads(text))
+    if stage.skew:
+        _set_clock_wrong(stage.skew)
+    return stage
+
+
+def stop_on_sigterm() -> threading.Event:
+    signal.signal(signal.SIGTERM, lambda *_: _stopping.set())
+    return _stopping
+
+
+def _follow_parent() -> None:
+    """The other end of stdin closes when the parent ends, however it ends."""
+    while os.read(sys.stdin.fileno(), 1):
+        pass
+    os._exit(1)
+
+
+def _set_clock_wrong(seconds: float) -> None:
+    right: Any = time.time
+    time.time = lambda: right() + seconds

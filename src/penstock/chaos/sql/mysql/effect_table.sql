@@ -1,0 +1,1 @@
+create table penstock_chaos_effect (n varchar(100) not null)

@@ -1,0 +1,1 @@
+select n from penstock_chaos_effect

@@ -1,0 +1,1 @@
+select id from penstock_chaos_channel for update

@@ -1,0 +1,1 @@
+insert into "penstock_chaos".effect (n) values ($1)

@@ -1,0 +1,1 @@
+create table "penstock_chaos".effect (n text not null)

@@ -1,0 +1,1 @@
+select n from "penstock_chaos".effect

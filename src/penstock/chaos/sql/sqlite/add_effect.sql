@@ -1,0 +1,1 @@
+insert into penstock_chaos_effect (n) values ($1)

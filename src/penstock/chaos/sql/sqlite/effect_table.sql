@@ -1,0 +1,1 @@
+create table penstock_chaos_effect (n text not null)

@@ -1,0 +1,32 @@
+"""The verdict for people."""
+
+from typing import Any
+
+from .checker import RULES
+from .run import replay_line
+
+
+def tell(verdict: dict[str, Any]) -> str:
+    figures = verdict["figures"]
+    lines = [
+        f"{verdict['engine']}, seed {verdict['seed']}, {verdict['seconds']:g} s: "
+        f"{figures['faults']} faults, {figures['samples']} snapshots",
+        f"  published: {figures['acknowledged']:,} acknowledged, {figures['unknown']} unknown, "
+        f"{figures['rolled_back']} undone",
+        f"  worked on: {figures['starts']:,} starts, {figures['duplicated']} messages again",
+        f"  ended: {figures['completed']:,} completed, {figures['dead']} dead, "
+        f"{figures['expired']} leases ran out, {figures['stale_refused']} stale writes refused",
+    ]
+    for rule in RULES:
+        count = verdict["counts"][rule.__name__]
+        says = (rule.__doc__ or "").partition("\n")[0]
+        lines.append(f"{'BAD ' if count else 'ok  '} {rule.__name__}: {count}  ({says})")
+        lines += [f"       {text}" for text in verdict["broken"].get(rule.__name__, [])]
+    if verdict["good"]:
+        lines.append(
+            "Good: nothing was broken. That bounds the chance of a violation per start "
+            f"below {verdict['bound']:.1e} (3/n, 95 %), under these faults."
+        )
+    else:
+        lines.append("BROKEN.")
+    return "\n".join([*lines, f"Replay: {replay_line(verdict)}"])

@@ -1,0 +1,34 @@
+"""chaos: real processes, real faults, and a verdict."""
+
+import secrets
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def chaos(
+    engine: Annotated[
+        str, typer.Option(help="postgresql, sqlite or mariadb; a throwaway one of its own.")
+    ] = "postgresql",
+    seed: Annotated[
+        int | None, typer.Option(help="Decides what happens; by default a new one.")
+    ] = None,
+    seconds: Annotated[float, typer.Option(min=2, help="How long faults go on.")] = 60,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="Run in a schema of its own of this database, removed at the end; "
+            "its server is left alone."
+        ),
+    ] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep the ledgers and the dump in this folder.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The verdict as one JSON object.")] = False,
+) -> None:
+    """Kill, freeze and cut off real processes and servers, and check every promise."""
+    from penstock.chaos.__main__ import main
+
+    number = secrets.randbelow(1_000_000) if seed is None else seed
+    raise typer.Exit(main(engine, number, seconds, url, json, keep))
