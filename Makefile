@@ -6,9 +6,10 @@ PYTHON := $(shell for python in python3.11 python3; do \
 	&& echo $$python && break; done)
 BIN := .venv/bin
 STAMP := .venv/.installed
+CHAOS_ENGINES ?= postgresql sqlite
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair bench-events crash-mysql fmt clean
+.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair bench-events crash-mysql chaos fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -80,6 +81,10 @@ bench-events: $(STAMP) ## What do events cost, with nobody listening and with a 
 
 crash-mysql: $(STAMP) ## A minute of processes and a MariaDB that are killed: nothing lost, nothing twice
 	@PENSTOCK_CRASH_SECONDS=60 $(BIN)/python -m pytest -q tests/mysql/test_crashes.py
+
+chaos: $(STAMP) ## A minute of faults for each of three seeds, on every database that is here
+	@for engine in $(CHAOS_ENGINES); do for seed in 1 2 3; do \
+		$(BIN)/python -m penstock.cli chaos --engine $$engine --seed $$seed --seconds 60 || exit 1; done; done
 
 fmt: $(STAMP) ## Format, and fix what ruff can fix
 	@$(BIN)/ruff check --fix-only --quiet .

@@ -271,6 +271,19 @@ def test_an_expiry_without_a_fault(forger: Forger) -> None:
     assert forger.broken() == {"expired_unexplained"}
 
 
+@pytest.mark.parametrize("terms", [{"id": 3}, {"unstarted": True}, {"target": "v"}, {"span": 0.1}])
+def test_a_fault_excuses_only_what_it_is_about(forger: Forger, terms: dict[str, object]) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.row(2, 2, 201.0, 206.0, "expired")
+    forger.waits(2, 2000.0)
+    fault: dict[str, object] = {"kind": "hog", "target": "w", "span": 6.0, "by": "w"}
+    forger.line("fault", 200.5, **{**fault, **terms})  # type: ignore[arg-type]
+    assert forger.broken() == {"expired_unexplained"}
+    forger.line("fault", 200.5, **fault)  # type: ignore[arg-type]
+    assert forger.broken() == set()
+
+
 @pytest.mark.parametrize(("tries", "dead"), [(1, True), (3, False)])
 def test_the_budget_of_attempts(forger: Forger, tries: int, dead: bool) -> None:
     n = forger.publish(2, 200.0, max_attempts=3)

@@ -378,17 +378,21 @@ def expired_early(books: Books) -> Evidence:
 def expired_unexplained(books: Books) -> Evidence:
     """A lease that ran out though nothing had happened to its holder."""
     faults = books.by_what["fault"]
+    started = {(line["id"], line["fence"]) for line in books.by_what["start"]}
     yield from [
         f"message {claim.id}: lease {claim.fence} of {claim.worker} expired after "
         f"{claim.ended - claim.claimed:.1f} s, and nothing had happened to it"
         for claim in books.claims
-        if claim.outcome == "expired" and not any(_excuses(fault, claim) for fault in faults)
+        if claim.outcome == "expired" and not any(_excuses(f, claim, started) for f in faults)
     ]
 
 
-def _excuses(fault: Line, claim: Claim) -> bool:
+def _excuses(fault: Line, claim: Claim, started: set[tuple[int, int]]) -> bool:
+    if fault.get("unstarted") and (claim.id, claim.fence) in started:
+        return False
     return (
-        fault["target"] in ("*", claim.worker)
+        fault.get("id") in (None, claim.id)
+        and fault["target"] in ("*", claim.worker)
         and fault["t"] <= claim.ended + BLINK
         and fault["t"] + fault["span"] >= claim.claimed - BLINK
     )

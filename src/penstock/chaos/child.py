@@ -1,5 +1,6 @@
 """What the processes of a run have in common: how they begin, and how they end with it."""
 
+import json
 import logging
 import os
 import signal
@@ -15,15 +16,18 @@ _stopping = threading.Event()
 
 def begin(text: str) -> Stage:
     """Reads the stage, and ends this process when the one that started it is gone."""
-    # Failures are what a run is made of, and the verdict speaks of them.
-    logging.getLogger("penstock").setLevel(logging.CRITICAL)
+    keep_quiet()
     threading.Thread(target=_follow_parent, daemon=True).start()
-    import json
-
     stage = Stage(**json.loads(text))
     if stage.skew:
         _set_clock_wrong(stage.skew)
     return stage
+
+
+def keep_quiet() -> None:
+    """Failures are what a run is made of, and the verdict speaks of them."""
+    for name in ("penstock", "psycopg"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def stop_on_sigterm() -> threading.Event:

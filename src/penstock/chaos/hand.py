@@ -9,7 +9,7 @@ from penstock import Message, PenstockError, Queue
 from penstock.errors import ConnectionUnavailable, LeaseLost
 
 from .child import begin, stop_on_sigterm
-from .laborer import REPEATS, note_start
+from .laborer import REPEATS, note_start, real_time
 from .outside import Outside
 from .stage import HAND, LEASE, Stage
 
@@ -90,7 +90,7 @@ class Hand:
     def _extend(self, message: Message) -> None:
         """Twice, the second time for less: an extension never shortens."""
         for length in (LEASE * 2, LEASE / 8):
-            tried = time.time()
+            tried = real_time()
             try:
                 until = message.extend(length)
             except (PenstockError, LeaseLost):
@@ -117,16 +117,16 @@ class Hand:
         """The effect and the completion in one transaction of our own."""
         self._ledger.note("settle_tried", id=message.id, fence=message.fence, verb="complete")
         try:
-            self._outside = self._outside or Outside(self._stage, self._queue)
-            self._outside.say("begin")
+            self._outside = self._outside or Outside(self._stage)
+            self._outside.begin()
             self._outside.add_effect(message.json()["n"])
             message.complete(connection=self._outside.connection)
             self._outside.say("commit")
         except LeaseLost:
             self._note(message, "complete", "lost")
             self._drop_connection()
-        except Exception:
-            self._note(message, "complete", "unknown")
+        except Exception as error:
+            self._note(message, "complete", "unknown", error=str(error))
             self._drop_connection()
         else:
             self._note(message, "complete", "accepted")
@@ -159,8 +159,10 @@ class Hand:
             lost = by_lease[message.id, message.fence].lost
             self._note(message, verb, "lost" if lost else "accepted")
 
-    def _note(self, message: Message, verb: str, answer: str) -> None:
-        self._ledger.note(f"settle_{answer}", id=message.id, fence=message.fence, verb=verb)
+    def _note(self, message: Message, verb: str, answer: str, **fields: str) -> None:
+        self._ledger.note(
+            f"settle_{answer}", id=message.id, fence=message.fence, verb=verb, **fields
+        )
 
 
 def main(text: str) -> None:

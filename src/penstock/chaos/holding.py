@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from contextlib import suppress
 
-from penstock import Queue
-
 from .outside import Outside
 from .stage import Stage, sql
 
@@ -18,9 +16,8 @@ SNAPSHOT = {
 class Holder:
     """Each answers how to let go."""
 
-    def __init__(self, stage: Stage, queue: Queue) -> None:
+    def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._queue = queue
 
     def snapshot(self) -> Callable[[], None]:
         return self._hold(SNAPSHOT[self._stage.engine], sql(self._stage.engine, "effects"))
@@ -30,7 +27,7 @@ class Holder:
         return self._hold(*begin, sql(self._stage.engine, "hold"))
 
     def _hold(self, *statements: str) -> Callable[[], None]:
-        outside = Outside(self._stage, self._queue)
+        outside = Outside(self._stage)
         # Another may hold it, or the server may be gone: then there is nothing to hold.
         with suppress(Exception):
             for statement in statements:

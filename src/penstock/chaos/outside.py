@@ -3,30 +3,28 @@
 from typing import Any
 from urllib.parse import urlsplit
 
-from penstock import Queue
-
-from .stage import Stage, order, sql, store
+from .stage import Stage, sql
 
 
 class Outside:
     """In autocommit mode; transactions begin and end by statements that all databases know."""
 
-    def __init__(self, stage: Stage, queue: Queue) -> None:
+    def __init__(self, stage: Stage) -> None:
         self._engine = stage.engine
-        self._queue = queue
-        self._url = stage.url
         self.connection: Any = _connect(stage.engine, stage.url)
 
-    def say(self, text: str) -> None:
-        self._queue._core.run(order(text), self.connection)
+    def begin(self) -> None:
+        # SQLite: a transaction that reads first could not write once another has written.
+        self.say("begin immediate" if self._engine == "sqlite" else "begin")
+
+    def say(self, text: str, *values: object) -> None:
+        cursor = self.connection.cursor()
+        cursor.execute(text, values)
+        cursor.close()
 
     def add_effect(self, n: str) -> None:
-        self._queue._core.run(store(sql(self._engine, "add_effect"), n), self.connection)
-
-    def renew(self) -> None:
-        """After a failure: whatever was open is rolled back by its end."""
-        self.close()
-        self.connection = _connect(self._engine, self._url)
+        mark = "?" if self._engine == "sqlite" else "%s"
+        self.say(sql(self._engine, "add_effect").replace("$1", mark), n)
 
     def close(self) -> None:
         try:

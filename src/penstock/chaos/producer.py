@@ -129,7 +129,7 @@ class Producer:
         commits, saves = self._dice.random() < 0.6, self._dice.random() < 0.5
         self._note_tried([first, *([undone] if saves else [])], False)
         try:
-            self._outside = self._outside or Outside(self._stage, self._queue)
+            self._outside = self._outside or Outside(self._stage)
             kept, gone = self._transact(self._outside, first, undone if saves else None, commits)
         except Exception as error:
             self._note_failed([first], error)
@@ -153,7 +153,7 @@ class Producer:
         self, outside: Outside, first: NewMessage, undone: NewMessage | None, commits: bool
     ) -> tuple[Published, Published | None]:
         gone = None
-        outside.say("begin")
+        outside.begin()
         kept = self._queue.publish_many([first], connection=outside.connection)[0]
         if undone is not None:
             outside.say("savepoint regret")
@@ -198,7 +198,7 @@ def main(text: str) -> None:
     pace = random.Random(f"{stage.seed}/{stage.name}/pace")
     with stage.queue() as queue:
         producer = Producer(stage, queue)
-        while not stopping.wait(pace.uniform(0.02, 0.18)):
+        while not stopping.wait(pace.uniform(0.0, 0.08)):
             producer.act()
 
 

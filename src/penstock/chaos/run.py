@@ -77,7 +77,7 @@ class _Run:
             stack.callback(self._remove, queue)
             proxy = self._open_proxy(stack)
             crew = stack.enter_context(Crew(self._stage, self._route(proxy)))
-            holder = Holder(self._stage, queue)
+            holder = Holder(self._stage)
             nemesis = Nemesis(self._place, crew, proxy, self._ledger, holder)
             watching = Ledger(Path(self._stage.folder), "sampler")
             with Sampler(self._stage, queue, watching):

@@ -7,7 +7,6 @@ from datetime import timedelta
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from penstock import Queue
 from penstock.plan import Plan, Row, Statement
@@ -74,8 +73,3 @@ def ask(text: str) -> Plan[list[Row]]:
 def order(text: str) -> Plan[None]:
     """A plan of one statement that answers nothing."""
     yield Statement(f"{text.strip()};", script=True)
-
-
-def store(text: str, *values: Any) -> Plan[None]:
-    """A plan that writes one row."""
-    yield Statement(text, [values], many=True)

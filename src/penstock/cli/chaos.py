@@ -28,7 +28,7 @@ def chaos(
     json: Annotated[bool, typer.Option("--json", help="The verdict as one JSON object.")] = False,
 ) -> None:
     """Kill, freeze and cut off real processes and servers, and check every promise."""
-    from penstock.chaos.__main__ import main
+    from penstock.chaos.command import main
 
     number = secrets.randbelow(1_000_000) if seed is None else seed
     raise typer.Exit(main(engine, number, seconds, url, json, keep))

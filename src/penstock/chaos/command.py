@@ -1,4 +1,4 @@
-"""``python -m penstock.chaos ENGINE SEED SECONDS [URL]``: the same as ``penstock chaos``."""
+"""What ``penstock chaos`` calls."""
 
 import json
 import sys
@@ -7,6 +7,7 @@ from pathlib import Path
 from penstock import PenstockError
 from penstock.embedded import EmbeddedServerError
 
+from .child import keep_quiet
 from .run import run
 from .telling import tell
 
@@ -15,6 +16,7 @@ def main(
     engine: str, seed: int, seconds: float, url: str | None, as_json: bool, keep: Path | None
 ) -> int:
     """Prints the verdict; 0 if it is good."""
+    keep_quiet()
     try:
         verdict = run(engine, seed, seconds, url, keep)
     except (EmbeddedServerError, PenstockError) as error:
