@@ -1,0 +1,224 @@
+"""What differs between databases, met on purpose: names, zones, sizes, empty values, installs."""
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from penstock import InvalidName, PayloadTooLarge, Policy, Queue, SchemaMissing
+from penstock.drivers.choice import DRIVERS
+from penstock.embedded_mariadb import OwnMariaDB
+from penstock.engines.mysql import install_sql
+from penstock.engines.mysql.migrations import _statements
+from tests.model.mysql import connect
+
+ALIKE = ["a", "A", "ä", "a ", "a  ", " a", "á", "ß", "ss", "SS", "a\t", "💧", "💦"]
+
+
+def test_names_that_collations_hold_for_equal_are_different(queue: Queue) -> None:
+    for name in ALIKE:
+        queue.publish(name, channel=name, key=name, kind=name)
+    numbers = {n.channel: n.waiting for n in queue.channel_numbers()}
+    assert numbers == dict.fromkeys(ALIKE, 1)
+    for name in ALIKE:
+        assert queue.publish("again", channel=name, key=name).existing
+        queue.channel(name).limit(weight=2)
+    claimed = list(queue.claim(100))
+    assert sorted((m.channel, m.text(), m.kind) for m in claimed) == sorted(
+        (name, name, name) for name in ALIKE
+    )
+    queue.fail(claimed, "a ")
+    assert [d.channel for d in queue.dead_letters.list(channel="a ")] == ["a "]
+    assert queue.dead_letters.list(reason="a") == []
+
+
+def test_queues_that_look_alike_are_different(queue: Queue) -> None:
+    for name in ALIKE:
+        queue.publish(name, queue=name)
+    assert {n.queue: n.waiting for n in queue.numbers()} == dict.fromkeys(ALIKE, 1)
+    for name in ALIKE:
+        assert [m.text() for m in queue.claim(10, queues=[name])] == [name]
+
+
+def test_the_longest_names(queue: Queue) -> None:
+    longest = "💧" * 63 + "abc"
+    assert len(longest.encode()) == 255
+    queue.publish("x", queue=longest, channel=longest, key=longest, kind=longest)
+    queue.channel(longest, queue=longest).limit(concurrency=1)
+    (message,) = queue.claim(10, queues=[longest])
+    assert message.channel == message.kind == message.key == message.queue == longest
+    message.complete()
+    assert queue.publish("y", queue=longest, channel=longest, key=longest).status == "published"
+
+
+@pytest.mark.parametrize("prefix", ["p" * 40, "with space", "semi;colon", "back`tick", "ü"])
+def test_any_prefix(prefix: str, url: str) -> None:
+    with Queue(url, schema=prefix, upkeep_every=None) as queue:
+        queue.install()
+        queue.publish("x")
+        queue.complete(queue.claim())
+        queue.upkeep()
+        queue.uninstall()
+        with pytest.raises(SchemaMissing):
+            queue.publish("y")
+
+
+@pytest.mark.parametrize("prefix", ["p" * 41, "", "💧", "a\0b"])
+def test_a_prefix_that_cannot_be(prefix: str, url: str) -> None:
+    with pytest.raises(InvalidName):
+        Queue(url, schema=prefix)
+
+
+@pytest.mark.parametrize("zone", ["+05:30", "-12:00", "SYSTEM"])
+def test_the_sessions_zone_changes_nothing(zone: str, queue: Queue, url: str) -> None:
+    mine = connect(url)
+    with mine.cursor() as cursor:
+        cursor.execute("set session time_zone = %s", [zone])
+    before = datetime.now(UTC) - timedelta(seconds=5)
+    when = datetime(2027, 3, 28, 1, 30, 0, 123457, tzinfo=UTC)
+    queue.publish("now", connection=mine)
+    later = queue.publish("later", at=when, connection=mine)
+    mine.commit()
+    (message,) = queue.claim(10)
+    assert message.text() == "now"
+    assert before < message.published_at < before + timedelta(minutes=1)
+    info = queue.message(later.id or 0)
+    assert info is not None and info.due == when
+    with mine.cursor() as cursor:
+        cursor.execute("select due from penstock_message_v1 where state = 'scheduled'")
+        assert cursor.fetchall() == ((when.replace(tzinfo=None),),)
+    mine.close()
+
+
+def test_a_connection_of_another_character_set(queue: Queue, url: str) -> None:
+    mine = connect(url, charset="latin1")
+    queue.publish({"a": "naïve ☃"}, channel="💧", key="ü", headers={"h": "☃"}, connection=mine)
+    mine.commit()
+    (message,) = queue.claim(10)
+    assert (message.json(), message.channel, message.key) == ({"a": "naïve ☃"}, "💧", "ü")
+    assert message.headers == {"h": "☃"}
+    message.fail("nö ☃", error="☃", connection=mine)
+    mine.commit()
+    mine.close()
+    (letter,) = queue.dead_letters.list()
+    assert (letter.reason, letter.error) == ("nö ☃", "☃")
+
+
+@pytest.fixture
+def small(mariadb: OwnMariaDB) -> Iterator[OwnMariaDB]:
+    with OwnMariaDB(settings={"max_allowed_packet": "1M"}) as server:
+        yield server
+
+
+def test_a_payload_that_the_server_does_not_take_is_said_clearly(small: OwnMariaDB) -> None:
+    with Queue(small.create_database("small"), upkeep_every=None) as queue:
+        queue.install()
+        queue.publish(b"\0" * 500_000)
+        with pytest.raises(PayloadTooLarge, match="max_allowed_packet"):
+            queue.publish(b"\0" * 600_000)  # each is written as two
+        queue.publish_many([b"'" * 300_000] * 12)
+        found = list(queue.claim(100))
+        assert [len(m.payload) for m in found] == [500_000, *[300_000] * 12]
+
+
+def test_large_batches_and_large_payloads(url: str) -> None:
+    queue = Queue(url, upkeep_every=None, max_payload=10_000_000)
+    queue.install()
+    queue.publish_many([b""] * 12_345, channel="many")
+    queue.publish(bytes(range(256)) * 20_000, channel="large")
+    sizes = [0, 0]
+    while claim := queue.claim(5_000):
+        for message in claim:
+            sizes[message.channel == "large"] += 1
+            if message.channel == "large":
+                assert message.payload == bytes(range(256)) * 20_000
+        assert not any(answer.lost for answer in queue.complete(claim))
+    assert sizes == [12_345, 1]
+    queue.close()
+
+
+def test_everything_that_may_be_null_is(queue: Queue) -> None:
+    queue.set_policies({"a": Policy(), "b": Policy(rate=1000, burst=1), "c": Policy(concurrency=1)})
+    for channel in "abc":
+        queue.publish(None, channel=channel)
+    for message in queue.claim(10):
+        assert (message.key, message.expires_at, message.state, message.headers) == (
+            None,
+            None,
+            None,
+            {},
+        )
+        message.defer(state=None)
+    assert len(queue.claim(10)) == 3
+    assert queue.channel("a").policy() == Policy()
+
+
+def test_install_by_many_at_once_and_after_one_that_broke_off(url: str) -> None:
+    eyes = connect(url, autocommit=True)
+    with eyes.cursor() as cursor:
+        for text in _statements(install_sql())[:7]:  # it broke off here
+            cursor.execute(text)
+    failed: list[BaseException] = []
+
+    def install() -> None:
+        try:
+            with Queue(url) as queue:
+                queue.install()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=install) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    with Queue(url) as queue:
+        queue.publish("x")
+        assert len(queue.claim()) == 1
+    eyes.close()
+
+
+@pytest.mark.parametrize("level", ["read uncommitted", "repeatable read", "serializable"])
+def test_the_callers_isolation(level: str, queue: Queue, url: str) -> None:
+    """A snapshot that is older than the claim hides neither the lease nor the key."""
+    queue.publish("x", channel="a")
+    mine = connect(url)
+    with mine.cursor() as cursor:
+        cursor.execute(f"set session transaction isolation level {level}")
+        cursor.execute("select count(*) from penstock_setting")
+    (message,) = queue.claim()
+    first = queue.publish("keyed", key="k", channel="b")
+    assert queue.publish("again", key="k", channel="b", connection=mine).id == first.id
+    message.complete(connection=mine)
+    queue.publish("beside", channel="c")
+    mine.commit()
+    mine.close()
+    assert sorted(m.text() for m in queue.claim(10)) == ["beside", "keyed"]
+
+
+def test_the_servers_own_isolation_does_not_matter(mariadb: OwnMariaDB, url: str) -> None:
+    mariadb.execute("set global transaction isolation level serializable")
+    try:
+        with Queue(url, upkeep_every=None) as queue:
+            queue.install()
+            queue.publish("x")
+            mine: Any = connect(url)
+            with mine.cursor() as cursor:  # a serializable reader would lock what it reads
+                cursor.execute("set session transaction isolation level read committed")
+            queue.publish("open", connection=mine)
+            assert [m.text() for m in queue.claim(10)] == ["x"]
+            mine.close()
+    finally:
+        mariadb.execute("set global transaction isolation level repeatable read")
+
+
+def test_urls() -> None:
+    assert {name for name, driver in DRIVERS.items() if driver.dialect == "mysql"} == {
+        "mysql",
+        "mariadb",
+        "mysql+pymysql",
+        "mysql+asyncmy",
+    }

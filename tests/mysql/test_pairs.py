@@ -1,0 +1,193 @@
+"""Two sessions on the same messages and the same channel: one stops after each of its statements,
+the other runs, the first one goes on. No deadlock, nobody waits who must not, and all is sound.
+
+PENSTOCK_EXHAUSTIVE=1 (`make model`) stops after every statement; else half way and at the end.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from penstock import Policy, Queue
+from penstock.drivers.sync_mysql import _execute
+from penstock.embedded_mariadb import OwnMariaDB
+from penstock.engines.mysql import MysqlEngine
+from penstock.model import Deferral, Draft, Extension, Failure, Held, Return
+from penstock.plan import Plan, Statement
+from tests.model.mysql import TABLES, connect
+from tests.mysql.soundness import violations
+
+EXHAUSTIVE = os.environ.get("PENSTOCK_EXHAUSTIVE") == "1"
+MINUTE = timedelta(minutes=1)
+MOMENT = 0.04  # seconds in which whoever does not wait is done
+START = datetime.now(UTC) - timedelta(days=1)
+
+
+class Scene:
+    """A channel with a message in every state, and sessions on it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.eyes = connect(url, autocommit=True)
+        self.now = START
+        self.queue = Queue(url, clock=self.clock, upkeep_every=None, coalesce=False)
+        self.queue.install()
+        self.queue.configure(backoff_first=timedelta(0), backoff_most=timedelta(0))
+        self.players = Player(connect(url)), Player(connect(url))
+
+    def close(self) -> None:
+        self.queue.close()
+        self.eyes.close()
+        for player in self.players:
+            player.connection.close()
+
+    def clock(self) -> datetime:
+        return self.now
+
+    def set_up(self) -> None:
+        with self.eyes.cursor() as cursor:
+            for table in TABLES:
+                cursor.execute(f"delete from `penstock_{table}`")  # noqa: S608
+        self.now = START
+        self.queue.set_policies({"a": Policy(concurrency=5)})
+        self.queue.publish("keyed", channel="a", key="k")
+        published = self.queue.publish_many(["x"] * 7, channel="a")
+        held = self.queue.claim(3)
+        held[2].fail("no")
+        self.lease = Held(held[0].id, held[0].fence)
+        self.other = Held(held[1].id, held[1].fence)
+        self.dead = held[2].id
+        self.waiting = published[-1].id or 0
+
+
+class Player:
+    """A session of ours, as the runner sets it up."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        for text in (
+            "set session transaction isolation level read committed",
+            "set session innodb_lock_wait_timeout = 10",
+            "set session group_concat_max_len = 16777216",
+        ):
+            _execute(connection, Statement(text))
+        self._answer: Any = None
+        self._plan: Plan[Any] | None = None
+
+    def begin(self, plan: Plan[Any]) -> None:
+        self._plan = plan
+        self._next = next(plan)
+
+    def step(self) -> bool:
+        """Runs one statement; False when the plan has ended."""
+        assert self._plan
+        try:
+            self._next = self._plan.send(_execute(self.connection, self._next))
+        except StopIteration:
+            return False
+        return True
+
+    def finish(self) -> None:
+        while self.step():
+            pass
+        self.connection.commit()
+
+
+Verb = Callable[[MysqlEngine, Scene], Plan[Any]]
+
+
+def _draft(key: str | None = None) -> Draft:
+    empty = (None, key, None, 0, None, None, None, None, 20)
+    return Draft(b"x", "default", "a", "", "text/plain", *empty)
+
+
+VERBS: dict[str, Verb] = {
+    "publish": lambda e, s: e.publish([_draft(), _draft()]),
+    "publish key": lambda e, s: e.publish([_draft("k"), _draft("l")]),
+    "claim": lambda e, s: e.claim(("default",), 10, MINUTE, "w"),
+    "complete": lambda e, s: e.complete([s.lease, s.other]),
+    "defer": lambda e, s: e.defer([Deferral(*s.lease, None, None, True, *[None] * 5)]),
+    "fail": lambda e, s: e.fail([Failure(*s.lease, "no", None, None)]),
+    "extend": lambda e, s: e.extend([Extension(*s.other, MINUTE), Extension(*s.lease, MINUTE)]),
+    "give back": lambda e, s: e.give_back([Return(*s.lease, None)]),
+    "cancel": lambda e, s: e.cancel([s.waiting, s.lease.id]),
+    "policy": lambda e, s: e.set_policies("default", {"a": Policy(concurrency=1), "b": Policy()}),
+    "pause": lambda e, s: e.pause("default", ["a"], True),
+    "remove": lambda e, s: e.remove("default", ["a"]),
+    "redrive": lambda e, s: e.redrive([s.dead], None, timedelta(0)),
+    "discard": lambda e, s: e.discard([s.dead]),
+    "upkeep": lambda e, s: e.upkeep(),
+    "history": lambda e, s: e.history_since("0.0", 100),
+}
+# Nobody waits for an open publish, and a publish waits for nobody, but for the same key.
+FREE = {"publish"}
+
+
+@pytest.fixture(scope="module")
+def scene(mariadb: Any) -> Iterator[Scene]:
+    # Not durable, for speed: nothing is killed here.
+    with OwnMariaDB(settings={"innodb_flush_log_at_trx_commit": 0}) as server:
+        scene = Scene(server.create_database("pairs"))
+        yield scene
+        scene.close()
+
+
+def _cuts(first: str, scene: Scene) -> int:
+    """How many statements the verb takes alone."""
+    scene.set_up()
+    player = scene.players[0]
+    player.begin(VERBS[first](MysqlEngine(clock=scene.clock), scene))
+    count = 1
+    while player.step():
+        count += 1
+    player.connection.rollback()
+    return count
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("first", VERBS)
+def test_pairs(first: str, scene: Scene) -> None:
+    statements = _cuts(first, scene)
+    for second in VERBS:
+        cuts = range(1, statements + 1) if EXHAUSTIVE else (statements // 2, statements)
+        for cut in cuts:
+            for ending in ("commit", "rollback") if EXHAUSTIVE else ("commit",):
+                _play(scene, first, second, cut, ending)
+
+
+def _play(scene: Scene, first: str, second: str, cut: int, ending: str) -> None:
+    story = f"{first} stopped after {cut}, {second}, then {ending}"
+    scene.set_up()
+    scene.now += 2 * MINUTE  # the leases have run out, for upkeep
+    one, two = scene.players
+    failed: list[BaseException] = []
+    one.begin(VERBS[first](MysqlEngine(clock=scene.clock), scene))
+    going = all(one.step() for _ in range(cut))
+
+    def run() -> None:
+        try:
+            two.begin(VERBS[second](MysqlEngine(clock=scene.clock), scene))
+            two.finish()
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(MOMENT)
+    if thread.is_alive() and FREE & {first, second}:
+        thread.join(5)
+        assert not thread.is_alive(), f"{story}: it waits"
+    if ending == "rollback":
+        one.connection.rollback()
+    elif going:
+        one.finish()
+    else:
+        one.connection.commit()
+    thread.join(20)
+    assert not thread.is_alive(), f"{story}: it hangs"
+    assert not failed, f"{story}: {failed}"
+    assert violations(scene.eyes, "penstock") == [], story
