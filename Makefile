@@ -9,7 +9,7 @@ STAMP := .venv/.installed
 CHAOS_ENGINES ?= postgresql sqlite
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair bench-events crash-mysql chaos fmt clean
+.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair bench-events crash-mysql chaos pairs-mysql fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -78,6 +78,9 @@ bench-fair: $(STAMP) ## Does a loud tenant take more than its share?
 
 bench-events: $(STAMP) ## What do events cost, with nobody listening and with a reader?
 	@$(BIN)/python -m benchmarks.events
+
+pairs-mysql: $(STAMP) ## Pairs of verbs on MariaDB, stopped after every statement
+	@PENSTOCK_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/mysql/test_pairs.py
 
 crash-mysql: $(STAMP) ## A minute of processes and a MariaDB that are killed: nothing lost, nothing twice
 	@PENSTOCK_CRASH_SECONDS=60 $(BIN)/python -m pytest -q tests/mysql/test_crashes.py

@@ -47,7 +47,7 @@ def _django(url: str) -> Iterator[Opened]:
     import pymysql
 
     # Django asks for a mysqlclient of this age; PyMySQL stands in for it.
-    pymysql.version_info = (2, 2, 8, "final", 0)  # type: ignore[assignment]
+    pymysql.version_info = (2, 2, 8, "final", 0)
     pymysql.install_as_MySQLdb()
     from django.conf import settings
 
@@ -152,6 +152,7 @@ async def _asyncio(kind: Any, url: str) -> None:
 
     engine = create_async_engine(url.replace("mysql://", "mysql+asyncmy://"))
     async with AsyncQueue(url) as queue:
+        mine: Any
         if kind is None:
             mine = await asyncmy.connect(database=database_of(url), **connect_options(url))
         else:

@@ -34,7 +34,7 @@ def _size(row: tuple[Any, ...], packet: int) -> int:
     size = _ROW + _VALUE * len(row) + sum(map(_written, row))
     if size > packet - _ROOM:
         raise PayloadTooLarge(
-            f"a message takes up to {size} bytes as a statement, twice its own size, and the server "
+            f"a message takes up to {size} bytes as a statement, twice its size, and the server "
             f"takes {packet}: raise max_allowed_packet there, or publish a reference to the data"
         )
     return size
