@@ -12,7 +12,7 @@ from tests.worker.harness import eventually, stop, yard
 def test_one_run_each_for_a_hundred_messages(place: Place, tmp_path: Path, mode: str) -> None:
     with yard(place, tmp_path) as there:
         ids = [p.id or 0 for p in there.queue.publish_many(range(100))]
-        terms = {"seconds": 10, "lease": 1, "concurrency": 100}
+        terms = {"seconds": 20, "lease": 2, "concurrency": 100}
         worker = there.start(mode, **terms)
         rival = there.start(mode, **terms)  # takes whatever comes free
         eventually(there.is_empty, 90)

@@ -19,7 +19,7 @@ from penstock.client.options import Address
 
 from .backoff import Backoff
 from .job import Job
-from .pulse_table import LOST, PulseTable, size
+from .pulse_table import LOST, SHORT_LEASE, PulseTable, size
 
 _log = logging.getLogger("penstock.worker")
 
@@ -42,6 +42,7 @@ class Pulse:
         self._number = 0
         self._numbers: dict[int, int] = {}
         self._held: dict[int, Job] = {}
+        self._ready = asyncio.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._backoff = Backoff(0.1, 10.0)
 
@@ -97,6 +98,13 @@ class Pulse:
         self._process = process
         self._watch(process)
 
+    async def until_ready(self) -> None:
+        """Short leases are not claimed before somebody can extend them."""
+        if self._lease < SHORT_LEASE:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SHORT_LEASE):
+                    await self._ready.wait()
+
     def close(self) -> None:
         """Ends the process and forgets the leases."""
         process, self._process = self._process, None
@@ -124,9 +132,10 @@ class Pulse:
         asyncio.get_running_loop().add_reader(process.stdout.fileno(), self._hear, process)
 
     def _hear(self, process: subprocess.Popen[bytes]) -> None:
-        """A byte says that there are lost leases, an end that the pulse has died."""
+        """A byte says that it is ready or that leases were lost, an end that it has died."""
         assert process.stdout is not None
         heard = process.stdout.read()
+        self._ready.set()
         if heard == b"":
             self._replace(process)
         for slot, job in list(self._held.items()):

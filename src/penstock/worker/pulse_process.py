@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .clock import now
-from .pulse_table import LOST, Lease, PulseTable
+from .pulse_table import LOST, SHORT_LEASE, Lease, PulseTable
 
 if TYPE_CHECKING:
     from penstock.client.async_queue import AsyncQueue
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("penstock.worker.pulse")
 
 _STOPPED = "Tt"
+_PATIENCE = 3.0  # seconds
 
 
 def main() -> None:
@@ -33,6 +34,9 @@ def main() -> None:
     lease: float = terms["lease"]
     with asyncio.Runner() as runner:
         extender = Extender(terms, table)
+        if lease < SHORT_LEASE:
+            runner.run(extender.warm())
+        _tell_worker()
         while not _is_gone(terms["worker"], lease / 6):
             if is_stopped(terms["worker"]):
                 continue
@@ -40,8 +44,7 @@ def main() -> None:
             if not due:
                 continue
             if runner.run(extender.extend(due)):
-                sys.stdout.buffer.write(b".")
-                sys.stdout.buffer.flush()
+                _tell_worker()
         runner.run(extender.close())
 
 
@@ -58,7 +61,7 @@ class Extender:
         """Extends them and writes the answers; says whether some are lost."""
         asked = now()
         try:
-            async with asyncio.timeout(max(self._lease / 2, 1)):
+            async with asyncio.timeout(max(self._lease / 2, _PATIENCE)):
                 answers = await self._ask(held)
         except Exception as error:  # whatever it is, the leases are still there to be extended
             _log.warning("leases could not be extended: %s", str(error) or type(error).__name__)
@@ -67,6 +70,14 @@ class Extender:
         for lease, lost in zip(held, answers, strict=True):
             self._table.tell(lease.slot, lease.number, LOST if lost else asked + self._lease)
         return any(answers)
+
+    async def warm(self) -> None:
+        """Connects before it is needed."""
+        core = self._open()._core
+        try:
+            await core.run(core.engine.schema_version())
+        except Exception as error:  # it is tried again when it is needed
+            _log.info("no connection yet: %s", error)
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -97,6 +108,12 @@ class Extender:
                 upkeep_every=None,
             )
         return self._client
+
+
+def _tell_worker() -> None:
+    """The first byte says that we are ready, any other that leases were lost."""
+    sys.stdout.buffer.write(b".")
+    sys.stdout.buffer.flush()
 
 
 def is_stopped(process: int) -> bool:

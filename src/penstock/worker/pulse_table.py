@@ -20,6 +20,9 @@ _FIRST = 64  # the header's room
 
 LOST = -1.0
 
+SHORT_LEASE = 10.0
+"""In seconds: loading a driver and connecting may take a third of what is shorter."""
+
 
 class Lease(NamedTuple):
     slot: int

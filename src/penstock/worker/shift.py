@@ -116,6 +116,7 @@ class Shift:
             if problem := self._schema_problem(version):
                 raise SchemaTooOld(problem)
             channel = await self._patiently(self._core.engine.bell)
+            await self._pulse.until_ready()
             await self._work_by(channel)
         finally:
             self._threads.close()
