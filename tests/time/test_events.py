@@ -3,6 +3,7 @@ while nobody listens."""
 
 import asyncio
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -106,6 +107,34 @@ def test_a_reader_survives_a_crash_of_the_server(caplog: pytest.LogCaptureFixtur
 
     with EmbeddedPostgres(version=18) as server:
         asyncio.run(main(server))
+
+
+def test_a_cancelled_step_of_the_loop_loses_nothing_unsaid(place: Place) -> None:
+    chance = random.Random(3)
+
+    async def main() -> None:
+        async with AsyncQueue(place.url, schema=place.schema) as queue:
+            await queue.install()
+            async with queue.events(what=["published"]) as events:
+                waiting: set[int | None] = set()
+                for _ in range(150):
+                    waiting.add((await queue.publish(1)).id)
+                    try:
+                        async with asyncio.timeout(chance.uniform(0, 0.02)):
+                            event = await anext(events)
+                    except TimeoutError:
+                        continue
+                    if event.what == "missed":
+                        waiting.clear()
+                    waiting.discard(event.message_id)
+                last = (await queue.publish(1)).id
+                for event in await until(events, lambda e: e.message_id == last):
+                    if event.what == "missed":
+                        waiting.clear()
+                    waiting.discard(event.message_id)
+                assert not waiting, "neither heard nor said to be missed"
+
+    asyncio.run(main())
 
 
 def test_an_idle_reader_is_rung_for(place: Place) -> None:

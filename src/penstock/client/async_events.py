@@ -46,6 +46,7 @@ class AsyncEvents:
         self._renew_at = 0.0
         self._behind = 0
         self._lost = False
+        self._interrupted = False
         self._closed = False
 
     async def open(self) -> None:
@@ -91,19 +92,21 @@ class AsyncEvents:
         """Fetches what has come."""
         if self._listener is None:
             await self.open()
+        # If it ends in between, broken or cancelled, what was being fetched may be gone.
+        lost, self._lost = self._lost, True
         heard, missed = await self._hear()
-        self._ready += heard.events
         if not heard.alive:
             await self.open()
-        if missed or self._lost:
-            # What was being fetched when the connection broke may be gone.
-            self._lost = False
-            self._ready.append(MISSED)
+        self._lost = self._interrupted = False
+        # In the order of what happened: gone with an earlier look, found, not written any more.
+        self._ready += [MISSED] if lost else []
+        self._ready += heard.events
+        self._ready += [MISSED] if missed else []
 
     async def _lose(self, error: ConnectionUnavailable) -> None:
-        if not self._lost:
+        if not self._interrupted:
             _log.warning("events are interrupted: %s", error)
-        self._lost = True
+        self._interrupted = True
         await pause(_PATIENCE)
 
     async def _hear(self) -> tuple[Heard, bool]:

@@ -48,6 +48,7 @@ class Events:
         self._renew_at = 0.0
         self._behind = 0
         self._lost = False
+        self._interrupted = False
         self._closed = False
 
     def open(self) -> None:
@@ -93,19 +94,21 @@ class Events:
         """Fetches what has come."""
         if self._listener is None:
             self.open()
+        # If it ends in between, broken or cancelled, what was being fetched may be gone.
+        lost, self._lost = self._lost, True
         heard, missed = self._hear()
-        self._ready += heard.events
         if not heard.alive:
             self.open()
-        if missed or self._lost:
-            # What was being fetched when the connection broke may be gone.
-            self._lost = False
-            self._ready.append(MISSED)
+        self._lost = self._interrupted = False
+        # In the order of what happened: gone with an earlier look, found, not written any more.
+        self._ready += [MISSED] if lost else []
+        self._ready += heard.events
+        self._ready += [MISSED] if missed else []
 
     def _lose(self, error: ConnectionUnavailable) -> None:
-        if not self._lost:
+        if not self._interrupted:
             _log.warning("events are interrupted: %s", error)
-        self._lost = True
+        self._interrupted = True
         pause(_PATIENCE)
 
     def _hear(self) -> tuple[Heard, bool]:

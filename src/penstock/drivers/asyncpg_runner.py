@@ -14,6 +14,13 @@ from .runner import drive_async
 
 T = TypeVar("T")
 
+# The last is what a connection says that the server ended while it was idle.
+_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    OSError,
+    asyncpg.InternalClientError,
+)
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
@@ -42,7 +49,7 @@ class AsyncpgRunner:
             pool = self._pool or await self._open()
             async with pool.acquire(timeout=self._wait) as connection:
                 return await self._run_on(connection, plan, atomic)
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+        except _ERRORS as error:
             if self._pool is not None and is_away(error):
                 await self._pool.expire_connections()
             raise translated(error, self._url) from error

@@ -11,6 +11,7 @@ _AWAY = re.compile("08|57P0[1-5]|53300|25P0[34]")
 _AWAY_NAMES = {
     "OperationalError",
     "InterfaceError",
+    "InternalClientError",
     "ConnectionDoesNotExistError",
     "PoolTimeout",
     "PoolClosed",
