@@ -48,6 +48,10 @@ generated: $(STAMP) ## The generated sync code is up to date
 pytest: $(STAMP) ## Only the tests
 	@$(BIN)/python -m pytest -q
 
+.PHONY: test-spark-long bench-spark
+test-spark-long: $(STAMP) ## Spark on a cluster of processes, by spark-submit, over Connect, and killed: minutes
+	@PENSTOCK_SPARK_LONG=1 $(BIN)/python -m pytest -q tests/spark
+
 sync: $(STAMP) ## Generate the sync code from the async source
 	@$(BIN)/python scripts/make_sync.py
 	@$(BIN)/python scripts/make_databases.py
@@ -72,6 +76,9 @@ bench-worker: $(STAMP) ## The worker: throughput against a bare loop, pick-up la
 bench-flat: $(STAMP) ## Does the cost per message stay flat as the backlog grows?
 	@$(BIN)/python -m benchmarks.flat
 	@$(BIN)/python -m benchmarks.sqlite_flat
+
+bench-spark: $(STAMP) ## Spark into and out of the queue, against Spark's own JDBC; ROWS=1000000
+	@$(BIN)/python -m benchmarks.spark_jdbc --rows $(or $(ROWS),200000)
 
 bench-fair: $(STAMP) ## Does a loud tenant take more than its share?
 	@$(BIN)/python -m benchmarks.fairness

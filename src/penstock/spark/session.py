@@ -40,10 +40,18 @@ def session(
         return running
     # Workers must find this package and its drivers: they run this Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    remote = os.environ.get("SPARK_REMOTE")
-    if (master or "").startswith("sc://") or (remote and master is None):
-        return builder.builder.remote(master or remote or "").getOrCreate()
+    remote = os.environ.get("SPARK_REMOTE") if master is None else master
+    if remote and (master is None or master.startswith("sc://")):
+        return _remote(builder, remote)
     return _local(builder, app, master, settings or {})
+
+
+def _remote(found: "type[SparkSession]", url: str) -> "SparkSession":
+    """Over Spark Connect. ``local`` is a server that pyspark starts here, and needs Java here."""
+    if url.startswith("local"):
+        use_java()
+        os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
+    return found.builder.remote(url).getOrCreate()
 
 
 def _local(

@@ -1,0 +1,134 @@
+"""Spark into and out of the queue, against Spark's own JDBC: `python -m benchmarks.spark_jdbc`.
+
+JDBC writes bare rows into a table of the same columns, without keys, wakes or limits, and not
+atomically; it is what a data engineer would use otherwise. It needs the PostgreSQL driver's jar
+(Debian: libpostgresql-jdbc-java). Compare inside one run only.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from pyspark.sql import DataFrame, SparkSession
+
+from penstock import Queue
+from penstock.embedded import EmbeddedPostgres
+from penstock.spark import session
+
+from .report import Table, show
+
+JAR = Path("/usr/share/java/postgresql.jar")
+_PAYLOAD = 200
+_HISTORY = """
+insert into penstock.history (
+    xid, message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
+    payload_size, terminal, dead, priority, queue, channel, kind, worker, outcome)
+select 1 + n / 100, n, n, 1, now(), now(), now(), now(), now(), 200, true, false, 0,
+    'default', 'tenant-' || n % 100, 'send_receipt', 'host:4711:8a6b', 'completed'
+from generate_series(1, %s) n
+"""
+
+
+def measure(spark: SparkSession, url: str, rows: int, rounds: int) -> list[Table]:
+    table = Table(f"Spark, {rows:,} rows", ["what", "ours rows/s", "JDBC rows/s", "ours / JDBC"])
+    _fill(url, rows)
+    sides: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
+        "read history": (lambda: _read(spark, url), lambda: _read_jdbc(spark, url, rows)),
+        "publish": (lambda: _publish(spark, url, rows), lambda: _write_jdbc(spark, url, rows)),
+    }
+    for what, (ours, theirs) in sides.items():
+        ours()
+        theirs()
+        pairs = [(rows / _seconds(ours), rows / _seconds(theirs)) for _ in range(rounds)]
+        mine, other = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
+        table.add(what, int(mine), int(other), round(median(a / b for a, b in pairs), 2))
+    table.notes.append("publish is atomic, with keys, wakes and limits; JDBC fills a bare table")
+    return [table]
+
+
+def _seconds(work: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _fill(url: str, rows: int) -> None:
+    with Queue(url) as queue:
+        queue.install()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(_HISTORY, [rows])
+        connection.execute("vacuum analyze penstock.history")
+        connection.execute(
+            "create table bare"
+            " (payload bytea, queue text, channel text, kind text, priority smallint)"
+        )
+
+
+def _consume(frame: DataFrame) -> None:
+    """Reads every row and column, and keeps nothing."""
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def _read(spark: SparkSession, url: str) -> None:
+    _consume(spark.read.format("penstock").option("url", url).load())
+
+
+def _read_jdbc(spark: SparkSession, url: str, rows: int) -> None:
+    bounds = {"lowerBound": "1", "upperBound": str(rows), "numPartitions": "4"}
+    reader = spark.read.format("jdbc").options(**_jdbc(url, "penstock.history_v1"), **bounds)
+    _consume(reader.option("partitionColumn", "message_id").option("fetchsize", "10000").load())
+
+
+def _frame(spark: SparkSession, rows: int) -> DataFrame:
+    return spark.range(0, rows, 1, 4).selectExpr(
+        f"cast(repeat('x', {_PAYLOAD}) as binary) as payload",
+        "'default' as queue",
+        "concat('tenant-', id % 100) as channel",
+        "'send_receipt' as kind",
+        "cast(0 as smallint) as priority",
+    )
+
+
+def _publish(spark: SparkSession, url: str, rows: int) -> None:
+    writer = _frame(spark, rows).write.format("penstock").option("url", url)
+    writer.mode("append").save()
+
+
+def _write_jdbc(spark: SparkSession, url: str, rows: int) -> None:
+    writer = _frame(spark, rows).write.format("jdbc").options(**_jdbc(url, "bare"))
+    writer.option("batchsize", "10000").mode("append").save()
+
+
+def _jdbc(url: str, table: str) -> dict[str, str]:
+    parts = conninfo_to_dict(url)
+    address = f"jdbc:postgresql://{parts['host']}:{parts['port']}/{parts['dbname']}"
+    return {
+        "url": f"{address}?reWriteBatchedInserts=true",
+        "user": str(parts["user"]),
+        "driver": "org.postgresql.Driver",
+        "dbtable": table,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    if not JAR.exists():
+        parser.error(f"{JAR} is missing: apt-get install libpostgresql-jdbc-java")
+    settings = {"spark.driver.extraClassPath": str(JAR)}
+    spark = session("bench", master="local[2]", settings=settings)
+    with EmbeddedPostgres(version=18) as server:
+        tables = measure(spark, server.create_database("bench"), chosen.rows, chosen.rounds)
+    spark.stop()
+    show(tables, as_json=chosen.json)
+
+
+if __name__ == "__main__":
+    main()
