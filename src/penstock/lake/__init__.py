@@ -1,0 +1,1 @@
+"""History → lake → answers: the history as Parquet, checked and purged, and reports over it."""

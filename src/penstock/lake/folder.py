@@ -1,0 +1,155 @@
+"""The lake's folder: where each thing lies, on any file system that Arrow knows.
+
+::
+
+    history/day=2026-11-15/batch=000000000017/part-00000.parquet
+    live/snapshot.parquet          what had not ended, at the last sync
+    live/numbers.json              when that was, and what the queue's own counts said
+    report/tables/<table>/…        the answers, as Parquet
+    report/report.html             the page
+    _staging/                      half-written files; readers skip names with an underscore
+"""
+
+import json
+import posixpath
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+_DAY = pa.schema([("day", pa.date32())])
+LIVE_ROWS = "live/snapshot.parquet"
+LIVE_NUMBERS = "live/numbers.json"
+
+
+class LakeFile(NamedTuple):
+    """A file of the history: its path under the lake, its day and batch, its size."""
+
+    path: str
+    day: str
+    batch: int
+    size: int
+
+
+class Folder:
+    """``root`` is a local path or a URI (``file:``, ``s3:``, ``gs:``, ``hdfs:`` …)."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root.rstrip("/")
+        self._fs, self._base = _opened(self.root)
+
+    def __repr__(self) -> str:
+        return f"<Folder {self.root}>"
+
+    def url(self, path: str) -> str:
+        """What Spark and people call it."""
+        return f"{self.root}/{path}"
+
+    def history_files(self) -> list[LakeFile]:
+        """All Parquet files of the history, by path."""
+        files = (_named(path, size) for path, size in self._walk("history"))
+        return sorted(file for file in files if file is not None)
+
+    def exists(self, path: str) -> bool:
+        return bool(self._fs.get_file_info(self._full(path)).type != pafs.FileType.NotFound)
+
+    def names(self, path: str) -> list[str]:
+        """What lies directly in a folder; nothing if it is not there."""
+        selector = pafs.FileSelector(self._full(path), allow_not_found=True)
+        return sorted(info.base_name for info in self._fs.get_file_info(selector))
+
+    def write_table(self, table: pa.Table, path: str) -> int:
+        """Whole or not at all: written aside, then moved into place. Answers its size."""
+        staged = f"_staging/{path.replace('/', '~')}"
+        self._fs.create_dir(self._full("_staging"))
+        pq.write_table(
+            table, self._full(staged), filesystem=self._fs, compression="zstd", store_schema=False
+        )
+        size = self._fs.get_file_info(self._full(staged)).size
+        self.move(staged, path)
+        return int(size or 0)
+
+    def read_table(self, path: str, columns: list[str] | None = None) -> pa.Table:
+        with self._fs.open_input_file(self._full(path)) as source:
+            return pq.ParquetFile(source).read(columns)
+
+    def least(self, path: str, column: str) -> Any:
+        """The smallest value of a column, from the file's own statistics; None if it has none."""
+        with self._fs.open_input_file(self._full(path)) as source:
+            about = pq.ParquetFile(source).metadata
+        place = about.schema.names.index(column)
+        groups = (about.row_group(n).column(place).statistics for n in range(about.num_row_groups))
+        values = [group.min for group in groups if group is not None and group.has_min_max]
+        return min(values, default=None)
+
+    def read_rows(self, path: str) -> list[dict[str, Any]]:
+        """All rows of a table that Spark has written, partitions as columns."""
+        if not any(name.endswith(".parquet") for name, _ in self._walk(path)):
+            return []
+        dataset = ds.dataset(
+            self._full(path), filesystem=self._fs, format="parquet", partitioning=ds.partitioning(_DAY, flavor="hive")
+        )
+        rows: list[dict[str, Any]] = dataset.to_table().to_pylist()
+        return rows
+
+    def write_text(self, text: str, path: str) -> None:
+        staged = f"_staging/{path.replace('/', '~')}"
+        self._fs.create_dir(self._full("_staging"))
+        with self._fs.open_output_stream(self._full(staged)) as target:
+            target.write(text.encode())
+        self.move(staged, path)
+
+    def read_text(self, path: str) -> str:
+        with self._fs.open_input_stream(self._full(path)) as source:
+            return bytes(source.readall()).decode()
+
+    def read_json(self, path: str) -> Any:
+        return json.loads(self.read_text(path)) if self.exists(path) else None
+
+    def move(self, source: str, target: str) -> None:
+        self._fs.create_dir(posixpath.dirname(self._full(target)))
+        self._fs.move(self._full(source), self._full(target))
+
+    def remove(self, path: str) -> None:
+        """A file, or a folder with all in it; nothing if it is not there."""
+        kind = self._fs.get_file_info(self._full(path)).type
+        if kind == pafs.FileType.Directory:
+            self._fs.delete_dir(self._full(path))
+        elif kind == pafs.FileType.File:
+            self._fs.delete_file(self._full(path))
+
+    def size(self, path: str) -> int | None:
+        info = self._fs.get_file_info(self._full(path))
+        return info.size if info.type == pafs.FileType.File else None
+
+    def _walk(self, path: str) -> Iterator[tuple[str, int]]:
+        selector = pafs.FileSelector(self._full(path), allow_not_found=True, recursive=True)
+        for info in self._fs.get_file_info(selector):
+            if info.type == pafs.FileType.File:
+                yield info.path[len(self._base) + 1 :], info.size or 0
+
+    def _full(self, path: str) -> str:
+        return f"{self._base}/{path}"
+
+
+def batch_path(day: str, batch: int) -> str:
+    return f"history/day={day}/batch={batch:012}"
+
+
+def _opened(root: str) -> tuple[Any, str]:
+    if "://" in root:
+        fs, base = pafs.FileSystem.from_uri(root)
+        return fs, base.rstrip("/")
+    import os
+
+    return pafs.LocalFileSystem(), os.path.abspath(root)
+
+
+def _named(path: str, size: int) -> LakeFile | None:
+    parts = path.split("/")
+    if len(parts) != 4 or not path.endswith(".parquet") or parts[3].startswith(("_", ".")):
+        return None
+    return LakeFile(path, parts[1].removeprefix("day="), int(parts[2].removeprefix("batch=")), size)

@@ -1,0 +1,167 @@
+"""Tells the story: messages are published, tried, retried, given up, brought back; as Arrow."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from penstock.errors import InvalidOption
+
+from .attempts import Attempts
+from .cast import KINDS, TENANTS, WORKERS
+from .messages import Messages, publish
+from .rhythm import DAY, Ints, Window
+from .rows import (
+    ABSENT,
+    CODE,
+    OUTCOMES,
+    REASONS,
+    TERMINAL,
+    history_table,
+    instants,
+    live_table,
+    numbers,
+    words,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A made-up history and what was still alive at its end."""
+
+    history: pa.Table
+    live: pa.Table
+    until: datetime
+
+
+def tell(
+    messages: int, *, until: datetime, days: float = 14, seed: int = 1, calm: bool = False
+) -> Story:
+    """The same for the same arguments. ``calm`` leaves out the incidents.
+
+    >>> tell(1_000_000, until=datetime.now(UTC)).history.num_rows
+    """
+    if messages < 1 or days <= 0:
+        raise InvalidOption("a history needs at least one message and some time")
+    end = _micros(until)
+    window = Window(end - int(days * DAY), end, calm)
+    random = np.random.default_rng(seed)
+    published = publish(window, messages, random)
+    attempts = Attempts(window, published, random)
+    attempts.run()
+    return _cut(published, attempts, until, end)
+
+
+def _cut(messages: Messages, attempts: Attempts, until: datetime, end: int) -> Story:
+    """What had ended by then is history; of the rest, each message's next attempt says where it
+    is."""
+    columns = attempts.rows.columns()
+    order = np.argsort(columns["ended"], kind="stable")
+    columns = {name: values[order] for name, values in columns.items()}
+    past = columns["ended"] <= end
+    history = {name: values[past] for name, values in columns.items()}
+    future = {name: values[~past] for name, values in columns.items()}
+    table = _history(messages, history, attempts.rows.errors)
+    return Story(table, _live(messages, history, future, end), until)
+
+
+def _history(
+    messages: Messages, rows: dict[str, Ints], errors: list[tuple[str, str]]
+) -> pa.Table:
+    message, outcome, count = rows["message"], rows["outcome"], len(rows["message"])
+    stale = outcome == CODE["stale"]
+    ended_dead = np.isin(outcome, [CODE["redriven"], CODE["discarded"]])
+    columns = {
+        **_names(messages, message),
+        "id": numbers(np.arange(1, count + 1)),
+        "xid": numbers(1000 + np.arange(count) // 8),
+        "message_id": numbers(message + 1),
+        "priority": numbers(np.where(stale, ABSENT, messages.priority[message]), pa.int16()),
+        "attempt": numbers(rows["attempt"]),
+        "fence": numbers(_fences(rows)),
+        "worker": words(rows["worker"], _WORKER_NAMES),
+        "outcome": words(outcome, OUTCOMES),
+        "reason": words(rows["reason"], REASONS),
+        "error_type": words(rows["error"], [kind for kind, _ in errors]),
+        "error": words(np.where(ended_dead, ABSENT, rows["error"]), [text for _, text in errors]),
+        "first_published_at": instants(rows["first"]),
+        "published_at": instants(rows["published"]),
+        "due": instants(rows["due"]),
+        "claimed_at": instants(np.where(stale, ABSENT, rows["claimed"])),
+        "ended_at": instants(rows["ended"]),
+        "payload_size": numbers(np.where(stale, ABSENT, messages.size[message])),
+        "terminal": pa.array(np.isin(outcome, TERMINAL)),
+        "dead": pa.array(rows["dead"] == 1),
+    }
+    return history_table(columns)
+
+
+def _live(
+    messages: Messages, history: dict[str, Ints], future: dict[str, Ints], end: int
+) -> pa.Table:
+    """The first attempt of each message that had not ended, or its dead letter."""
+    ids, first = np.unique(future["message"], return_index=True)
+    outcome = future["outcome"][first]
+    # A late write of a lost lease says nothing about where the message is.
+    real = (outcome != CODE["stale"]) & (messages.published[ids] <= end)
+    ids, first = ids[real], first[real]
+    claimed, due = future["claimed"][first], future["due"][first]
+    buried = np.isin(future["outcome"][first], [CODE["redriven"], CODE["discarded"]])
+    leased = ~buried & (claimed != ABSENT) & (claimed <= end)
+    state = np.select([buried, leased, due > end], [3, 2, 1], 0)
+    known = set(ids.tolist())
+    dead = np.array([i for i in _buried(history) if i not in known], dtype=np.int64)
+    message = np.concatenate([ids, dead])
+    absent = np.full(len(dead), ABSENT)
+    columns = {
+        **_names(messages, message),
+        "message_id": numbers(message + 1),
+        "state": words(
+            np.concatenate([state, np.full(len(dead), 3)]), ("waiting", "scheduled", "leased", "dead")
+        ),
+        "attempt": numbers(np.concatenate([future["attempt"][first] - 1, absent * 0])),
+        "due": instants(np.concatenate([np.where(buried, ABSENT, due), absent])),
+        "claimed_at": instants(np.concatenate([np.where(leased, claimed, ABSENT), absent])),
+        "seen_at": instants(np.full(len(message), end)),
+    }
+    return live_table(columns)
+
+
+def _buried(history: dict[str, Ints]) -> list[int]:
+    """Dead letters that nobody has brought back or discarded."""
+    back = np.isin(history["outcome"], [CODE["redriven"], CODE["discarded"]])
+    change = np.where(history["dead"] == 1, 1, np.where(back, -1, 0))
+    touched = change != 0
+    ids, place = np.unique(history["message"][touched], return_inverse=True)
+    balance = np.bincount(place, weights=change[touched], minlength=len(ids))
+    return [int(i) for i in ids[balance > 0]]
+
+
+def _names(messages: Messages, message: Ints) -> dict[str, pa.Array]:
+    kind = messages.kind[message]
+    return {
+        "queue": words(kind, [k.queue for k in KINDS]),
+        "kind": words(kind, [k.name for k in KINDS]),
+        "channel": words(messages.tenant[message], _TENANT_NAMES),
+    }
+
+
+def _fences(rows: dict[str, Ints]) -> Ints:
+    """A number for each claim, in the order of the claims; a stale writer holds the old one."""
+    claimed = rows["claimed"]
+    fences = np.full(len(claimed), ABSENT)
+    held = claimed != ABSENT
+    _, rank = np.unique(claimed[held], return_inverse=True)
+    fences[held] = rank + 1
+    return fences
+
+
+def _micros(at: datetime) -> int:
+    if at.tzinfo is None:
+        raise InvalidOption("`until` needs a time zone")
+    return (at.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+_TENANT_NAMES = [f"tenant-{n:03}" for n in range(1, TENANTS + 1)]
+_WORKER_NAMES = [f"{queue}-{n}" for queue in WORKERS for n in range(1, WORKERS[queue] + 1)]

@@ -1,0 +1,36 @@
+"""Puts a made-up history into a lake, or into the history of a queue's database."""
+
+from collections.abc import Iterator
+from datetime import date, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from penstock.lake.folder import Folder, batch_path
+from penstock.lake.live import write_live
+
+from .history import Story
+
+
+def write_lake(story: Story, folder: Folder, batch: int = 0) -> int:
+    """As one batch, a file a day. Answers how many days there are."""
+    count = 0
+    for day, rows in by_day(story.history):
+        path = batch_path(day, batch)
+        folder.remove(path)
+        folder.write_table(rows, f"{path}/part-00000.parquet")
+        count += 1
+    write_live(folder, story.live, story.until, {})
+    return count
+
+
+def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each day of ``ended_at`` (UTC), in their order."""
+    days = pc.cast(pc.floor_temporal(rows["ended_at"], unit="day"), pa.int64())
+    for micros in sorted(pc.unique(days).to_pylist()):
+        day = (datetime(1970, 1, 1) + timedelta(microseconds=micros)).date()  # noqa: DTZ001
+        yield _named(day), rows.filter(pc.equal(days, micros))
+
+
+def _named(day: date) -> str:
+    return day.isoformat()
