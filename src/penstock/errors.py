@@ -23,6 +23,7 @@ PenstockError
 │   └── SchemaTooNew
 ├── ConnectionUnavailable          the outcome of a write under way is unknown
 ├── DatabaseFailed                 the database refused a statement; .sqlstate says why
+├── LakeMismatch                   the lake's files or books are not what they should be
 ├── DriverMissing (ImportError)
 └── UnsupportedConnection (TypeError)
 """
@@ -141,6 +142,10 @@ class DatabaseFailed(PenstockError):
     def __init__(self, text: str, sqlstate: str | None = None) -> None:
         super().__init__(text)
         self.sqlstate = sqlstate
+
+
+class LakeMismatch(PenstockError):
+    """What was read for the lake is not what was planned: somebody changed the history."""
 
 
 class DriverMissing(PenstockError, ImportError):

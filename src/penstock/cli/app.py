@@ -10,6 +10,7 @@ from . import (
     demo,
     doctor,
     events,
+    lake,
     messages,
     publish,
     schedules,
@@ -49,6 +50,7 @@ app.add_typer(channels.app, name="channels")
 app.add_typer(dead.app, name="dead")
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(topics.app, name="topics")
+app.add_typer(lake.app, name="lake")
 app.command()(stats.stats)
 app.command()(tail.tail)
 app.command()(events.events)

@@ -13,9 +13,19 @@ if TYPE_CHECKING:
 
 VIEWS = ("attempt", "signature", "span")
 DAILY = (
-    "flow", "latency", "lanes", "tries", "failures", "crashes", "repeats", "tenants", "letters",
-    "percentiles", "hours", "fairness",
-)  # fmt: skip
+    "flow",
+    "latency",
+    "lanes",
+    "tries",
+    "failures",
+    "crashes",
+    "repeats",
+    "tenants",
+    "letters",
+    "percentiles",
+    "hours",
+    "fairness",
+)
 """In an order in which each finds those that it reads."""
 
 ANSWERS = ("signatures", "redrive", "slo", "normal", "forecast", "outlook")
@@ -78,7 +88,12 @@ class Builder:
         self._spark.read.parquet(snapshot).createOrReplaceTempView("live")
 
     def _write_days(self, table: "DataFrame", name: str) -> None:
-        writer = table.repartition(1).sortWithinPartitions("day").write.partitionBy("day").mode("overwrite")
+        writer = (
+            table.repartition(1)
+            .sortWithinPartitions("day")
+            .write.partitionBy("day")
+            .mode("overwrite")
+        )
         target = self._folder.url(f"{TABLES}/{name}")
         writer.option("partitionOverwriteMode", "dynamic").parquet(target)
         self._folder.write_text(table.schema.json(), f"{TABLES}/{name}/{_SCHEMA}")

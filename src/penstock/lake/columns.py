@@ -44,5 +44,5 @@ LIVE = pa.schema(
         pa.field("seen_at", INSTANT, nullable=False),
     ]
 )
-"""What had not ended when it was looked at: waiting, scheduled, leased or dead. ``due`` is when it was
-ready: not before it was published."""
+"""What had not ended when it was looked at: waiting, scheduled, leased or dead. ``due`` is when it
+was ready: not before it was published."""

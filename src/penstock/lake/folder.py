@@ -11,6 +11,7 @@
 """
 
 import json
+import os
 import posixpath
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -90,7 +91,10 @@ class Folder:
         if not any(name.endswith(".parquet") for name, _ in self._walk(path)):
             return []
         dataset = ds.dataset(
-            self._full(path), filesystem=self._fs, format="parquet", partitioning=ds.partitioning(_DAY, flavor="hive")
+            self._full(path),
+            filesystem=self._fs,
+            format="parquet",
+            partitioning=ds.partitioning(_DAY, flavor="hive"),
         )
         rows: list[dict[str, Any]] = dataset.to_table().to_pylist()
         return rows
@@ -143,8 +147,6 @@ def _opened(root: str) -> tuple[Any, str]:
     if "://" in root:
         fs, base = pafs.FileSystem.from_uri(root)
         return fs, base.rstrip("/")
-    import os
-
     return pafs.LocalFileSystem(), os.path.abspath(root)
 
 

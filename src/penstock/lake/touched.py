@@ -63,7 +63,9 @@ def files_for(files: Iterable[LakeFile], days: set[date]) -> list[str]:
 
 
 def _first_due(folder: Folder, paths: Iterable[str]) -> date:
-    firsts = [first for path in paths if (first := folder.least(path, "due")) is not None]
+    firsts: list[datetime] = [
+        first for path in paths if (first := folder.least(path, "due")) is not None
+    ]
     days = [_day(path) for path in paths]
     return min([*days, *(first.astimezone(UTC).date() for first in firsts)])
 

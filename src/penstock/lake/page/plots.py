@@ -51,9 +51,15 @@ class Scale:
 
 
 def timeline(
-    title: str, times: Sequence[datetime], series: Sequence[Series], *, unit: str = "",
-    log: bool = False, mark: tuple[float, str] | None = None, stacked: bool = False,
-) -> str:  # fmt: skip
+    title: str,
+    times: Sequence[datetime],
+    series: Sequence[Series],
+    *,
+    unit: str = "",
+    log: bool = False,
+    mark: tuple[float, str] | None = None,
+    stacked: bool = False,
+) -> str:
     """Values over time. ``mark`` is a level to compare with, and its name."""
     drawn = _stack(series) if stacked else list(series)
     known = [v for s in drawn for v in s.values if v is not None]
@@ -64,14 +70,22 @@ def timeline(
         parts.append(_line(one, scale))
     if mark:
         y = scale.y(mark[0])
-        parts.append(f'<line class="mark" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="marked" x="{WIDTH - RIGHT}" y="{y - 4:.1f}">{text(mark[1])}</text>')
+        parts.append(
+            f'<line class="mark" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+        parts.append(
+            f'<text class="marked" x="{WIDTH - RIGHT}" y="{y - 4:.1f}">{text(mark[1])}</text>'
+        )
     parts.append(_hover(times, series, unit))
     return _figure(title, "".join(parts), series)
 
 
 def bars(
-    title: str, names: Sequence[str], values: Sequence[float], shown: Sequence[str], tone: str = "one"
+    title: str,
+    names: Sequence[str],
+    values: Sequence[float],
+    shown: Sequence[str],
+    tone: str = "one",
 ) -> str:
     """Horizontal bars, one a name."""
     row, label = 22, 150
@@ -110,11 +124,14 @@ def heat(
     step = (WIDTH - label) / max(len(heads), 1)
     parts = [
         f'<text class="tick mid" x="{label + (n + 0.5) * step:.1f}" y="11">{text(head)}</text>'
-        for n, head in enumerate(heads) if n % 3 == 0
-    ]  # fmt: skip
+        for n, head in enumerate(heads)
+        if n % 3 == 0
+    ]
     for line, (name, cells) in enumerate(rows):
         y = top + line * height
-        parts.append(f'<text class="name" x="{label - 8}" y="{y + 13}">{text(_cut(name, 26))}</text>')
+        parts.append(
+            f'<text class="name" x="{label - 8}" y="{y + 13}">{text(_cut(name, 26))}</text>'
+        )
         for n, (tone, said) in enumerate(cells):
             parts.append(
                 f'<rect class="cell fill-{tone}" x="{label + n * step:.1f}" y="{y}" width="{step - 1.5:.1f}" '
@@ -127,8 +144,12 @@ def _grid(scale: Scale, unit: str) -> str:
     parts = []
     for tick in scale.ticks():
         y = scale.y(tick)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 3:.1f}">{_tick(tick, unit)}</text>')
+        parts.append(
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
+        parts.append(
+            f'<text class="tick" x="{LEFT - 6}" y="{y + 3:.1f}">{_tick(tick, unit)}</text>'
+        )
     return "".join(parts)
 
 
@@ -138,11 +159,17 @@ def _days(times: Sequence[datetime]) -> str:
     every = 24 * max(1, math.ceil(hours / 24 / 7)) if hours > 48 else max(1, math.ceil(hours / 6))
     parts = []
     for n, at in enumerate(times):
-        due = at.hour == 0 and at.toordinal() % max(every // 24, 1) == 0 if hours > 48 else n % every == 0
+        due = (
+            at.hour == 0 and at.toordinal() % max(every // 24, 1) == 0
+            if hours > 48
+            else n % every == 0
+        )
         if due:
             x = _x(n, hours)
             said = f"{at:%d %b}" if hours > 48 else f"{at:%H:%M}"
-            parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>')
+            parts.append(
+                f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM}"/>'
+            )
             parts.append(f'<text class="tick mid" x="{x:.1f}" y="{HEIGHT - 7}">{said}</text>')
     return "".join(parts)
 
@@ -161,7 +188,8 @@ def _line(one: Series, scale: Scale) -> str:
 
 def _area(one: Series, scale: Scale) -> str:
     points = [
-        f"{_x(n, len(one.values)):.1f},{scale.y(value or 0):.1f}" for n, value in enumerate(one.values)
+        f"{_x(n, len(one.values)):.1f},{scale.y(value or 0):.1f}"
+        for n, value in enumerate(one.values)
     ]
     floor = HEIGHT - BOTTOM
     first, last = _x(0, len(one.values)), _x(len(one.values) - 1, len(one.values))
@@ -193,7 +221,9 @@ def _hover(times: Sequence[datetime], series: Sequence[Series], unit: str) -> st
 def _figure(
     title: str, body: str, series: Sequence[Series], height: int = HEIGHT, kind: str = ""
 ) -> str:
-    legend = "".join(f'<span class="key {s.tone}">{text(s.name)}</span>' for s in series if len(series) > 1)
+    legend = "".join(
+        f'<span class="key {s.tone}">{text(s.name)}</span>' for s in series if len(series) > 1
+    )
     return (
         f'<figure class="{kind}"><figcaption>{text(title)}<span class="legend">{legend}</span></figcaption>'
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{text(title)}">{body}</svg></figure>'
@@ -206,7 +236,7 @@ def _x(place: int, count: int) -> float:
 
 def _nice(value: float) -> float:
     power = 10 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= value * 0.999)
+    return float(next(s * power for s in (1, 2, 4, 5, 8, 10) if s * power >= value * 0.999))
 
 
 def _tick(value: float, unit: str) -> str:

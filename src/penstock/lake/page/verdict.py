@@ -60,7 +60,10 @@ def _state(facts: Facts) -> str:
 
 def _worst(problems: tuple[Problem, ...]) -> tuple[str, str]:
     if not problems:
-        return ("Nothing is wrong that this report knows how to see.", "Nobody needs to do anything.")
+        return (
+            "Nothing is wrong that this report knows how to see.",
+            "Nobody needs to do anything.",
+        )
     more = len(problems) - 1
     also = f" ({more} more below.)" if more else ""
     return problems[0].says, problems[0].do + also
@@ -135,18 +138,32 @@ def _poison(facts: Facts) -> list[Problem]:
 
 def _odd(facts: Facts) -> list[Problem]:
     since = facts.now - timedelta(hours=3)
-    rows = [r for r in facts.rows("normal") if r["verdict"] in ("high", "low") and r["hour"] >= since]
+    rows = [
+        r for r in facts.rows("normal") if r["verdict"] in ("high", "low") and r["hour"] >= since
+    ]
     rows = [r for r in rows if (r["metric"], r["verdict"]) in _WORRYING]
     if not rows:
         return []
-    row = max(rows, key=lambda r: abs(r["value"] - r["usual"]) / (r["deviation"] + 0.3 * r["usual"] + 1e-3))
+    row = max(
+        rows,
+        key=lambda r: abs(r["value"] - r["usual"]) / (r["deviation"] + 0.3 * r["usual"] + 1e-3),
+    )
     what = _WORRYING[row["metric"], row["verdict"]]
-    shown = length if row["metric"] == "p95 wait" else percent if "share" in row["metric"] else number
+    shown = (
+        length if row["metric"] == "p95 wait" else percent if "share" in row["metric"] else number
+    )
     says = (
         f"Not normal for this hour: {what} in {row['queue']} at {clock(row['hour'])}, "
         f"{shown(row['value'])} where {shown(row['usual'])} is usual."
     )
-    return [Problem(20, says, "See the hours below; a quiet producer is as suspicious as a slow worker.", False)]
+    return [
+        Problem(
+            20,
+            says,
+            "See the hours below; a quiet producer is as suspicious as a slow worker.",
+            False,
+        )
+    ]
 
 
 _WORRYING = {
@@ -172,4 +189,8 @@ def _broken(facts: Facts) -> list[Problem]:
     if not twice:
         return []
     says = f"{number(twice)} messages ended twice, which must not happen."
-    return [Problem(1000, says, "Keep this lake and report it: a promise of the queue was broken.", True)]
+    return [
+        Problem(
+            1000, says, "Keep this lake and report it: a promise of the queue was broken.", True
+        )
+    ]

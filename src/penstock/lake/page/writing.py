@@ -12,12 +12,20 @@ from .verdict import Verdict, judge
 from .words import clock, percent, text
 
 _SECTIONS = (
-    ("normal", "normal?", people.normal), ("slo", "objective", load.slo), ("waits", "waits", load.waits),
-    ("flow", "throughput", load.flow), ("depth", "depth", load.depth), ("failures", "failures", people.failures),
-    ("letters", "dead letters", people.letters), ("fairness", "fairness", people.fairness),
-    ("capacity", "capacity", load.capacity), ("forecast", "forecast", load.forecast),
-    ("tries", "attempts", people.tries), ("crashes", "crashes", people.crashes), ("tenants", "tenants", people.tenants),
-)  # fmt: skip
+    ("normal", "normal?", people.normal),
+    ("slo", "objective", load.slo),
+    ("waits", "waits", load.waits),
+    ("flow", "throughput", load.flow),
+    ("depth", "depth", load.depth),
+    ("failures", "failures", people.failures),
+    ("letters", "dead letters", people.letters),
+    ("fairness", "fairness", people.fairness),
+    ("capacity", "capacity", load.capacity),
+    ("forecast", "forecast", load.forecast),
+    ("tries", "attempts", people.tries),
+    ("crashes", "crashes", people.crashes),
+    ("tenants", "tenants", people.tenants),
+)
 
 
 def write_page(
@@ -29,7 +37,11 @@ def write_page(
 
 def _page(facts: Facts, note: str | None) -> str:
     style = (files(__package__) / "style.css").read_text(encoding="utf-8")
-    bodies = [] if facts.empty else [load.tiles(facts), _links(), *(make(facts) for *_, make in _SECTIONS)]
+    bodies = (
+        []
+        if facts.empty
+        else [load.tiles(facts), _links(), *(make(facts) for *_, make in _SECTIONS)]
+    )
     said = f'<p class="note">{text(note)}</p>' if note else ""
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -44,10 +56,12 @@ def _page(facts: Facts, note: str | None) -> str:
 def _verdict(verdict: Verdict) -> str:
     first, worst, do = map(text, verdict.sentences)
     others = "".join(f"<li>{text(p.says)} {text(p.do)}</li>" for p in verdict.problems[1:])
-    more = f'<details class="more" open><summary>Also</summary><ul>{others}</ul></details>' if others else ""
-    return (
-        f'<div class="verdict {verdict.level}"><p>{first}</p><p class="worst">{worst}</p><p>{do}</p></div>{more}'
+    more = (
+        f'<details class="more" open><summary>Also</summary><ul>{others}</ul></details>'
+        if others
+        else ""
     )
+    return f'<div class="verdict {verdict.level}"><p>{first}</p><p class="worst">{worst}</p><p>{do}</p></div>{more}'
 
 
 def _range(facts: Facts) -> str:
@@ -56,7 +70,11 @@ def _range(facts: Facts) -> str:
 
 
 def _links() -> str:
-    return "<nav>" + "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name, _ in _SECTIONS) + "</nav>"
+    return (
+        "<nav>"
+        + "".join(f'<a href="#{anchor}">{name}</a>' for anchor, name, _ in _SECTIONS)
+        + "</nav>"
+    )
 
 
 def _footer(facts: Facts) -> str:

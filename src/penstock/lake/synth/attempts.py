@@ -1,4 +1,4 @@
-"""Attempt after attempt, all messages at once: each round is one try of all that are still alive."""
+"""Attempt after attempt, all messages at once: a round is one try of all that still live."""
 
 import numpy as np
 
@@ -48,11 +48,19 @@ class Attempts:
         dead = (tried & (spent + 1 >= MAX_ATTEMPTS)) | (outcome == CODE["failed"])
         error = self._errors(kind, claimed, outcome)
         self.rows.add(
-            message, attempt=attempt + 1, due=due, claimed=claimed, ended=ended, outcome=outcome,
-            first=self._messages.published[message], published=self._published[message],
-            worker=self._workers(message), dead=dead.astype(np.int64), error=error,
+            message,
+            attempt=attempt + 1,
+            due=due,
+            claimed=claimed,
+            ended=ended,
+            outcome=outcome,
+            first=self._messages.published[message],
+            published=self._published[message],
+            worker=self._workers(message),
+            dead=dead.astype(np.int64),
+            error=error,
             reason=_reasons(outcome, dead),
-        )  # fmt: skip
+        )
         self._late_writes(message, attempt, claimed, ended, outcome)
         again = ~dead & (outcome != CODE["completed"])
         next_due = ended + self._pause(outcome, spent)
@@ -84,16 +92,25 @@ class Attempts:
         luck = self._random.random((3, len(message)))
         return np.select(
             [
-                self._poison[message], luck[0] < 0.0004, self._broken(kind, claimed) & (chance < 0.8),
-                chance < flaky, chance < flaky + hopeless, luck[1] < 0.0008,
+                self._poison[message],
+                luck[0] < 0.0004,
+                self._broken(kind, claimed) & (chance < 0.8),
+                chance < flaky,
+                chance < flaky + hopeless,
+                luck[1] < 0.0008,
                 (luck[2] < steps) & (attempt < 4),
             ],
             [
-                CODE["expired"], CODE["expired"], CODE["retried"],
-                CODE["retried"], CODE["failed"], CODE["given_back"], CODE["deferred"],
+                CODE["expired"],
+                CODE["expired"],
+                CODE["retried"],
+                CODE["retried"],
+                CODE["failed"],
+                CODE["given_back"],
+                CODE["deferred"],
             ],
             CODE["completed"],
-        )  # fmt: skip
+        )
 
     def _broken(self, kind: Ints, at: Ints) -> Bools:
         begin, end = self._window.deploy
@@ -136,14 +153,19 @@ class Attempts:
     def _late_writes(
         self, message: Ints, attempt: Ints, claimed: Ints, ended: Ints, outcome: Ints
     ) -> None:
-        """Half of those whose lease ran out were only slow: they complete too late, and are told."""
+        """Half of those whose lease ran out were only slow: they complete too late."""
         late = (outcome == CODE["expired"]) & (self._random.random(len(message)) < 0.5)
         late &= ~self._poison[message]
         at = ended[late] + self._random.integers(1, 900_000, int(late.sum()))
         self.rows.add(
-            message[late], attempt=attempt[late] + 1, claimed=claimed[late], ended=at,
-            outcome=CODE["stale"], dead=0, reason=REASONS.index("complete"),
-        )  # fmt: skip
+            message[late],
+            attempt=attempt[late] + 1,
+            claimed=claimed[late],
+            ended=at,
+            outcome=CODE["stale"],
+            dead=0,
+            reason=REASONS.index("complete"),
+        )
 
     def _bring_back(
         self, message: Ints, dead: Bools, ended: Ints, attempt: Ints, error: Ints
@@ -168,10 +190,16 @@ class Attempts:
     ) -> None:
         chosen = message[which]
         self.rows.add(
-            chosen, attempt=attempt[which] + 1, ended=at, outcome=CODE[outcome], dead=0,
-            first=self._messages.published[chosen], published=self._published[chosen],
-            error=error[which], reason=REASONS.index("max_attempts"),
-        )  # fmt: skip
+            chosen,
+            attempt=attempt[which] + 1,
+            ended=at,
+            outcome=CODE[outcome],
+            dead=0,
+            first=self._messages.published[chosen],
+            published=self._published[chosen],
+            error=error[which],
+            reason=REASONS.index("max_attempts"),
+        )
 
     def _end_without_a_try(self, message: Ints) -> Ints:
         chance = self._random.random(len(message))
@@ -181,9 +209,15 @@ class Attempts:
             at = due + self._random.integers(1, 30 * _SECOND, len(gone))
             published = self._messages.published[gone]
             self.rows.add(
-                gone, attempt=0, due=due, ended=at, outcome=CODE[outcome], dead=0,
-                first=published, published=published,
-            )  # fmt: skip
+                gone,
+                attempt=0,
+                due=due,
+                ended=at,
+                outcome=CODE[outcome],
+                dead=0,
+                first=published,
+                published=published,
+            )
         rest: Ints = message[(chance >= 0.0003) & (chance <= 0.9998)]
         return rest
 
@@ -191,14 +225,16 @@ class Attempts:
         sizes = np.array(list(WORKERS.values()))
         first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         queue = self._queue[message]
-        workers: Ints = first[queue] + self._random.integers(0, 1 << 30, len(message)) % sizes[queue]
+        workers: Ints = (
+            first[queue] + self._random.integers(0, 1 << 30, len(message)) % sizes[queue]
+        )
         return workers
 
     def _backlog(self, queue: int) -> Backlog:
-        incidents = {"billing": (self._window.deploy, 0.8), "webhooks": (self._window.slowdown, 0.8)}
-        slow, left = incidents.get(_QUEUES[queue], (None, 1.0))
+        incidents = {"billing": self._window.deploy, "webhooks": self._window.slowdown}
+        slow = incidents.get(_QUEUES[queue])
         mine = self._messages.due[self._queue == queue]
-        return Backlog(self._window, mine, None if self._window.calm else slow, left)
+        return Backlog(self._window, mine, None if self._window.calm else slow, left=0.8)
 
     def _choose_poison(self) -> Bools:
         poison = np.zeros(len(self._messages.published), dtype=bool)

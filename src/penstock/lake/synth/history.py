@@ -66,9 +66,7 @@ def _cut(messages: Messages, attempts: Attempts, until: datetime, end: int) -> S
     return Story(table, _live(messages, history, future, end), until)
 
 
-def _history(
-    messages: Messages, rows: dict[str, Ints], errors: list[tuple[str, str]]
-) -> pa.Table:
+def _history(messages: Messages, rows: dict[str, Ints], errors: list[tuple[str, str]]) -> pa.Table:
     message, outcome, count = rows["message"], rows["outcome"], len(rows["message"])
     stale = outcome == CODE["stale"]
     ended_dead = np.isin(outcome, [CODE["redriven"], CODE["discarded"]])
@@ -118,7 +116,8 @@ def _live(
         **_names(messages, message),
         "message_id": numbers(message + 1),
         "state": words(
-            np.concatenate([state, np.full(len(dead), 3)]), ("waiting", "scheduled", "leased", "dead")
+            np.concatenate([state, np.full(len(dead), 3)]),
+            ("waiting", "scheduled", "leased", "dead"),
         ),
         "attempt": numbers(np.concatenate([future["attempt"][first] - 1, absent * 0])),
         "due": instants(np.concatenate([np.where(buried, ABSENT, due), absent])),
@@ -165,3 +164,4 @@ def _micros(at: datetime) -> int:
 
 _TENANT_NAMES = [f"tenant-{n:03}" for n in range(1, TENANTS + 1)]
 _WORKER_NAMES = [f"{queue}-{n}" for queue in WORKERS for n in range(1, WORKERS[queue] + 1)]
+_STATES = ("waiting", "scheduled", "leased", "dead")

@@ -62,7 +62,8 @@ def arrivals(window: Window, n: int, random: np.random.Generator) -> Ints:
     minutes, weight = intensity(window)
     passed = np.concatenate([[0.0], np.cumsum(weight)])
     edges = np.append(minutes, window.until).astype(np.float64)
-    return np.interp(np.sort(random.random(n)) * passed[-1], passed, edges).astype(np.int64)
+    times = np.interp(np.sort(random.random(n)) * passed[-1], passed, edges)
+    return np.asarray(times, dtype=np.int64)
 
 
 class Backlog:

@@ -14,16 +14,35 @@ ABSENT = np.iinfo(np.int64).min
 """Stands for NULL in a column of numbers or times."""
 
 OUTCOMES = (
-    "completed", "deferred", "retried", "failed", "expired", "given_back",
-    "cancelled", "lapsed", "redriven", "discarded", "stale",
-)  # fmt: skip
+    "completed",
+    "deferred",
+    "retried",
+    "failed",
+    "expired",
+    "given_back",
+    "cancelled",
+    "lapsed",
+    "redriven",
+    "discarded",
+    "stale",
+)
 CODE = {name: code for code, name in enumerate(OUTCOMES)}
 TERMINAL = [CODE[name] for name in ("completed", "cancelled", "lapsed", "discarded")]
 REASONS = ("max_attempts", "error", "complete")
 NUMBERS = (
-    "message", "attempt", "first", "published", "due", "claimed", "ended", "outcome",
-    "reason", "error", "worker", "dead",
-)  # fmt: skip
+    "message",
+    "attempt",
+    "first",
+    "published",
+    "due",
+    "claimed",
+    "ended",
+    "outcome",
+    "reason",
+    "error",
+    "worker",
+    "dead",
+)
 
 
 class Rows:

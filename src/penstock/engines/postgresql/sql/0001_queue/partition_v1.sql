@@ -1,5 +1,5 @@
 -- Part of upkeep: history partitions, one a day: today's and the next three exist, those past the
--- retention are dropped whole. A lock that cannot be had at once is left for the next time, so that
+-- retention are dropped whole, but for those that something still needs. A lock that cannot be had at once is left for the next time, so that
 -- nobody queues behind us.
 create or replace function "penstock".partition_v1(p_now timestamptz default null)
 returns bigint
@@ -38,6 +38,7 @@ begin
         where i.inhparent = 'history'::regclass and c.relname ~ '^history_[0-9]{8}$'
             and to_date(right(c.relname, 8), 'YYYYMMDD') < v_today - v_keep
     loop
+        continue when history_kept_v1(to_date(right(v_name, 8), 'YYYYMMDD'));
         begin
             execute format('drop table %I', v_name);
             v_done := v_done + 1;

@@ -1,0 +1,73 @@
+"""Makes one file of the many that a day's batches left, and sweeps what belongs to nobody."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pyarrow as pa
+
+from .books import Books, File
+from .folder import Folder
+from .leftovers import finish_compactions, sweep
+from .verify import problem_with
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    days: int
+    files: int
+
+
+def compact(
+    books: Books, folder: Folder, *, older: timedelta, say: Progress = lambda text: None
+) -> Compacted:
+    """Days before ``older`` ago, all of whose batches are verified and whose files are whole."""
+    finish_compactions(books, folder)
+    before = books.ask("clock")[0][0].date() - older
+    open_batches = {batch.number for batch in books.batches("planned", "written")}
+    by_day: dict[date, list[File]] = defaultdict(list)
+    for file in books.files():
+        by_day[file.day].append(file)
+    days = count = 0
+    for day, files in sorted(by_day.items()):
+        busy = any(set(file.batches) & open_batches for file in files)
+        if day >= before or len(files) < 2 or busy or any(problem_with(folder, f) for f in files):
+            continue
+        _merge(books, folder, day, files)
+        days, count = days + 1, count + len(files)
+        say(f"{day}: {len(files)} files are one")
+    sweep(books, folder)
+    return Compacted(days, count)
+
+
+def _merge(books: Books, folder: Folder, day: date, files: list[File]) -> None:
+    """The books change in one transaction; the files before it are only aside, those after it are
+    put in place by whoever comes next."""
+    rows = pa.concat_tables([folder.read_table(file.path) for file in files])
+    rows = rows.sort_by([("xid", "ascending"), ("id", "ascending")])
+    # Written over the first: readers see old and new for a moment, never neither.
+    target = files[0].path
+    staged = f"_staging/compact/{day}.parquet"
+    size = folder.write_table(rows, staged)
+    paths = [file.path for file in files]
+    batches = sorted({batch for file in files for batch in file.batches})
+    total = sum((file.checksum for file in files), Decimal(0))
+    with books.transaction() as connection:
+        books.ask_on(connection, "forget_files", paths=paths)
+        books.ask_on(
+            connection,
+            "note_compact",
+            path=target,
+            day=day,
+            batches=batches,
+            rows=rows.num_rows,
+            checksum=total,
+            size=size,
+            staged=staged,
+            replaces=paths,
+        )
+    finish_compactions(books, folder)

@@ -1,0 +1,126 @@
+"""All that can be done with a lake, as one object; heavy imports happen when they are needed."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from penstock.errors import DriverMissing, InvalidOption
+
+if TYPE_CHECKING:
+    from .books import Books
+    from .compact import Compacted
+    from .folder import Folder
+    from .purge import Day
+    from .report import Report
+    from .settings import Objective
+    from .status import Status
+    from .sync import Synced
+    from .verify import Verified
+
+Progress = Callable[[str], None]
+KEEP = timedelta(days=30)
+
+
+class Lake:
+    """A folder of Parquet files, and its books in the queue's database.
+
+    ``root`` is a local path or a URI that Arrow knows. Without ``url`` only reports can be made.
+    ``name`` tells the lakes of one queue apart. ``say`` is told how it goes.
+    """
+
+    def __init__(
+        self,
+        url: str | None,
+        root: str | Path,
+        *,
+        schema: str = "penstock",
+        name: str = "lake",
+        say: Progress = lambda text: None,
+    ) -> None:
+        self._url, self._schema, self._name, self._say = url, schema, name, say
+        try:
+            from .folder import Folder
+        except ImportError as error:
+            raise DriverMissing(
+                f'the lake needs: pip install "penstock[lake]" ({error})'
+            ) from error
+        self._folder = Folder(str(root))
+
+    @property
+    def folder(self) -> "Folder":
+        return self._folder
+
+    @property
+    def books(self) -> "Books":
+        from penstock.spark.options import parse
+
+        from .books import Books
+
+        if self._url is None:
+            raise InvalidOption("which queue? The lake's books are in its database: give a url")
+        address = parse(
+            {"url": self._url, "schema": self._schema, "what": "history"}, "read"
+        ).address
+        return Books(address, self._name)
+
+    def sync(self, batch_rows: int | None = None) -> "Synced":
+        """Writes what is settled and not yet in the lake."""
+        from .sync import BATCH_ROWS, sync
+
+        return sync(self.books, self._folder, batch_rows=batch_rows or BATCH_ROWS, say=self._say)
+
+    def verify(self, everything: bool = False) -> "Verified":
+        """Reads files back; what is damaged is written again by the next sync."""
+        from .verify import verify
+
+        return verify(self.books, self._folder, everything=everything, say=self._say)
+
+    def purge(self, keep: timedelta = KEEP, *, dry_run: bool = False) -> "list[Day]":
+        """Drops days of history older than ``keep`` that the lake holds for certain."""
+        from .purge import purge
+
+        return purge(self.books, self._folder, keep=keep, dry_run=dry_run, say=self._say)
+
+    def compact(self, older: timedelta = timedelta(days=2)) -> "Compacted":
+        """One file a day, for days older than that."""
+        from .compact import compact
+
+        return compact(self.books, self._folder, older=older, say=self._say)
+
+    def status(self) -> "Status":
+        from .status import status
+
+        return status(self.books)
+
+    def report(self, objective: "Objective | None" = None, note: str | None = None) -> "Report":
+        """Tables and the page, on Spark."""
+        from penstock.spark import session
+
+        from .report import report
+
+        return report(session("lake"), self._folder, objective=objective, say=self._say, note=note)
+
+
+def demo_report(url: str, root: str | Path, say: Progress = lambda text: None) -> str:
+    """What the queue at ``url`` just did, after a made-up fortnight, as a report; answers its path.
+
+    The made-up days end where the queue's own history begins, and the page says so.
+    """
+    from .synth import tell
+    from .synth.writing import write_lake
+
+    lake = Lake(url, root, say=say)
+    synced = lake.sync()
+    begun = min((file.day for file in lake.books.files()), default=None)
+    until = datetime(*begun.timetuple()[:3], tzinfo=UTC) if begun else datetime.now(UTC)
+    story = tell(40_000, until=until, calm=True)
+    write_lake(story, lake.folder, batch=_MADE_UP, live=False)
+    note = (
+        f"The {synced.rows:,} rows since {until:%d %b} are what the demo's workers just did; the "
+        "days before are made up, so that there is something to compare with."
+    )
+    return lake.report(note=note).page
+
+
+_MADE_UP = 999_999_999_999

@@ -1,0 +1,28 @@
+"""What a killed sync or compaction left: finished, or swept."""
+
+from .books import Books
+from .folder import Folder
+
+
+def finish_compactions(books: Books, folder: Folder) -> None:
+    """Those that the books know of and that were cut off before the files were in place."""
+    for file in books.files():
+        if file.staged is None:
+            continue
+        if folder.exists(file.staged):
+            folder.move(file.staged, file.path)
+        for path in file.replaces or ():
+            if path != file.path:
+                folder.remove(path.rpartition("/")[0])
+        books.ask("settle_file", path=file.path)
+
+
+def sweep(books: Books, folder: Folder) -> int:
+    """Removes files that the books do not know; not while a batch is being written."""
+    if books.batches("planned"):
+        return 0
+    known = {file.path for file in books.files()}
+    strays = [file.path for file in folder.history_files() if file.path not in known]
+    for path in strays:
+        folder.remove(path.rpartition("/")[0])
+    return len(strays)

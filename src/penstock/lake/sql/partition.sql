@@ -1,0 +1,1 @@
+select {schema}.partition_v1({day}::timestamptz)

@@ -1,0 +1,1 @@
+select {schema}.purge_day_v1({lake}, {day}::date)

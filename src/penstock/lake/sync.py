@@ -1,0 +1,125 @@
+"""Brings the history into the lake: batch by batch, the same files however often it is tried."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+from psycopg import sql
+
+from penstock.errors import LakeMismatch
+from penstock.spark.fetching import fetch
+
+from .books import Batch, Books, File
+from .checksum import checksum
+from .columns import HISTORY, LIVE
+from .folder import Folder, batch_path
+from .leftovers import finish_compactions, sweep
+from .live import write_live
+from .synth.writing import by_day
+
+BATCH_ROWS = 250_000
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    batches: int
+    rows: int
+
+
+def sync(
+    books: Books, folder: Folder, *, batch_rows: int = BATCH_ROWS, say: Progress = lambda text: None
+) -> Synced:
+    """All that is settled, then what is alive. A sync that was killed is taken up where it was."""
+    finish_compactions(books, folder)
+    batches = rows = 0
+    while batch := _next(books, batch_rows):
+        write_batch(books, folder, batch)
+        batches, rows = batches + 1, rows + batch.rows
+        say(
+            f"batch {batch.number}: {batch.rows:,} rows, ended {batch.last_ended_at:%Y-%m-%d %H:%M}"
+        )
+    sweep(books, folder)
+    snapshot_live(books, folder)
+    return Synced(batches, rows)
+
+
+def _next(books: Books, batch_rows: int) -> Batch | None:
+    """The oldest batch that is not written, else a new one, else none."""
+    planned = books.batches("planned")
+    if planned:
+        return planned[0]
+    number, (xid, row) = books.last()
+    start = {"from_xid": xid, "from_id": row}
+    found = books.ask("next_batch", rows=batch_rows, **start)
+    if not found:
+        return None
+    ends = {**start, "to_xid": found[0][0], "to_id": found[0][1]}
+    content = sql.SQL(books.text("columns", **ends))
+    books.ask("plan_batch", batch=number + 1, rows=content, **ends)
+    return next(iter(books.batches("planned")), None)
+
+
+def write_batch(books: Books, folder: Folder, batch: Batch) -> None:
+    """Files first, books second: a file that the books do not know is written over or swept."""
+    rows = _read(books, batch)
+    files = [_write_file(folder, batch.number, day, part) for day, part in by_day(rows)]
+    found = sum(file.rows for file in files), sum(file.checksum for file in files)
+    if found != (batch.rows, batch.checksum):
+        raise LakeMismatch(
+            f"batch {batch.number} has {found[0]:,} rows where {batch.rows:,} were planned, or "
+            "other ones: somebody changed the history; nothing was noted, look before you go on"
+        )
+    with books.transaction() as connection:
+        for file in files:
+            books.ask_on(
+                connection,
+                "note_file",
+                path=file.path,
+                day=file.day,
+                batch=batch.number,
+                rows=file.rows,
+                checksum=file.checksum,
+                size=file.size,
+            )
+        books.ask_on(connection, "mark", batch=batch.number, before="planned", state="written")
+
+
+def _write_file(folder: Folder, batch: int, day: str, rows: pa.Table) -> File:
+    path = f"{batch_path(day, batch)}/part-00000.parquet"
+    size = folder.write_table(rows, path)
+    return File(path, date.fromisoformat(day), [batch], rows.num_rows, checksum(rows), size)
+
+
+def _read(books: Books, batch: Batch) -> pa.Table:
+    return _fetched(books, books.text("columns", **batch.range), HISTORY)
+
+
+def _fetched(books: Books, query: str, schema: pa.Schema) -> pa.Table:
+    types = {field.name: _TYPES[str(field.type)] for field in schema}
+    # Nothing read is nothing known about nulls; the file's own schema says what may be null.
+    loose = pa.schema([field.with_nullable(True) for field in schema])
+    batches = fetch(books.address, query, types, loose, "auto")
+    return pa.Table.from_batches(batches, loose).cast(schema)
+
+
+_TYPES = {
+    "int64": "bigint",
+    "int16": "smallint",
+    "string": "string",
+    "bool": "boolean",
+    "timestamp[us, tz=UTC]": "timestamp",
+}
+
+
+def snapshot_live(books: Books, folder: Folder) -> None:
+    """What has not ended, and the queue's own counts, at one moment or nearly."""
+    seen_at = books.ask("clock")[0][0]
+    rows = _fetched(books, books.text("live", seen_at=seen_at), LIVE)
+    names = ("waiting", "scheduled", "leased", "dead")
+    numbers: dict[str, dict[str, Any]] = {
+        queue: dict(zip(names, counts, strict=True)) for queue, *counts in books.ask("numbers")
+    }
+    write_live(folder, rows, seen_at, numbers)
