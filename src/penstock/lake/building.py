@@ -55,12 +55,15 @@ class Builder:
         self._show_sources(files)
         for view in VIEWS:
             self._spark.sql(statement("tables", view)).createOrReplaceTempView(view)
+        # Read by two tables, several times each, and much smaller than the history.
+        spans = self._spark.table("span").persist()
         days = array(*map(lit, sorted(touched)))
         arguments = {**self._objective.arguments, "days": days}
         for name in DAILY:
             self._say(f"table {name}, {len(touched)} days")
             self._write_days(self._spark.sql(statement("tables", name), args=arguments), name)
             self._show(name)
+        spans.unpersist()
 
     def build_answers(self, now: datetime) -> None:
         """The tables over all days, as of ``now``; the daily ones must be there."""

@@ -31,17 +31,19 @@ class Attempts:
 
     def run(self) -> None:
         message = self._end_without_a_try(np.arange(len(self._messages.published)))
-        state = message, self._messages.due[message], np.zeros_like(message), np.zeros_like(message)
+        due, none = self._messages.due[message], np.zeros_like(message)
+        state = message, due, due, none, none
         for _ in range(_ROUNDS):
             if not len(state[0]):
                 return
             state = self._round(*state)
 
     def _round(
-        self, message: Ints, due: Ints, attempt: Ints, spent: Ints
-    ) -> tuple[Ints, Ints, Ints, Ints]:
+        self, message: Ints, due: Ints, ready: Ints, attempt: Ints, spent: Ints
+    ) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """A message that was given back is due as before, but ready only from then on."""
         kind = self._messages.kind[message]
-        claimed = due + self._wait(message, due)
+        claimed = ready + self._wait(message, ready)
         outcome = self._outcomes(message, kind, claimed, attempt)
         ended = claimed + self._running(kind, claimed, outcome)
         tried = np.isin(outcome, [CODE["retried"], CODE["expired"]])
@@ -69,20 +71,21 @@ class Attempts:
         return (
             np.concatenate([message[again], message[back]]),
             np.concatenate([np.where(counted, next_due, due)[again], back_due]),
+            np.concatenate([np.where(counted, next_due, ended)[again], back_due]),
             np.concatenate([(attempt + counted)[again], attempt[back] + 1]),
             np.concatenate([np.where(tried, spent + 1, 0)[again], np.zeros(len(back_due), int)]),
         )
 
-    def _wait(self, message: Ints, due: Ints) -> Ints:
+    def _wait(self, message: Ints, ready: Ints) -> Ints:
         """Fair lanes: a queue's backlog is felt by those who made it, hardly by the others."""
         queue, tenant = self._queue[message], self._messages.tenant[message]
-        shared: Floats = np.zeros(len(due))
+        shared: Floats = np.zeros(len(ready))
         for number, backlog in enumerate(self._backlogs):
             mine = queue == number
-            shared[mine] = backlog.delay(due[mine])
+            shared[mine] = backlog.delay(ready[mine])
         lane = np.where(tenant == NOISY, 1.3, np.where(tenant < 8, 0.5, 0.06))
-        usual = self._random.exponential(35_000, len(due)) + 1_500
-        return (shared * lane * self._random.uniform(0.7, 1.1, len(due)) + usual).astype(np.int64)
+        usual = self._random.exponential(35_000, len(ready)) + 1_500
+        return (shared * lane * self._random.uniform(0.7, 1.1, len(ready)) + usual).astype(np.int64)
 
     def _outcomes(self, message: Ints, kind: Ints, claimed: Ints, attempt: Ints) -> Ints:
         chance = self._random.random(len(message))
@@ -94,7 +97,7 @@ class Attempts:
             [
                 self._poison[message],
                 luck[0] < 0.0004,
-                self._broken(kind, claimed) & (chance < 0.8),
+                self._broken(kind, claimed) & (chance < 0.93),
                 chance < flaky,
                 chance < flaky + hopeless,
                 luck[1] < 0.0008,

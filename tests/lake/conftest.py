@@ -1,0 +1,72 @@
+"""A queue with a made-up history and a lake beside it; one Spark for the whole run."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock import Queue
+from penstock.lake import Lake
+from penstock.lake.synth import Story, tell
+from penstock.lake.synth.writing import write_database
+from penstock.spark import session
+from tests.place import Place
+from tests.spark.conftest import SETTINGS
+
+NOW = datetime.now(UTC)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "lake" in item.path.parts:
+            item.add_marker(pytest.mark.timeout(600))
+
+
+@pytest.fixture(scope="session")
+def session_spark() -> Iterator[SparkSession]:
+    running = session("tests", master="local[2]", settings=SETTINGS)
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="package")
+def spark(session_spark: SparkSession) -> Iterator[SparkSession]:
+    """With compiled queries: these are large enough to gain by it."""
+    compiled = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+    before = {name: session_spark.conf.get(name) for name in compiled}
+    for name, value in compiled.items():
+        session_spark.conf.set(name, value)
+    yield session_spark
+    for name, old in before.items():
+        session_spark.conf.set(name, old or "")
+
+
+@pytest.fixture
+def queue(place: Place) -> Iterator[Queue]:
+    with Queue(place.url, schema=place.schema, upkeep_every=None) as client:
+        client.install()
+        yield client
+
+
+@pytest.fixture
+def lake(queue: Queue, place: Place, tmp_path: Path) -> Lake:
+    """A lake that has nothing in it yet."""
+    return Lake(place.url, tmp_path / "lake", schema=place.schema)
+
+
+@pytest.fixture(scope="session")
+def story() -> Story:
+    """Four days, small."""
+    return tell(3_000, until=NOW, days=4)
+
+
+@pytest.fixture
+def told(lake: Lake, story: Story) -> Lake:
+    """A lake whose queue has a history."""
+    write_database(story, lake.books)
+    return lake
+
+
+KEEP = timedelta(days=1)
