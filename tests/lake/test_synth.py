@@ -80,7 +80,7 @@ def test_tenants_are_skewed_and_nights_are_quiet(long_story: Story) -> None:
 
 def test_an_incident_is_under_way_at_the_end_unless_it_is_calm() -> None:
     def waiting(story: Story) -> int:
-        return story.live["state"].to_pylist().count("waiting")
+        return int(story.live["state"].to_pylist().count("waiting"))
 
     assert waiting(tell(30_000, until=UNTIL)) > 3
     assert waiting(tell(30_000, until=UNTIL, calm=True)) <= 3

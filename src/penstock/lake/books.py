@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from psycopg import Connection, sql
 
-from penstock.errors import SchemaTooOld
 from penstock.spark.connections import connected
 from penstock.spark.options import Address
 
@@ -80,15 +79,8 @@ class Books:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection[Any]]:
-        import psycopg
-
-        try:
-            with connected(self.address) as connection:
-                yield connection
-        except psycopg.errors.UndefinedTable as error:
-            raise SchemaTooOld(
-                f"schema {self.address.schema!r} has no books for a lake: run penstock upgrade"
-            ) from error
+        with connected(self.address) as connection:
+            yield connection
 
     def batches(self, *states: str) -> list[Batch]:
         return [Batch(*row) for row in self.ask("batches", states=list(states))]

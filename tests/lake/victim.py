@@ -1,0 +1,47 @@
+"""A process of the lake that dies by SIGKILL just before the n-th call of a named kind."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from penstock.lake import Lake
+from penstock.lake.books import Books
+from penstock.lake.folder import Folder
+
+
+def main(url: str, schema: str, root: str, step: str, point: str) -> None:
+    where, name, count = point.split(":")
+    if where == "ask":
+        _lay_trap(Books, "ask_on", int(count), lambda arguments: arguments[2] == name)
+    else:
+        _lay_trap(Folder, name, int(count), lambda arguments: True)
+    lake = Lake(url, root, schema=schema)
+    steps: dict[str, Callable[[], object]] = {
+        "sync": lambda: lake.sync(700),
+        "compact": lambda: lake.compact(timedelta(0)),
+        "purge": lambda: lake.purge(timedelta(days=1)),
+    }
+    steps[step]()
+
+
+def _lay_trap(
+    owner: type, method: str, count: int, matches: Callable[[tuple[Any, ...]], bool]
+) -> None:
+    original = getattr(owner, method)
+    left = [count]
+
+    def trapped(*arguments: Any, **named: Any) -> Any:
+        if matches(arguments):
+            left[0] -= 1
+            if not left[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return original(*arguments, **named)
+
+    setattr(owner, method, trapped)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
