@@ -4,7 +4,32 @@
 -- Verbs run with the owner's rights, so that nobody else needs any on the tables. Each of them has a
 -- fixed search_path that ends in pg_temp: what a caller creates is never found first.
 do $$
+declare
+    v_other text;
 begin
+    -- Whoever may create things in the schema, or has, could have them found by functions with our rights.
+    select case when o.role = 0 then 'PUBLIC' else pg_get_userbyid(o.role)::text end into v_other
+    from pg_namespace n
+    cross join lateral (
+        select n.nspowner as role
+        union all
+        select a.grantee from aclexplode(n.nspacl) a where a.privilege_type = 'CREATE'
+        union all
+        select p.proowner from pg_proc p where p.pronamespace = n.oid
+        union all
+        select c.relowner from pg_class c where c.relnamespace = n.oid
+        union all
+        select p.oprowner from pg_operator p where p.oprnamespace = n.oid
+    ) o
+    where n.oid = '"penstock"'::regnamespace
+        and o.role <> (select p.proowner from pg_proc p where p.oid = '"penstock".publish_v1'::regproc)
+    limit 1;
+    if found then
+        raise exception '% may create things in this schema, or owns some, and does not own Penstock''s functions', v_other
+            using errcode = '42501',
+            hint = 'Let one role own the schema and all in it, revoke create on it from others, and repeat this.';
+    end if;
+
     if not exists (select from pg_roles where rolname = '"penstock_producer"') then create role "penstock_producer" nologin; end if;
     if not exists (select from pg_roles where rolname = '"penstock_consumer"') then create role "penstock_consumer" nologin; end if;
     if not exists (select from pg_roles where rolname = '"penstock_viewer"') then create role "penstock_viewer" nologin; end if;

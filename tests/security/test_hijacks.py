@@ -1,0 +1,121 @@
+"""Whatever a caller plants, a function with the owner's rights finds only the owner's things."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import psycopg
+import pytest
+
+from penstock import Queue
+from penstock.embedded import EmbeddedPostgres
+from penstock.engines.postgresql.roles import ROLES
+from penstock.errors import DatabaseFailed
+from tests.security.attacker import HIJACKED, Attacker
+from tests.security.test_roles import VERBS
+
+SCHEMA = "well kept"
+DEFINERS = (
+    "select p.proname from pg_proc p join pg_namespace n on n.oid = p.pronamespace "
+    "where n.nspname = %s and p.prosecdef"
+)
+UNSAFE = (
+    'create function "well kept".unsafe(x text) returns integer language plpgsql security definer '
+    "as $$ begin return length(x); end $$"
+)
+
+
+@pytest.fixture(scope="module")
+def owner(server: EmbeddedPostgres) -> Iterator[Queue]:
+    url = server.create_database("hijacks")
+    with Queue(url, schema=SCHEMA, upkeep_every=None) as queue:
+        queue.install()
+        queue.install_roles("kept")
+        queue.schedule("kept", every=timedelta(hours=1), queue="q")
+        with psycopg.connect(url, autocommit=True) as connection:
+            for role in ROLES:
+                connection.execute(
+                    f'create role "mallory_{role}" login in role "kept_{role}"'.encode()
+                )
+        yield queue
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("drop schema if exists attic cascade")
+
+
+@pytest.fixture(params=ROLES)
+def attacker(owner: Queue, request: pytest.FixtureRequest) -> Iterator[tuple[str, Attacker]]:
+    made = Attacker(owner._address.url, f"mallory_{request.param}", SCHEMA)
+    yield request.param, made
+    made.close()
+
+
+def test_the_traps_catch_a_careless_function(owner: Queue) -> None:
+    with psycopg.connect(owner._address.url, autocommit=True) as connection:
+        connection.execute(UNSAFE)
+        attacker = Attacker(owner._address.url, "mallory_admin", SCHEMA)
+        connection.execute('grant execute on function "well kept".unsafe to public')
+        try:
+            with pytest.raises(psycopg.Error, match=HIJACKED):
+                attacker.connection.execute("select \"well kept\".unsafe('x')")
+        finally:
+            attacker.close()
+            connection.execute('drop function "well kept".unsafe')
+
+
+@pytest.fixture(scope="module")
+def functions(owner: Queue) -> dict[str, str]:
+    """The function with the owner's rights that each verb calls first."""
+    with psycopg.connect(owner._address.url) as connection:
+        names = [name for (name,) in connection.execute(DEFINERS.encode(), [SCHEMA])]
+    found = {}
+    for verb, terms in VERBS.items():
+        plan = terms.plan(owner._core.engine)
+        text = next(plan).sql
+        found |= {verb: name for name in names if f'"well kept".{name}(' in text}
+        plan.close()
+    assert set(names) - set(found.values()) == set(), "no verb calls it: call it here by hand"
+    return found
+
+
+def test_no_verb_finds_what_its_caller_planted(
+    owner: Queue, attacker: tuple[str, Attacker], functions: dict[str, str]
+) -> None:
+    role, hostile = attacker
+    for name in functions:
+        if role in VERBS[name].allowed:
+            owner._core.run(VERBS[name].plan(owner._core.engine), hostile.connection)
+    assert hostile.planted_rows() == 0
+
+
+SQUATTED = {
+    "the schema is another's": "create schema squatted authorization squatter",
+    "another may create": "create schema squatted; grant create on schema squatted to squatter",
+    "anybody may create": "create schema squatted; grant create on schema squatted to public",
+    "another has created": (
+        "create schema squatted; grant create on schema squatted to squatter; set role squatter; "
+        "create function squatted.trap() returns integer return 1; reset role; "
+        "revoke create on schema squatted from squatter"
+    ),
+}
+
+
+@pytest.mark.parametrize("before", SQUATTED)
+def test_a_schema_that_others_have_a_hand_in_gets_no_roles(
+    server: EmbeddedPostgres, before: str
+) -> None:
+    """What they create there would be found by functions that run with the owner's rights."""
+    url = server.create_database(f"squatted: {before}")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("create role squatter")
+        connection.execute(SQUATTED[before].encode())
+        try:
+            with Queue(url, schema="squatted", upkeep_every=None) as queue:
+                queue.install()
+                with pytest.raises(DatabaseFailed, match="squatter|PUBLIC"):
+                    queue.install_roles()
+                connection.execute("alter schema squatted owner to postgres")
+                connection.execute("revoke create on schema squatted from public, squatter")
+                connection.execute("reassign owned by squatter to postgres")
+                assert len(queue.install_roles()) == len(ROLES)
+        finally:
+            connection.execute("drop schema squatted cascade")
+            connection.execute("drop role squatter")
