@@ -1,4 +1,4 @@
-"""Who may do what on PostgreSQL, thing by thing: a new function, table or view needs a line here."""
+"""Who may do what on PostgreSQL, thing by thing: a new function, table or view needs a line."""
 
 from collections.abc import Iterator
 
@@ -59,28 +59,24 @@ FUNCTIONS = VERBS | {f"{name}_v1": NOBODY for name in f"{PARTS} {OWNERS}".split(
 READ = {"select"}
 WRITE = {"select", "insert", "update", "delete"}
 BY_LOOKING = {VIEWER: READ, ADMIN: READ}
+PUBLIC_VIEWS = (
+    "message_v1 dead_letter_v1 history_v1 channel_v1 channel_numbers_v1 queue_numbers_v1 "
+    "subscription_v1 message_id history_id"
+)
+PRIVATE = (
+    "message wake channel token lease history dead dead_count dedupe done stray sleeper "
+    "listener mail fence listener_id mail_number "
+    "publication staged staged_row stream stream_item stream_v1 stream_message_v1 "
+    "lake_commit lake_file lake_commit_v1 history_reader"
+)
 RELATIONS: dict[str, dict[str, set[str]]] = {
     "migration": dict.fromkeys(ROLES, READ),
     "setting": {VIEWER: READ, ADMIN: {"select", "update"}},
     "schedule": {CONSUMER: {"select", "update"}, ADMIN: WRITE},
     "subscription": {ADMIN: WRITE},
     "schedule_v1": {CONSUMER: READ, ADMIN: READ},
-    **dict.fromkeys(
-        (
-            "message_v1 dead_letter_v1 history_v1 channel_v1 channel_numbers_v1 queue_numbers_v1 "
-            "subscription_v1 message_id history_id"
-        ).split(),
-        BY_LOOKING,
-    ),
-    **{
-        name: {}
-        for name in (
-            "message wake channel token lease history dead dead_count dedupe done stray sleeper "
-            "listener mail fence listener_id mail_number "
-            "publication staged staged_row stream stream_item stream_v1 stream_message_v1 "
-            "lake_commit lake_file lake_commit_v1 history_reader"
-        ).split()
-    },
+    **dict.fromkeys(PUBLIC_VIEWS.split(), BY_LOOKING),
+    **{name: {} for name in PRIVATE.split()},
     "schedule_revision": {ADMIN: {"usage"}},
 }
 PAYLOADS = {"payload", "state"}

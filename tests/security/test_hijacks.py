@@ -66,11 +66,11 @@ def functions(owner: Queue) -> dict[str, str]:
     """The function with the owner's rights that each verb calls first."""
     with psycopg.connect(owner._address.url) as connection:
         names = [name for (name,) in connection.execute(DEFINERS.encode(), [SCHEMA])]
-    found = {}
+    found: dict[str, str] = {}
     for verb, terms in VERBS.items():
         plan = terms.plan(owner._core.engine)
         text = next(plan).sql
-        found |= {verb: name for name in names if f'"well kept".{name}(' in text}
+        found.update((verb, name) for name in names if f'"well kept".{name}(' in text)
         plan.close()
     assert set(names) - set(found.values()) == set(), "no verb calls it: call it here by hand"
     return found
@@ -110,7 +110,7 @@ def test_a_schema_that_others_have_a_hand_in_gets_no_roles(
         try:
             with Queue(url, schema="squatted", upkeep_every=None) as queue:
                 queue.install()
-                with pytest.raises(DatabaseFailed, match="squatter|PUBLIC"):
+                with pytest.raises(DatabaseFailed, match=r"squatter|PUBLIC"):
                     queue.install_roles()
                 connection.execute("alter schema squatted owner to postgres")
                 connection.execute("revoke create on schema squatted from public, squatter")

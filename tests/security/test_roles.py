@@ -310,7 +310,9 @@ def test_an_upgrade_keeps_the_roles(server: EmbeddedPostgres) -> None:
             connection.execute("alter function kept.publish_v1 security invoker")
             connection.execute("grant select on kept.message to kept_viewer")
             newest = migrations()[-1]
-            for kind, name in re.findall(r'^create (table|view) "penstock".(\w+)', newest.text, re.M):
+            for kind, name in re.findall(
+                r'^create (table|view) "penstock".(\w+)', newest.text, re.M
+            ):
                 connection.execute(f"drop {kind} if exists kept.{name} cascade".encode())
             connection.execute("delete from kept.migration where number = %s", [newest.number])
         queue.upgrade()

@@ -1,0 +1,86 @@
+"""MySQL and MariaDB have no functions of ours with other rights: tables are granted."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from urllib.parse import quote
+
+import pytest
+
+from penstock import Queue
+from penstock.embedded_mariadb import OwnMariaDB
+from penstock.errors import DatabaseFailed
+from tests.security.test_roles import VERBS
+
+DATABASE = "rights of users"
+REFUSED = {"1044", "1142", "1143", "1370"}  # access denied: database, table, column
+# A listener has a mailbox, so listening writes.
+LOOKS = (
+    "schema_version clock schedules next_firing messages message channels policy queue_numbers "
+    "channel_numbers count_dead_letters history history_since totals settings subscriptions "
+    "endings payload dead_letters bell examine"
+)
+OWNERS = {"uninstall", "install_roles"}
+USERS = {
+    "app": "select, insert, update, delete",
+    "reader": "select",
+}
+
+
+class Clients(NamedTuple):
+    app: Queue
+    reader: Queue
+    stranger: Queue
+
+
+@pytest.fixture(scope="module")
+def clients(mariadb: OwnMariaDB) -> Iterator[Clients]:
+    url = mariadb.create_database(DATABASE)
+    made = []
+    with Queue(url, upkeep_every=None) as owner:
+        owner.install()
+        for user in (*USERS, "stranger"):
+            mariadb.execute(f"create user '{user}'@'%' identified by 'canary'")
+            if rights := USERS.get(user):
+                mariadb.execute(f"grant {rights} on `{DATABASE}`.* to '{user}'@'%'")
+            else:
+                mariadb.execute(f"grant select on mysql.time_zone to '{user}'@'%'")
+            theirs = url.replace("root@", f"{user}:canary@")
+            made.append(Queue(theirs, upkeep_every=None, pool_size=1))
+        yield Clients(*made)
+    for client in made:
+        client.close()
+
+
+def test_rights_on_the_rows_are_enough_to_publish_work_and_operate(clients: Clients) -> None:
+    core = clients.app._core
+    for name, verb in VERBS.items():
+        if name not in OWNERS:
+            core.run(verb.plan(core.engine), atomic=verb.atomic)
+
+
+def test_the_schema_is_its_owners(clients: Clients) -> None:
+    core = clients.app._core
+    with pytest.raises(DatabaseFailed) as refused:
+        core.run(core.engine.uninstall(), atomic=True)
+    assert refused.value.sqlstate in REFUSED
+
+
+@pytest.mark.parametrize("name", LOOKS.split())
+def test_the_right_to_read_is_enough_to_look(clients: Clients, name: str) -> None:
+    core, verb = clients.reader._core, VERBS[name]
+    core.run(verb.plan(core.engine), atomic=verb.atomic)
+
+
+@pytest.mark.parametrize("name", ["publish", "publish_topic", "claim", "configure", "subscribe"])
+def test_who_may_only_read_writes_nothing(clients: Clients, name: str) -> None:
+    core, verb = clients.reader._core, VERBS[name]
+    with pytest.raises(DatabaseFailed) as refused:
+        core.run(verb.plan(core.engine), atomic=verb.atomic)
+    assert refused.value.sqlstate in REFUSED, refused.value
+
+
+def test_a_stranger_does_not_even_connect(clients: Clients) -> None:
+    with pytest.raises(DatabaseFailed) as refused:
+        clients.stranger.publish(1)
+    assert refused.value.sqlstate in REFUSED
+    assert quote(DATABASE) not in str(refused.value) and "canary" not in str(refused.value)
