@@ -1,6 +1,10 @@
 """The Python in the README and the tutorial runs, block after block, as a reader would type it."""
 
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import psycopg
@@ -10,6 +14,7 @@ from penstock.embedded import EmbeddedPostgres
 
 _REFERENCE = ("schedules", "topics", "events", "worker")
 _ROOT = Path(__file__).parent.parent
+_JOBS = _ROOT / "examples" / "jobs.py"
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _SQL = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -78,3 +83,37 @@ def test_sql_of_the_reference_runs(server: EmbeddedPostgres) -> None:
         (message,) = queue.claim(limit=10)
         assert message.json() == {"order": 7}
         assert message.channel == "acme"
+
+
+def test_the_readme_shows_the_example_of_a_worker() -> None:
+    code = _JOBS.read_text().split('"""\n\n', 1)[1]
+    assert f"```py\n{code}```" in (_ROOT / "README.md").read_text()
+
+
+def test_a_worker_as_the_readme_starts_it() -> None:
+    """On the server that the README offers: a retry, a schedule, an end in good order."""
+    with _process("penstock.embedded") as server:
+        assert server.stdout is not None
+        url = server.stdout.readline().strip().removeprefix("export DATABASE_URL=")
+        environment = {**os.environ, "DATABASE_URL": url}
+        subprocess.run([sys.executable, _JOBS], env=environment, check=True, timeout=60)
+        with _process("penstock.cli", "worker", "jobs:worker", env=environment) as worker:
+            assert worker.stdout is not None
+            lines = {worker.stdout.readline() for _ in range(2)}
+            worker.send_signal(signal.SIGINT)
+            assert worker.wait(60) == 0
+        server.send_signal(signal.SIGINT)
+        assert server.wait(60) == 0
+    assert lines == {"receipt for order 9184 of tenant-42\n", "the report\n"}
+
+
+def _process(*words: str, env: dict[str, str] | None = None) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", *words]
+    return subprocess.Popen(
+        command,
+        env=env,
+        cwd=_JOBS.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )

@@ -15,9 +15,11 @@ import pwd
 import random
 import shlex
 import shutil
+import signal
 import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -389,3 +391,18 @@ def _render(value: Setting) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return str(value)
+
+
+def main() -> None:
+    """``python -m penstock.embedded [FOLDER]``: a server until Ctrl-C; FOLDER keeps its data."""
+    with EmbeddedPostgres(*sys.argv[1:2]) as server:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        sys.stdout.write(f"export DATABASE_URL={server.url()}\n")
+        sys.stdout.flush()
+        sys.stderr.write("Ctrl-C stops it.\n")
+        with suppress(KeyboardInterrupt):
+            signal.pause()
+
+
+if __name__ == "__main__":
+    main()

@@ -4,13 +4,11 @@ MySQL commits every change of a table by itself. So each statement can be repeat
 that a migration is done comes last: an install that broke off is simply run again.
 """
 
-from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
-from importlib.resources.abc import Traversable
-from typing import NamedTuple
 
-from penstock.errors import DatabaseFailed, InvalidOption, SchemaMissing, SchemaTooNew
+from penstock.engines.numbered import Migration, check_known, read_migrations
+from penstock.errors import DatabaseFailed, InvalidOption, SchemaMissing
 from penstock.plan import Plan, Statement
 
 from .base import Base
@@ -18,17 +16,10 @@ from .names import check_prefix
 from .sqltext import FOLDER, render, template
 
 
-class Migration(NamedTuple):
-    number: int
-    name: str
-    text: str
-
-
 @cache
 def migrations() -> tuple[Migration, ...]:
     """All that this version knows, in order, with the prefix still ``penstock``."""
-    folders = sorted((FOLDER / "sql").iterdir(), key=lambda folder: folder.name)
-    return tuple(_read(folder) for folder in folders if folder.name[:4].isdigit())
+    return read_migrations(FOLDER / "sql")
 
 
 def install_sql(schema: str = "penstock") -> str:
@@ -102,12 +93,7 @@ class Migrations(Base):
         return None if rows[0][0] is None else int(rows[0][0])
 
     def _apply(self, version: int) -> Plan[None]:
-        known = migrations()[-1].number
-        if version > known:
-            raise SchemaTooNew(
-                f"the tables {self.schema!r} have version {version}, this Penstock knows {known}: "
-                "upgrade the package"
-            )
+        check_known(version, self.newest_version, self.schema)
         yield from self._run(upgrade_sql(version, self.schema))
 
     def _run(self, script: str) -> Plan[None]:
@@ -122,21 +108,5 @@ def _statements(script: str) -> list[str]:
     return [part.strip().rstrip(";") for part in parts if part.strip()]
 
 
-def _read(folder: Traversable) -> Migration:
-    number, _, name = folder.name.partition("_")
-    files = [file for file in folder.iterdir() if file.name.endswith(".sql")]
-    texts = [file.read_text(encoding="utf-8") for file in sorted(files, key=_order)]
-    return Migration(int(number), name, "\n".join(texts))
-
-
-def _order(file: Traversable) -> tuple[int, str]:
-    place: Sequence[str] = ("tables.sql", "", "views.sql")
-    return place.index(file.name) if file.name in place else 1, file.name
-
-
 def _rendered(migration: Migration, schema: str) -> str:
-    # A migration's name is a folder of this package: letters and underscores.
-    note = template("migration_note")
-    note = note.replace("$1", str(migration.number)).replace("$2", f"'{migration.name}'")
-    header = f"-- Penstock, migration {migration.number:04}: {migration.name}"
-    return "\n".join([header, render(migration.text, schema), render(note, schema) + ";\n"])
+    return migration.rendered(lambda text: render(text, schema), template("migration_note"))

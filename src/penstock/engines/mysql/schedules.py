@@ -1,12 +1,12 @@
 """Schedules: the database keeps them and says what is due; when they tick next is decided in
 Python, between two statements of one transaction."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from penstock.engines.firings import publish_firings, publish_now
 from penstock.errors import DatabaseFailed
-from penstock.firing import Firing, draft_of, firing, paused, planned, resumed
+from penstock.firing import firing, paused, planned, resumed
 from penstock.model import Published
 from penstock.plan import Plan
 from penstock.schedule import FireReport, Schedule, ScheduleTerms
@@ -59,11 +59,7 @@ class Schedules(Topics):
         stored, now = yield from self._read(queue, name)
         if stored is None:
             return None
-        draft = draft_of(stored, now)
-        if stored.topic is None:
-            return (yield from self.publish([draft]))
-        (copies,) = yield from self.publish_topic(stored.topic, [draft])
-        return [Published(copy.id, copy.status) for copy in copies]
+        return (yield from publish_now(self, stored, now))
 
     @repeatable
     def schedules(
@@ -90,7 +86,7 @@ class Schedules(Topics):
         due = yield from self._due(queues, now, limit)
         if due:
             firings = [firing(schedule, now) for schedule in due]
-            taken = yield from self._publish_firings(firings)
+            taken = yield from publish_firings(self, firings)
             moves = [f.move(t, now) for f, t in zip(firings, taken, strict=True)]
             for move in moves:
                 yield self._say("schedule_move", *move_row(move))
@@ -102,19 +98,6 @@ class Schedules(Topics):
         if held:
             next_in = _HELD if next_in is None else min(next_in, _HELD)
         return FireReport(fired, aside, next_in)
-
-    def _publish_firings(self, firings: Sequence[Firing]) -> Plan[list[list[bool]]]:
-        """For each tick whether it was taken, by its channel or by any of a topic's subscribers."""
-        plain = [draft for f in firings if f.schedule.topic is None for draft in f.drafts]
-        rest = iter((yield from self.publish(plain)))
-        taken = []
-        for each in firings:
-            if each.schedule.topic is None:
-                taken.append([not next(rest).refused for _ in each.ticks])
-            else:
-                rounds = yield from self.publish_topic(each.schedule.topic, each.drafts)
-                taken.append([not part or not all(c.refused for c in part) for part in rounds])
-        return taken
 
     def _due(
         self, queues: tuple[str, ...] | None, now: datetime, limit: int

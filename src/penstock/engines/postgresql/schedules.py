@@ -2,21 +2,18 @@
 Python, between two statements of one transaction."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import astuple, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from penstock.engines.firings import publish_firings, publish_now
 from penstock.errors import DatabaseFailed
-from penstock.firing import draft_of, firing, paused, planned, resumed
+from penstock.firing import firing, paused, planned, resumed
 from penstock.model import Published
 from penstock.plan import Plan, Row
 from penstock.schedule import FireReport, Schedule, ScheduleTerms
 
 from .topics import Topics
-
-if TYPE_CHECKING:
-    from penstock.firing import Firing
 
 _HEADERS = 14
 _ZERO = timedelta(0)
@@ -56,11 +53,7 @@ class Schedules(Topics):
         stored, now = yield from self._read(queue, name)
         if stored is None:
             return None
-        draft = draft_of(stored, now)
-        if stored.topic is None:
-            return (yield from self.publish([draft]))
-        (copies,) = yield from self.publish_topic(stored.topic, [draft])
-        return [Published(copy.id, copy.status) for copy in copies]
+        return (yield from publish_now(self, stored, now))
 
     def schedules(
         self, queue: str | None, name: str | None, limit: int, after: tuple[str, str] | None
@@ -81,7 +74,7 @@ class Schedules(Topics):
         if rows:
             now: datetime = rows[0][-1]
             firings = [firing(_schedule(row[:-1]), now) for row in rows]
-            taken = yield from self._publish_firings(firings)
+            taken = yield from publish_firings(self, firings)
             moves = [f.move(t, now) for f, t in zip(firings, taken, strict=True)]
             yield self._say("schedule_move", *map(list, zip(*moves, strict=True)))
             fired = sum(move.fired for move in moves)
@@ -94,21 +87,6 @@ class Schedules(Topics):
         if held:
             next_in = _HELD if next_in is None else min(next_in, _HELD)
         return FireReport(fired, aside, next_in)
-
-    def _publish_firings(self, firings: "Sequence[Firing]") -> Plan[list[list[bool]]]:
-        """For each tick whether it was taken, by its channel or by any of a topic's subscribers."""
-        plain = [draft for f in firings if f.schedule.topic is None for draft in f.drafts]
-        rest = iter((yield from self.publish(plain)))
-        taken = []
-        for each in firings:
-            if each.schedule.topic is None:
-                taken.append([not next(rest).refused for _ in each.ticks])
-            else:
-                rounds = yield from self.publish_topic(each.schedule.topic, each.drafts)
-                taken.append(
-                    [not copies or not all(c.refused for c in copies) for copies in rounds]
-                )
-        return taken
 
     def _next(self, queues: tuple[str, ...] | None) -> Plan[tuple[bool, timedelta | None]]:
         names = None if queues is None else list(queues)

@@ -2,27 +2,19 @@
 
 from collections.abc import Callable
 from functools import cache
-from importlib.resources.abc import Traversable
-from typing import NamedTuple
 
-from penstock.errors import InvalidOption, SchemaMissing, SchemaTooNew
+from penstock.engines.numbered import Migration, check_known, read_migrations
+from penstock.errors import InvalidOption, SchemaMissing
 from penstock.plan import Plan, Statement
 
 from .base import Base
 from .sqltext import FOLDER, checked_schema, query, render, template
 
 
-class Migration(NamedTuple):
-    number: int
-    name: str
-    text: str
-
-
 @cache
 def migrations() -> tuple[Migration, ...]:
     """All that this version knows, in order, with the tables still called ``"penstock_…"``."""
-    folders = sorted((FOLDER / "sql").iterdir(), key=lambda folder: folder.name)
-    return tuple(_read(folder) for folder in folders if folder.name[:4].isdigit())
+    return read_migrations(FOLDER / "sql")
 
 
 def install_sql(schema: str = "penstock") -> str:
@@ -78,27 +70,11 @@ class Migrations(Base):
         return int(rows[0][0])
 
     def _apply(self, version: int) -> Plan[None]:
-        known = migrations()[-1].number
-        if version > known:
-            raise SchemaTooNew(
-                f"the tables {self.schema!r} have version {version}, this Penstock knows {known}: "
-                "upgrade the package"
-            )
+        check_known(version, self.newest_version, self.schema)
         script = upgrade_sql(version, self.schema)
         if script:
             yield Statement(script, script=True)
 
 
-def _read(folder: Traversable) -> Migration:
-    number, _, name = folder.name.partition("_")
-    files = [file for file in folder.iterdir() if file.name.endswith(".sql")]
-    texts = [file.read_text(encoding="utf-8") for file in sorted(files, key=lambda f: f.name)]
-    return Migration(int(number), name, "\n".join(texts))
-
-
 def _rendered(migration: Migration, schema: str) -> str:
-    # A migration's name is a folder of this package: letters and underscores.
-    note = template("migration_note")
-    note = note.replace("$1", str(migration.number)).replace("$2", f"'{migration.name}'")
-    header = f"-- Penstock, migration {migration.number:04}: {migration.name}"
-    return "\n".join([header, render(migration.text, schema), render(note, schema) + ";"])
+    return migration.rendered(lambda text: render(text, schema), template("migration_note"))

@@ -4,9 +4,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import astuple, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from penstock.firing import draft_of, firing, paused, planned, resumed
+from penstock.engines.firings import publish_firings, publish_now
+from penstock.firing import firing, paused, planned, resumed
 from penstock.model import Published
 from penstock.plan import Plan, Row
 from penstock.schedule import FireReport, Schedule, ScheduleTerms
@@ -14,9 +15,6 @@ from penstock.schedule import FireReport, Schedule, ScheduleTerms
 from .base import State, listed
 from .times import micros, moment
 from .topics import Topics
-
-if TYPE_CHECKING:
-    from penstock.firing import Firing
 
 _HEADERS, _PAUSED = 14, 20
 _LENGTHS = (3, 7, 12, 17)
@@ -56,11 +54,7 @@ class Schedules(Topics):
         stored = yield from self._read(queue, name)
         if stored is None:
             return None
-        draft = draft_of(stored, moment(state.now))
-        if stored.topic is None:
-            return (yield from self.publish([draft]))
-        (copies,) = yield from self.publish_topic(stored.topic, [draft])
-        return [Published(copy.id, copy.status) for copy in copies]
+        return (yield from publish_now(self, stored, moment(state.now)))
 
     def schedules(
         self, queue: str | None, name: str | None, limit: int, after: tuple[str, str] | None
@@ -84,28 +78,13 @@ class Schedules(Topics):
         rows = yield self._say("schedule_due", _names(queues), limit, state.now)
         now = moment(state.now)
         firings = [firing(_schedule(row), now) for row in rows]
-        taken = yield from self._publish_firings(firings)
+        taken = yield from publish_firings(self, firings)
         moves = [f.move(t, now) for f, t in zip(firings, taken, strict=True)]
         yield self._each("schedule_move", [_move(move) for move in moves])
         rows = yield self._say("schedule_next", _names(queues))
         fired = sum(move.fired for move in moves)
         aside = sum(move.error is not None for move in moves)
         return FireReport(fired, aside, _until(rows[0][0], state.now))
-
-    def _publish_firings(self, firings: "Sequence[Firing]") -> Plan[list[list[bool]]]:
-        """For each tick whether it was taken, by its channel or by any of a topic's subscribers."""
-        plain = [draft for f in firings if f.schedule.topic is None for draft in f.drafts]
-        rest = iter((yield from self.publish(plain)))
-        taken = []
-        for each in firings:
-            if each.schedule.topic is None:
-                taken.append([not next(rest).refused for _ in each.ticks])
-            else:
-                rounds = yield from self.publish_topic(each.schedule.topic, each.drafts)
-                taken.append(
-                    [not copies or not all(c.refused for c in copies) for copies in rounds]
-                )
-        return taken
 
     def _read(self, queue: str, name: str) -> Plan[Schedule | None]:
         rows = yield self._say("schedule_read", queue, name)
