@@ -6,6 +6,8 @@ PYTHON := $(shell for python in python3.11 python3; do \
 	&& echo $$python && break; done)
 BIN := .venv/bin
 STAMP := .venv/.installed
+# Tests mostly wait: for processes that start, leases that run out, disks.
+JOBS ?= 3
 CHAOS_ENGINES ?= postgresql sqlite
 
 .DEFAULT_GOAL := help
@@ -46,7 +48,7 @@ generated: $(STAMP) ## The generated sync code is up to date
 	@$(BIN)/python scripts/make_databases.py --check
 
 pytest: $(STAMP) ## Only the tests
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
 
 .PHONY: test-spark-long bench-spark
 test-spark-long: $(STAMP) ## Spark on a cluster of processes, by spark-submit, over Connect, and killed: minutes

@@ -14,6 +14,7 @@ from typing import Self
 from urllib.parse import quote
 
 from penstock.embedded import free_port, server_account
+from penstock.embedded_mariadb import packages_lock
 
 _CACHE = Path(__file__).resolve().parent.parent / ".cache" / "pgbouncer"
 _START_TIMEOUT = 10  # seconds
@@ -137,14 +138,19 @@ def pgbouncer_binary() -> Path | None:
 
 def _cached_binary() -> Path:
     binary = _CACHE / "pgbouncer"
-    if not binary.exists():
-        _CACHE.parent.mkdir(parents=True, exist_ok=True)
-        # Filled aside and renamed, so a run that is killed halfway leaves no half cache.
-        with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder:
-            _fetch(Path(folder) / "new")
-            shutil.rmtree(_CACHE, ignore_errors=True)
-            (Path(folder) / "new").rename(_CACHE)
+    with packages_lock():
+        if not binary.exists():
+            _fill_cache()
     return binary
+
+
+def _fill_cache() -> None:
+    _CACHE.parent.mkdir(parents=True, exist_ok=True)
+    # Filled aside and renamed, so a run that is killed halfway leaves no half cache.
+    with tempfile.TemporaryDirectory(dir=_CACHE.parent) as folder:
+        _fetch(Path(folder) / "new")
+        shutil.rmtree(_CACHE, ignore_errors=True)
+        (Path(folder) / "new").rename(_CACHE)
 
 
 def _fetch(target: Path) -> None:

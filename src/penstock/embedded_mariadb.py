@@ -4,14 +4,15 @@ Anyone on this machine may log in as root without a password: never keep real da
 """
 
 import atexit
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -48,6 +49,21 @@ def install_mariadb() -> bool:
         return True
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         return False
+    with packages_lock():
+        return _install_package()
+
+
+@contextmanager
+def packages_lock() -> Iterator[None]:
+    """One process at a time asks Debian's package tools: they refuse a second one."""
+    with (Path(tempfile.gettempdir()) / "penstock-packages.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _install_package() -> bool:
+    if find_mariadb():  # somebody else did, while we waited
+        return True
     quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "RUNLEVEL": "1"}
     command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", "mariadb-server"]
     for attempt in (command, ["apt-get", "update", "-qq"], command):
