@@ -6,7 +6,7 @@ PYTHON := $(shell for python in python3.11 python3; do \
 	&& echo $$python && break; done)
 BIN := .venv/bin
 STAMP := .venv/.installed
-# Tests mostly wait: for processes that start, leases that run out, disks.
+# Most tests wait: for processes that start, leases that run out, disks. Those on Spark do not.
 JOBS ?= 3
 CHAOS_ENGINES ?= postgresql sqlite
 
@@ -48,7 +48,8 @@ generated: $(STAMP) ## The generated sync code is up to date
 	@$(BIN)/python scripts/make_databases.py --check
 
 pytest: $(STAMP) ## Only the tests
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/spark --ignore=tests/lake
+	@$(BIN)/python -m pytest -q tests/spark tests/lake
 
 .PHONY: test-spark-long bench-spark
 test-spark-long: $(STAMP) ## Spark on a cluster of processes, by spark-submit, over Connect, and killed: minutes

@@ -18,26 +18,11 @@ NO_MARIADB = (
 SETTINGS = {"fsync": False, "full_page_writes": False, "max_connections": 200}
 
 
-_SPARK = ("lake", "spark")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What runs in one process, for pytest-xdist: all that shares a Spark, which starts first
-    because it takes longest; the cases of a world of the conformance suite; else a file."""
-    items.sort(key=lambda item: item.path.parent.name not in _SPARK)
+    """What runs in one process, for pytest-xdist: a world of the conformance suite, or a file."""
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
-
-
-def _group(item: pytest.Item) -> str:
-    if item.path.parent.name in _SPARK:
-        return "spark"
-    parameters = (
-        item.callspec.params
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
-        else {}
-    )
-    return f"{item.path} {parameters.get('harness', '')}"
+        world = getattr(item, "callspec", None) and item.callspec.params.get("harness")  # type: ignore[attr-defined]
+        item.add_marker(pytest.mark.xdist_group(f"{item.path} {world or ''}"))
 
 
 @pytest.fixture(scope="session")
