@@ -23,6 +23,7 @@ PenstockError
 │   └── SchemaTooNew
 ├── ConnectionUnavailable          the outcome of a write under way is unknown
 ├── DatabaseFailed                 the database refused a statement; .sqlstate says why
+├── SparkFailed                    a job or a session of Spark; the text is its own sentence
 ├── LakeMismatch                   the lake's files or books are not what they should be
 ├── DriverMissing (ImportError)
 └── UnsupportedConnection (TypeError)
@@ -142,6 +143,10 @@ class DatabaseFailed(PenstockError):
     def __init__(self, text: str, sqlstate: str | None = None) -> None:
         super().__init__(text)
         self.sqlstate = sqlstate
+
+
+class SparkFailed(PenstockError):
+    """Spark could not start, or a job of it failed."""
 
 
 class LakeMismatch(PenstockError):

@@ -94,6 +94,20 @@ def redrive(
         int | None, typer.Option(min=1, help="A new budget of tries.", show_default=False)
     ] = None,
     delay: Annotated[str, typer.Option(help="Not before so long: 5m.")] = "0s",
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Choose and redrive by Spark, for large numbers.")
+    ] = False,
+    where: Annotated[
+        str | None,
+        typer.Option(help="With --spark: a condition, error like '%timeout%'", show_default=False),
+    ] = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(help="With --spark: a second in each channel.", show_default=False),
+    ] = None,
+    master: Annotated[
+        str | None, typer.Option(help="With --spark: where; else here.", show_default=False)
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which.")] = False,
     yes: Yes = False,
     url: Url = None,
@@ -101,8 +115,19 @@ def redrive(
     as_json: Json = False,
 ) -> None:
     """Let dead letters wait again; shows which and asks."""
+    everything = everything or where is not None
     chosen = _chosen(ids, queue, channel, kind, reason, since, until, everything)
     wait = length(delay)
+    if spark:
+        from .spark_redrive import redrive_by_spark
+
+        if chosen.ids:
+            raise typer.BadParameter("--spark is for filters: leave it out to redrive by ids")
+        words = (chosen.by, where, rate, max_attempts, wait, master)
+        _report("redriven", redrive_by_spark(*words, dry_run, yes, url, schema), as_json)
+        return
+    if where is not None or rate is not None:
+        raise typer.BadParameter("--where and --rate need --spark")
     with _previewed(chosen, "Redrive", dry_run, yes, url, schema) as client:
         done = client.dead_letters.redrive(
             chosen.ids, **chosen.by, max_attempts=max_attempts, delay=wait

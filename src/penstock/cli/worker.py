@@ -23,21 +23,41 @@ def worker(
         bool, typer.Option("--check", help="Only say whether it could start.")
     ] = False,
     until_empty: Annotated[
-        bool, typer.Option("--until-empty", help="End once nothing is left to claim.")
+        bool, typer.Option("--until-empty", "--once", help="End once nothing is left to claim.")
     ] = False,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Run the handlers on Spark's executors.")
+    ] = False,
+    master: Annotated[
+        str, typer.Option(help="With --spark: where; spark://… or sc://… is a cluster.")
+    ] = "local[*,4]",
+    stream: Annotated[
+        str | None,
+        typer.Option(help="With --spark: its name among others, else the queue's."),
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="With --spark: messages a claim.")] = 1000,
+    per_task: Annotated[int, typer.Option(min=1, help="With --spark: messages a task.")] = 50,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log more.")] = False,
     as_json: Json = False,
 ) -> None:
     """Run a worker until it is told to stop.
 
     SIGTERM or Ctrl-C lets handlers end and gives the rest back; a second one hurries. With --json
-    log lines are JSON too.
+    log lines are JSON too. With --spark its handlers run on executors, where its module must be
+    found; --master is not looked at under spark-submit.
     """
     found = load(target)
     if check:
         _check(target, found, as_json)
         return
     _log(verbose, as_json)
+    if spark:
+        from .spark_worker import run_on_spark
+
+        counts = run_on_spark(found, master, stream, until_empty, batch, per_task)
+        if as_json:
+            emit(counts)
+        return
     found.run(until_empty=until_empty)
 
 

@@ -15,11 +15,27 @@ from .faults import reason
 from .session import session
 
 if TYPE_CHECKING:
+    from .foreman import run_handlers
+    from .handling import handle
     from .lag import Watermark, watermark
 
-_LAZY = {"Watermark": "lag", "watermark": "lag"}
+_LAZY = {
+    "Watermark": "lag",
+    "handle": "handling",
+    "run_handlers": "foreman",
+    "watermark": "lag",
+}
 
-__all__ = ["Check", "Watermark", "doctor", "reason", "session", "watermark"]
+__all__ = [
+    "Check",
+    "Watermark",
+    "doctor",
+    "handle",
+    "reason",
+    "run_handlers",
+    "session",
+    "watermark",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -56,9 +56,9 @@ class ClaimStream(Fetching, DataSourceStreamReader, SupportsTriggerAvailableNow)
         if self._bounded and self._left is None:
             self._left = owner.waiting()
         self._pace.wait()
-        got, fresh = owner.claim(start["seq"] + 1, self._most(limit))
+        got, answer = owner.claim(start["seq"] + 1, self._most(limit))
         self._pace.found(got > 0)
-        if self._left is not None and fresh:
+        if self._left is not None and answer != "sealed":
             self._left = self._left - got if got else 0
         return {"seq": start["seq"] + 1, "query": owner.query} if got else start
 
@@ -83,8 +83,8 @@ class ClaimStream(Fetching, DataSourceStreamReader, SupportsTriggerAvailableNow)
                         **blanks,
                     )
                 )
-                for seq, count in batches
-                for place in range(0, count, self._rows)
+                for seq, last in batches
+                for place in range(0, last, self._rows)
             ]
 
     def stop(self) -> None:
@@ -95,7 +95,11 @@ class ClaimStream(Fetching, DataSourceStreamReader, SupportsTriggerAvailableNow)
         """Readers are made in many processes; only the one that Spark asks for offsets and
         partitions owns the stream."""
         if self._owner is None:
-            self._owner = StreamOwner(self.options)
+            options = self.options
+            queue = options["queue"] or "default"
+            self._owner = StreamOwner(
+                options.address, options["stream"] or queue, [queue], options["lease"]
+            )
         return self._owner
 
     def _at(self, start: Offset) -> StreamOwner:

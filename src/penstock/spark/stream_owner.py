@@ -4,6 +4,7 @@ import logging
 import secrets
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -11,25 +12,29 @@ from typing import Any
 from penstock.errors import DatabaseFailed, PenstockError
 
 from .connections import ask, connected
-from .options import Options
+from .options import Address
 
 _log = logging.getLogger("penstock")
 _UPKEEP_EVERY = 5.0  # seconds
+
+Item = tuple[int, int]
 
 
 class StreamOwner:
     """Opening raises the stream's epoch: a process that had it before can claim and complete no
     more, however long it lives on. Leases are extended while this one lives."""
 
-    def __init__(self, options: Options) -> None:
-        self.queue: str = options["queue"] or "default"
-        self.name: str = options["stream"] or self.queue
-        self._options = options
-        self._lease: timedelta = options["lease"]
+    def __init__(
+        self, address: Address, name: str, queues: Sequence[str], lease: timedelta
+    ) -> None:
+        self.name = name
+        self._queues = list(queues)
+        self._address = address
+        self._lease = lease
         self._floors: str | None = None
         self._next_upkeep = 0.0
         self._stopped = threading.Event()
-        self._blanks = {"schema": options.address.schema, "stream": self.name}
+        self._blanks = {"schema": address.schema, "stream": self.name}
         rows = self._ask("stream_open", lease=self._lease)
         self._blanks |= {"epoch": rows[0][0], "query": rows[0][1]}
         threading.Thread(target=self._beat, name="penstock-heartbeat", daemon=True).start()
@@ -48,15 +53,15 @@ class StreamOwner:
         """Refuses the checkpoint of another query."""
         self._ask("stream_hold", query=query)
 
-    def claim(self, seq: int, limit: int) -> tuple[int, bool]:
-        """Seals the next batch: how many messages are in it, and whether they were claimed now.
-        One that was sealed before, and never came into Spark's log, is answered as it is."""
+    def claim(self, seq: int, limit: int) -> tuple[int, str]:
+        """Seals the next batch: how many messages are in it, and the claim's answer. One that was
+        sealed before, and never came into Spark's log, is answered as it is: "sealed"."""
         self._upkeep_if_due()
         for _ in range(5):
             n, answer, self._floors = self._ask(
                 "stream_claim",
                 seq=seq,
-                queue=self.queue,
+                queues=self._queues,
                 limit=limit,
                 lease=self._lease,
                 floors=self._floors,
@@ -64,7 +69,11 @@ class StreamOwner:
             if n or answer != "busy":
                 break
             time.sleep(0.05)
-        return int(n), answer != "sealed"
+        return int(n), answer
+
+    def items(self, seq: int) -> list[Item]:
+        """The messages of a batch, with their fences, that nobody has taken over."""
+        return [(row[0], row[1]) for row in self._ask("stream_items", seq=seq)]
 
     def complete(self, through: int, query: str) -> None:
         """All batches of ``query`` up to ``through``; refuses the checkpoint of another query."""
@@ -77,13 +86,13 @@ class StreamOwner:
             )
 
     def waiting(self) -> int:
-        return int(self._ask("stream_waiting", queue=self.queue)[0][0])
+        return int(self._ask("stream_waiting", queues=self._queues)[0][0])
 
     def stop(self) -> None:
         self._stopped.set()
 
     def _ask(self, verb: str, **more: Any) -> Any:
-        with connected(self._options.address) as connection:
+        with connected(self._address) as connection:
             return ask(connection, verb, **{**self._blanks, **more})
 
     def _beat(self) -> None:

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_origin, get_type_hints
 
 from penstock.client.fields import MessageFields
 from penstock.drivers.given import kind_of_class
@@ -76,7 +76,7 @@ def bind(function: Callable[..., Any], name: str) -> Binding:
         if role == "payload":
             payload_type = hint
         elif role == "transaction":
-            transaction_type = hint
+            transaction_type = get_origin(hint) or hint
         if parameter.kind in _POSITIONAL:
             positional.append(parameter.name)
     return Binding(
@@ -91,6 +91,7 @@ def bind(function: Callable[..., Any], name: str) -> Binding:
 
 
 def _role(hint: Any) -> str:
+    hint = get_origin(hint) or hint  # a psycopg.Connection[Any] is a Connection
     if isinstance(hint, type):
         if issubclass(hint, MessageFields):
             return "message"

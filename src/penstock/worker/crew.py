@@ -78,6 +78,7 @@ class Crew:
             self._pulse.hold(job, float("inf"))
         self._idle.clear()
         self._start()
+        self._note_idle()
 
     def give_back(self, jobs: list[Job]) -> None:
         """They came too late to begin."""

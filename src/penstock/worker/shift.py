@@ -7,38 +7,26 @@ from contextlib import suppress
 from typing import TypeVar
 
 from penstock.client.async_queue import AsyncQueue
-from penstock.contract import BATCH, Taken
+from penstock.contract import BATCH
 from penstock.drivers.choice import open_bell
 from penstock.errors import ConnectionUnavailable, PenstockError, SchemaTooOld
-from penstock.model import Answer, Settled
+from penstock.model import Answer
 from penstock.plan import Plan
 
 from .backoff import Backoff
 from .clock import now
-from .crew import Crew
-from .desk import Desk
 from .dozing import Doze
-from .hand import Hand
-from .handlers import Handlers
-from .hooks import Hooks
-from .job import Job
-from .options import WorkerOptions
+from .kit import Kit
 from .pace import MOST_AHEAD
-from .performing import Middleware, Performer
-from .processes import Processes
-from .pulse import Pulse
-from .threads import Threads
-from .transactions import Transactions
-from .unknown import Unknown
 from .upkeep import keep_up
 from .watching import Watcher
+from .workshop import Workshop
 
 T = TypeVar("T")
 
 _log = logging.getLogger("penstock.worker")
 
 _MOST_UNSETTLED = 2000
-_MOST_TRANSACTIONS = 20
 # Seconds for what a handler does after it was cancelled, and for the last writes.
 _LAST_WORDS = 5.0
 _LAST_FLUSH = 10.0
@@ -53,18 +41,13 @@ class Shift:
     def __init__(
         self,
         client: AsyncQueue,
-        options: WorkerOptions,
-        handlers: Handlers,
-        middleware: Sequence[Middleware],
-        hooks: Hooks,
+        kit: Kit,
         watchers: Sequence[Watcher],
     ) -> None:
         self._client = client
-        self._hooks = hooks
         self._watchers = watchers
         self._core = client._core
-        self._options = options
-        self._handlers = handlers
+        self._options = kit.options
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._room = asyncio.Event()
@@ -74,39 +57,9 @@ class Shift:
         self._claimed = 0
         self.answered_at: float | None = None
         """When a claim was last answered, by our own clock."""
-        slots = options.concurrency + _MOST_UNSETTLED + 2 * MOST_AHEAD
-        self._pulse = Pulse(client._address, options.lease.total_seconds(), slots, self._lost)
-        self._desk = Desk(self._core, self._pulse.release, self._settled)
-        self._threads = Threads(self._refill)
-        self._processes = Processes(options.processes)
-        most = min(options.concurrency, _MOST_TRANSACTIONS)
-        self._transactions = Transactions(client._address, most)
-        self._crew = self._assemble(middleware)
-
-    def _assemble(self, middleware: Sequence[Middleware]) -> Crew:
-        core, options = self._core, self._options
-        hand = Hand(core, self._pulse.release)
-        performer = Performer(
-            core,
-            hand,
-            self._threads,
-            self._processes,
-            self._transactions,
-            middleware,
-            self._hooks,
-        )
-        unknown = Unknown(core, options.unknown_delay, options.unknown_patience)
-        return Crew(
-            options.concurrency,
-            performer,
-            hand,
-            unknown,
-            self._pulse,
-            self._desk,
-            self._threads,
-            self._room.set,
-            self._watchers,
-        )
+        most = kit.options.concurrency + _MOST_UNSETTLED + 2 * MOST_AHEAD
+        self._shop = Workshop(client, kit, most, watchers, self._room.set, self._note_freed)
+        self._crew, self._desk, self._pulse = self._shop.crew, self._shop.desk, self._shop.pulse
 
     async def work(self) -> None:
         """Until it is stopped; all that was claimed is settled or given back by then."""
@@ -119,10 +72,7 @@ class Shift:
             await self._pulse.until_ready()
             await self._work_by(channel)
         finally:
-            self._threads.close()
-            self._processes.close()
-            await self._transactions.close()
-            self._pulse.close()
+            await self._shop.close()
 
     def stop(self) -> None:
         """No more claims; what runs may end within the grace, the rest is given back."""
@@ -266,7 +216,7 @@ class Shift:
         for watcher in self._watchers:
             watcher.claimed(len(taken.rows), taken.answer, self.answered_at - asked)
         self._blocked = taken.answer is Answer.BLOCKED
-        jobs = self._jobs(taken, asked + options.lease.total_seconds())
+        jobs = self._shop.jobs(taken, asked + options.lease.total_seconds())
         if jobs and self._stopping.is_set():
             self._crew.give_back(jobs)
         elif jobs:
@@ -278,40 +228,15 @@ class Shift:
         elif not self._stopping.is_set():
             await self._doze.wait(taken.answer, taken.look_again)
 
-    def _jobs(self, taken: Taken, deadline: float) -> list[Job]:
-        claimed_at, until, find = taken.claimed_at, taken.until, self._handlers.find
-        if claimed_at is None or until is None:
-            return []
-        return [Job(row, claimed_at, until, deadline, find(row[4])) for row in taken.rows]
-
     def _is_idle(self) -> bool:
         return not self._crew.running and not self._desk.unsettled
 
     # What others tell.
 
-    def _refill(self) -> None:
-        self._crew.refill()
-
-    def _settled(self, job: Job, answer: Settled | None) -> None:
-        self._pulse.release(job)
-        if answer is not None and answer.lost:
-            self._tell_lost(job)
-        job.lost_flag = True  # a handler that goes on in its thread has nothing to say any more
+    def _note_freed(self) -> None:
         self._room.set()
         if self._blocked or self._options.until_empty:
             self._bell.ring()
-
-    def _lost(self, job: Job) -> None:
-        if not (job.lost or job.acted or job.in_transaction):
-            self._tell_lost(job)
-            self._crew.interrupt(job, "lost")
-
-    def _tell_lost(self, job: Job) -> None:
-        for watcher in self._watchers:
-            watcher.lost(job)
-        _log.warning(
-            "the lease was lost: somebody else may have the message", extra=job.log_fields()
-        )
 
     async def _patiently(self, plan: Callable[[], Plan[T]]) -> T:
         """A database that is away when we start may come back; a missing schema is an error."""

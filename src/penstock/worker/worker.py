@@ -17,6 +17,7 @@ from penstock.retry import Retry
 from .handlers import Ack, Function, Handlers, Run, make_handler
 from .health import Health, scraper
 from .hooks import Hook, Hooks
+from .kit import Kit
 from .options import WorkerOptions, checked_options
 from .performing import Middleware
 from .shift import Shift
@@ -172,7 +173,7 @@ class Worker:
         return problems
 
     async def _check_database(self) -> None:
-        async with self._client() as client:
+        async with self.kit().open_client() as client:
             await client.schema_version()
 
     async def _run(self, until_empty: bool) -> None:
@@ -204,10 +205,8 @@ class Worker:
         if not self._handlers.all():
             raise InvalidOption("the worker has no handler: register one with @worker.handler")
         await self._hooks.call("start")
-        async with self._client() as client:
-            shift = Shift(
-                client, options, self._handlers, self._middleware, self._hooks, self._watchers
-            )
+        async with self.kit(options).open_client() as client:
+            shift = Shift(client, self.kit(options), self._watchers)
             self._shift = shift
             self.health = Health(shift.problems, scraper(self._watchers))
             try:
@@ -219,18 +218,13 @@ class Worker:
                 await self.health.close()
                 self._shift = None
 
-    def _client(self) -> AsyncQueue:
-        """A client of our own: the given one may belong to another event loop, or to none."""
-        address, given = self._queue._address, self._queue._core.options
-        return AsyncQueue(
-            address.url,
-            queue=given.queue,
-            schema=address.schema,
-            lease=self._options.lease,
-            worker=given.worker,
-            max_payload=given.max_payload,
-            pool_size=address.pool_size,
-            pooler=address.pooler,
-            upkeep_every=given.upkeep_every,
-            clock=address.clock,
+    def kit(self, options: WorkerOptions | None = None) -> Kit:
+        """All but the connections, for those who run the handlers elsewhere."""
+        return Kit(
+            self._queue._address,
+            self._queue._core.options,
+            options or self._options,
+            self._handlers,
+            tuple(self._middleware),
+            self._hooks,
         )

@@ -1,5 +1,6 @@
 -- begin: the stream starts without a checkpoint. What an earlier query left in batches that nobody
--- will ask for again goes back to its channels.
+-- will ask for again goes back to its channels. Locks items, then leases: what a task takes over at
+-- this moment (take_stream_v1) is either its own or given back.
 create or replace function "penstock".begin_stream_v1(
     p_stream text, p_epoch bigint, p_query text, p_new_query text
 ) returns bigint
@@ -11,6 +12,7 @@ declare
     v_fences bigint[];
 begin
     perform hold_stream_v1(p_stream, p_epoch, p_query);
+    perform 1 from stream_item i where i.stream = p_stream order by i.seq, i.place for update;
     select array_agg(l.message_id), array_agg(l.fence) into v_ids, v_fences
     from stream_item i join lease l on l.message_id = i.message_id and l.fence = i.fence
     where i.stream = p_stream;

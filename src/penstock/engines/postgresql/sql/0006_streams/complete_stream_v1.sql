@@ -1,7 +1,8 @@
 -- complete for a stream: the batches up to p_through are safe elsewhere; their messages end.
 --
 -- Keeps: only the stream's present owner completes, and only what its leases still hold: the others
--- are with somebody else, and are told so as every late completion is. Safe to repeat.
+-- are with somebody else, and are told so as every late completion is. Safe to repeat. Locks items,
+-- then leases: what a task takes over at this moment (take_stream_v1) is either its own or completed.
 create or replace function "penstock".complete_stream_v1(
     p_stream text, p_epoch bigint, p_query text, p_through bigint, out completed bigint, out lost bigint
 )
@@ -13,6 +14,7 @@ declare
     v_fences bigint[];
 begin
     perform hold_stream_v1(p_stream, p_epoch, p_query);
+    perform 1 from stream_item i where i.stream = p_stream and i.seq <= p_through order by i.seq, i.place for update;
     select array_agg(i.message_id), array_agg(i.fence) into v_ids, v_fences
     from stream_item i where i.stream = p_stream and i.seq <= p_through;
     completed := 0;

@@ -1,0 +1,85 @@
+"""dead redrive --spark: by any condition, in numbers that want a cluster."""
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from penstock.spark import session
+from penstock.spark.faults import plainly
+from penstock.spark.redriving import Letters, dead_letters, redrive
+
+from .confirm import confirm
+from .connect import settled
+from .exits import Code
+from .output import printable, say
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_PREVIEW = 5
+
+
+def redrive_by_spark(
+    by: dict[str, Any],
+    where: str | None,
+    rate: float | None,
+    max_attempts: int | None,
+    delay: timedelta,
+    master: str | None,
+    dry_run: bool,
+    yes: bool,
+    url: str | None,
+    schema: str | None,
+) -> int:
+    """Shows how many in which channels, asks, and tells how far it is."""
+    config = settled(url, schema)
+    assert config.url is not None
+    with plainly():
+        spark = session("penstock redrive", master=master)
+    try:
+        letters = _chosen(spark, config.url, config.schema, by, where)
+        count = _preview(letters)
+        if dry_run:
+            say(f"Redrive: would take {count:,}.")
+            raise typer.Exit(Code.OK)
+        confirm(f"Redrive: {count:,} dead letter{'s' if count > 1 else ''}?", yes)
+        return redrive(
+            letters,
+            rate=rate,
+            max_attempts=max_attempts,
+            delay=delay,
+            progress=lambda done: say(f"{done:,} of {count:,}"),
+        )
+    finally:
+        spark.stop()
+
+
+def _chosen(
+    spark: "SparkSession", url: str, schema: str, by: dict[str, Any], where: str | None
+) -> Letters:
+    options: dict[str, str] = {
+        name: by[name] for name in ("queue", "channel", "kind") if name in by
+    }
+    if "since" in by:
+        options["since"] = by["since"].isoformat()
+    letters = dead_letters(spark, url, schema=schema, where=where, until=by.get("until"), **options)
+    if "reason" not in by:
+        return letters
+    chosen = letters.frame.where(letters.frame["reason"] == by["reason"])
+    return Letters(letters.address, letters.until, chosen)
+
+
+def _preview(letters: Letters) -> int:
+    with plainly():
+        counts = letters.frame.groupBy("queue", "channel").count().collect()
+    total: int = sum(row["count"] for row in counts)
+    if not total:
+        say("No dead letter matches.")
+        raise typer.Exit(Code.NOTHING)
+    counts.sort(key=lambda row: -row["count"])
+    for row in counts[:_PREVIEW]:
+        say(printable(f"  {row['count']:,}  {row.queue}/{row.channel}"))
+    if len(counts) > _PREVIEW:
+        say(f"… {total:,} in {len(counts):,} channels")
+    return total
