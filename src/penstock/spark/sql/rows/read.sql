@@ -1,0 +1,3 @@
+select {columns}
+from {view} h
+where {where}
