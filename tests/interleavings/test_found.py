@@ -274,5 +274,32 @@ def test_a_paused_channel_is_parked_and_comes_back(world: World) -> None:
     assert len(world.claim(world.own)) == 1
 
 
+@pytest.mark.parametrize("limit", [None, 10])
+def test_a_cancelled_message_that_is_off_the_count_too_early_hides_no_other(
+    world: World, limit: int | None
+) -> None:
+    """Its end is read before its own wake, because many wakes of busy channels lie between."""
+    world.clear()
+    world.set_policy(world.own, limit)
+    first = [world.publish(world.own) for _ in range(5)]
+    got = [id for id, _ in world.claim(world.own, 1)]
+    others = [f"b{number}" for number in range(15)]
+    for other in others:
+        world.set_policy(world.own, channel=other)
+        world.publish(world.own, other)
+    world.own.execute("select penstock.cancel_v1(array[%s::bigint])", [world.publish(world.own)])
+    with world.sessions(1) as (owner,):
+        owner.begin()
+        owner.do(lambda c: c.execute("select from penstock.channel where name <> 'a' for update"))
+        for _ in range(3):
+            got += [id for id, _ in world.claim(world.own, 1)]
+        owner.rollback()
+    while more := world.claim(world.own, 1):
+        got += [id for id, _ in more]
+    assert [id for id in got if id in first] == first
+    assert len(got) == len(first) + len(others)
+    world.check()
+
+
 def _state(world: World) -> list[list[tuple[object, ...]]]:
     return [world.own.execute(query).fetchall() for query in _TABLES]

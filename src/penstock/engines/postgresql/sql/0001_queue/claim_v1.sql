@@ -302,6 +302,7 @@ begin
                     select k.ordinal, k.channel_id, k.queue, k.tid, k.version, k.turn, k.credit,
                         k.n + coalesce(g.n, 0) as n, 
                         k.tid is not null and (k.turn is not null or k.n <> 0 or k.due is not null) as awake,
+                        k.due is not null as placed,
                         case when (k.due, k.mid) <= (g.due, g.mid) or g.due is null then k.due else g.due end as due,
                         case when (k.due, k.mid) <= (g.due, g.mid) or g.due is null then k.mid else g.mid end as mid,
                         case when k.credit >= 1 then k.credit else p_quantum end as first,
@@ -335,6 +336,14 @@ begin
             next as materialized (
                 select l.channel_id, l.queue, l.tid, l.version + 1 as version, l.n - coalesce(t.taken, 0) as n,
                     l.n > coalesce(t.taken, 0) and coalesce(t.taken, 0) >= l.quota as more,
+                    -- A cancelled message may be off the count before its own wake is read: then one more is there
+                    -- than is counted, which only this position knows of.
+                    case when l.placed and l.n = t.taken then exists (
+                        select from message k
+                        where k.channel_id = l.channel_id and k.priority = 0 and (k.due, k.id) > (t.due, t.last) and k.due <= v_now
+                            and (k.expires_at is null or k.expires_at > v_now)
+                            and not exists (select from lease e where e.message_id = k.id offset 0)
+                        offset 0) else false end as rest,
                     case when l.quota = l.want and l.want > 0 then 0 when l.quota = 0 then l.credit
                         else l.first - coalesce(t.taken, 0) end as credit,
                     case when l.quota = l.want and l.want > 0 or l.turn is null or l.turn > v_now then v_now else l.turn end as turn,
@@ -354,9 +363,9 @@ begin
                 insert into token (channel_id, version, turn, n, leased, credit, skips, queue, pri, due, mid)
                 select n.channel_id, n.version, case when n.more then n.turn end, n.n, 0, case when n.more then n.credit else 0 end, 0,
                     n.queue,
-                    case when n.more then '{0}' else '{}' end::smallint[],
-                    case when n.more then array[n.due] else '{}' end,
-                    case when n.more then array[n.mid] else '{}' end
+                    case when n.more or n.rest then '{0}' else '{}' end::smallint[],
+                    case when n.more or n.rest then array[n.due] else '{}' end,
+                    case when n.more or n.rest then array[n.mid] else '{}' end
                 from next n
             )
             select p.id, v_fence, p.queue, p.channel, p.kind, 0::smallint, p.attempt + 1, p.max_attempts,

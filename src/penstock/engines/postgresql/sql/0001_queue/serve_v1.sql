@@ -105,9 +105,9 @@ begin
                     and (k.due, k.id) > (r.due[1], r.mid[1]) and k.due <= p_now
                     and (k.expires_at is null or k.expires_at > p_now)
                     and not exists (select from lease e where e.message_id = k.id offset 0)
-                -- Where one was taken off the count, a message may be left that no wake knows of: is there
-                -- one more than all that are counted? Else what is left lies after an unread wake.
-                order by k.due, k.id limit r.quota + case when r.fewer and r.quota = r.n then 1 else 0 end
+                -- Where one was taken off the count, now or at an earlier visit, a message may be left that no wake
+                -- knows of: is there one more than all that are counted? Else what is left lies after an unread wake.
+                order by k.due, k.id limit r.quota + case when (r.fewer or r.places > 0) and r.quota = r.n then 1 else 0 end
             ) m
         ) m
         where r.quota > 0 and cardinality(r.pri) = 1
