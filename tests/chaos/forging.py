@@ -28,8 +28,8 @@ class Forger:
         self.line("publish_acknowledged", t + 0.01, n=n, id=id, status=status)
         return n
 
-    def start(self, id: int, fence: int, t: float, n: str, by: str = "w") -> None:
-        self.line("start", t, by=by, id=id, fence=fence, n=n)
+    def start(self, id: int, fence: int, t: float, n: str, by: str = "w", done: int = 0) -> None:
+        self.line("start", t, by=by, id=id, fence=fence, n=n, done=done)
 
     def settle(self, id: int, fence: int, t: float, verb: str, answer: str = "accepted") -> None:
         self.line("settle_tried", t, by="w", id=id, fence=fence, verb=verb)

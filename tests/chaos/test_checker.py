@@ -157,7 +157,10 @@ def test_a_fence_that_falls_and_an_attempt_that_stays(forger: Forger) -> None:
 
 
 def test_a_stale_write_that_was_accepted(forger: Forger) -> None:
-    n = forger.done(2, 3, 210.0)
+    n = forger.publish(2, 200.0)
+    forger.start(2, 3, 211.0, n)
+    forger.settle(2, 3, 212.0, "complete")
+    forger.row(2, 3, 211.0, 212.0, "completed")
     forger.start(2, 2, 201.0, n)
     forger.line("fault", 202.0, by="nemesis", kind="stop", target="w", span=6.0)
     forger.row(2, 2, 201.0, 206.0, "expired", attempt=0)
@@ -223,6 +226,152 @@ def test_rate_excess(forger: Forger) -> None:
     for number in range(4):
         forger.done(10 + number, 10 + number, 200.0 + number * 0.1, channel="tight")
     assert forger.broken() == {"rate_excess"}
+
+
+def _crowd(forger: Forger, count: int) -> None:
+    forger.line("policy_tried", 50.0, by="o", number=1, channel="full", backlog=2)
+    forger.line("policy_set", 50.1, by="o", number=1)
+    for number in range(count):
+        forger.publish(10 + number, 200.0 + number, channel="full")
+        forger.waits(10 + number, 2000.0, channel="full")
+
+
+def test_a_full_channel_that_takes_another(forger: Forger) -> None:
+    _crowd(forger, 3)
+    assert forger.broken() == {"backlog"}
+
+
+def test_a_channel_with_room_that_refuses(forger: Forger) -> None:
+    _crowd(forger, 2)
+    forger.line("publish_tried", 300.0, n="r", channel="full", kind="plain", key=None)
+    forger.line("publish_refused", 300.1, n="r", status="full")
+    assert forger.broken() == set()
+    forger.line("publish_tried", 150.0, n="s", channel="full", kind="plain", key=None)
+    forger.line("publish_refused", 150.1, n="s", status="full")
+    assert forger.broken() == {"backlog"}
+
+
+@pytest.mark.parametrize("lower", [1, 20])
+def test_lower_priorities_before_higher_ones(forger: Forger, lower: int) -> None:
+    """One in ten may."""
+    _limit(forger, 50.0, 1, concurrency=1)
+    fence = 100
+    for number in range(20):
+        swapped = number < lower
+        for id, later in ((1000 + number, swapped), (2000 + number, not swapped)):
+            t = 100.0 + 10 * number
+            n = forger.publish(id, t, channel="tight", priority=9 if id < 2000 else 0)
+            place = fence + 2 * number + later
+            start = t + 1 + 2 * later
+            forger.start(id, place, start, n)
+            forger.settle(id, place, start + 1, "complete")
+            forger.row(id, place, start, start + 1, "completed", channel="tight")
+    assert forger.broken() == ({"priorities"} if lower == 20 else set())
+
+
+def test_one_publish_that_became_two(forger: Forger) -> None:
+    n = forger.done(2, 2, 200.0)
+    forger.start(3, 3, 201.0, n)
+    forger.settle(3, 3, 202.0, "complete")
+    forger.row(3, 3, 201.0, 202.0, "completed")
+    assert forger.broken() == {"mixed_up"}
+
+
+def test_an_answer_that_was_anothers(forger: Forger) -> None:
+    n, m = forger.publish(2, 200.0), forger.publish(3, 200.0)
+    for id, name in ((2, m), (3, n)):
+        forger.start(id, id, 201.0, name)
+        forger.settle(id, id, 202.0, "complete")
+        forger.row(id, id, 201.0, 202.0, "completed")
+    assert forger.broken() == {"mixed_up"}
+
+
+def test_a_start_before_its_time(forger: Forger) -> None:
+    forger.done(2, 2, 200.0, delay=0.9)
+    assert forger.broken() == set()
+    forger.done(3, 3, 200.0, delay=2.0)
+    assert forger.broken() == {"too_early"}
+
+
+def test_a_start_before_the_deferral_is_over(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.line("settle_tried", 202.0, by="w", id=2, fence=2, verb="defer", delay=2.0, saves=1)
+    forger.row(2, 2, 201.0, 202.0, "deferred")
+    forger.start(2, 3, 203.0, n, done=1)
+    forger.settle(2, 3, 204.0, "complete")
+    forger.row(2, 3, 203.0, 204.0, "completed", attempt=2)
+    assert forger.broken() == {"too_early"}
+
+
+def test_a_saved_state_that_is_gone(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.line("settle_tried", 202.0, by="w", id=2, fence=2, verb="defer", saves=1)
+    forger.row(2, 2, 201.0, 202.0, "deferred")
+    forger.start(2, 3, 203.0, n, done=0)
+    forger.settle(2, 3, 204.0, "complete")
+    forger.row(2, 3, 203.0, 204.0, "completed", attempt=2)
+    assert forger.broken() == {"states"}
+
+
+@pytest.mark.parametrize("ended", [195.0, 203.0])
+def test_an_end_at_the_wrong_time(forger: Forger, ended: float) -> None:
+    n = forger.publish(2, 190.0)
+    forger.start(2, 2, 191.0, n)
+    forger.settle(2, 2, 200.0, "complete")
+    forger.row(2, 2, 191.0, ended, "completed")
+    assert forger.broken() == {"clock"}
+
+
+def test_a_claim_after_its_start(forger: Forger) -> None:
+    n = forger.publish(2, 190.0)
+    forger.start(2, 2, 191.0, n)
+    forger.settle(2, 2, 200.0, "complete")
+    forger.row(2, 2, 192.0, 200.0, "completed")
+    assert forger.broken() == {"clock"}
+
+
+def test_a_zombie_that_goes_on(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.line("fault", 202.0, by="nemesis", kind="stop", target="w", span=6.0)
+    forger.row(2, 2, 201.0, 206.0, "expired")
+    forger.waits(2, 2000.0)
+    forger.line("resumed_process", 208.0, by="director", target="w")
+    forger.line("working", 209.0, by="w", id=2, fence=2)
+    assert forger.broken() == set()
+    assert checker.check(forger.lines, forger.dump)["recovery"]["zombie"]["most"] == 1.0
+    forger.line("working", 213.0, by="w", id=2, fence=2)
+    assert forger.broken() == {"zombies"}
+
+
+def test_a_start_after_the_lease(forger: Forger) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 207.0, n, by="worker-1.1")
+    forger.line("fault", 202.0, by="nemesis", kind="stop", target="w", span=6.0)
+    forger.row(2, 2, 201.0, 206.0, "expired")
+    forger.waits(2, 2000.0)
+    assert forger.broken() == {"late_starts"}
+
+
+def test_a_key_that_nothing_holds(forger: Forger) -> None:
+    forger.publish(9, 220.0, status="existing", key="k")
+    assert forger.broken() == {"keys"}
+
+
+def test_how_long_recovery_took(forger: Forger) -> None:
+    n = forger.publish(2, 200.0, channel="free-1.work")
+    forger.start(2, 2, 201.0, n)
+    forger.line("fault", 202.0, by="nemesis", kind="kill", target="w", span=1e9)
+    forger.row(2, 2, 201.0, 205.1, "expired", channel="free-1.work")
+    forger.line("server_back", 206.0, by="director")
+    forger.start(2, 3, 206.5, n)
+    forger.settle(2, 3, 207.0, "complete")
+    forger.row(2, 3, 206.5, 207.0, "completed", attempt=2, channel="free-1.work")
+    recovery = checker.check(forger.lines, forger.dump)["recovery"]
+    assert recovery["killed"] == {"count": 1, "median": 4.5, "p99": 4.5, "most": 4.5, "target": 5.0}
+    assert recovery["server"] == {"count": 1, "median": 0.5, "p99": 0.5, "most": 0.5, "target": 5.0}
 
 
 def test_order(forger: Forger) -> None:

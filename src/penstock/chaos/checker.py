@@ -75,6 +75,7 @@ class Books:
             self.rows[row["message_id"]].append(row)
             if row["terminal"]:
                 self.ends[row["message_id"]].append(row)
+        self.known = {*self.waiting, *self.dead, *self.rows}
         self.claims = sorted(self._claims(), key=lambda claim: (claim.claimed, claim.fence))
         self.claims_of: dict[int, list[Claim]] = defaultdict(list)
         self.claims_in: dict[str, list[Claim]] = defaultdict(list)
@@ -97,6 +98,11 @@ class Books:
                     row["id"], row["fence"], row["channel"], row["worker"] or "", row["attempt"],
                     row["claimed_at"], NEVER, "leased", False,
                 )  # fmt: skip
+
+    def gone_at(self, line: Line) -> float:
+        """When the published message was finished or dead; a redrive brings none of these back."""
+        ends = [row["ended_at"] for row in self.rows[line["id"]] if row["terminal"] or row["dead"]]
+        return min(ends, default=NEVER)
 
     def ended_at(self, id: int) -> float:
         """When the message was finished; never, while it waits, is leased or is a dead letter."""
@@ -136,14 +142,25 @@ def unexpected(books: Books) -> Evidence:
         for line in books.by_what["publish_rolled_back"]
         if line.get("id") and books.name_of.get(line["id"], line["n"]) == line["n"]
     }
-    seen = {*books.waiting, *books.dead, *books.rows}
-    yield from [f"message {id} was rolled back and is there" for id in sorted(never & seen)]
+    yield from [f"message {id} was rolled back and is there" for id in sorted(never & books.known)]
     refused = {line["n"] for line in books.by_what["publish_refused"]} | books.undone
     for line in books.by_what["start"]:
         if line["n"] not in books.tried:
             yield f"message {line['id']} ({line['n']}) was never published"
         elif line["n"] in refused:
             yield f"message {line['id']} ({line['n']}) was refused or rolled back"
+
+
+def mixed_up(books: Books) -> Evidence:
+    """An answer that was another's, or one publish that became two messages."""
+    ids: dict[str, set[int]] = defaultdict(set)
+    for line in [*books.published.values(), *books.by_what["start"]]:
+        ids[line["n"]].add(line["id"])
+    yield from [f"{n} is message {sorted(found)}" for n, found in ids.items() if len(found) > 1]
+    names: dict[int, set[str]] = defaultdict(set)
+    for line in [*books.published.values(), *books.by_what["start"]]:
+        names[line["id"]].add(line["n"])
+    yield from [f"message {id} is {sorted(n)}" for id, n in names.items() if len(n) > 1]
 
 
 def stuck(books: Books) -> Evidence:
@@ -270,6 +287,7 @@ class Terms(NamedTuple):
     concurrency: float
     rate: float
     burst: float
+    backlog: float
 
 
 def _policies(books: Books) -> dict[str, list[Terms]]:
@@ -281,10 +299,11 @@ def _policies(books: Books) -> dict[str, list[Terms]]:
 
 
 def _terms(lines: list[Line], known: dict[tuple[str, int], float]) -> Iterator[Terms]:
-    for place, line in enumerate(lines):
-        sure = (known.get((later["by"], later["number"])) for later in lines[place + 1 :])
+    """The first are those of a channel that nobody has limited yet."""
+    for place, line in enumerate([{"t": -NEVER}, *lines]):
+        sure = (known.get((later["by"], later["number"])) for later in lines[place:])
         until = min((moment for moment in sure if moment is not None), default=NEVER)
-        numbers = (line.get(name) for name in ("concurrency", "rate", "burst"))
+        numbers = (line.get(name) for name in Terms._fields[2:])
         yield Terms(
             line["t"] - BLINK, until + BLINK, *(NEVER if n is None else float(n) for n in numbers)
         )
@@ -298,8 +317,8 @@ def _highest(terms: list[Terms], name: str, moment: float) -> float:
 def rate_excess(books: Books) -> Evidence:
     """More starts in some window than burst + window x rate; where the policy never changed."""
     for channel, terms in _policies(books).items():
-        if len(terms) == 1 and terms[0].rate < NEVER:
-            excess = _excess([c.claimed for c in books.claims_in[channel]], terms[0])
+        if len(terms) == 2 and terms[1].rate < NEVER:
+            excess = _excess([c.claimed for c in books.claims_in[channel]], terms[1])
             if excess > 0:
                 yield f"{channel}: {excess:.1f} starts too many in a window"
 
@@ -312,6 +331,153 @@ def _excess(times: list[float], terms: Terms) -> float:
         least = min(least, level)
         worst = max(worst, level - least + 1 - terms.burst - 0.002 * terms.rate)
     return worst
+
+
+def backlog(books: Books) -> Evidence:
+    """A message that a full channel took, or that a channel with room refused."""
+    spans: dict[str, list[tuple[Line, float, float]]] = defaultdict(list)
+    for n, line in books.published.items():
+        spans[books.tried[n]["channel"]].append((line, books.tried[n]["t"], books.gone_at(line)))
+    # A publisher that was killed before it heard the answer may have published too.
+    unsure = books.tried.keys() - books.published.keys() - books.undone
+    unsure -= {line["n"] for line in books.by_what["publish_refused"]}
+    for channel, terms in _policies(books).items():
+        if len(terms) != 2 or terms[1].backlog == NEVER:
+            continue
+        most, found = terms[1].backlog, spans[channel]
+        for line, tried, _ in found:
+            there = [
+                1 for other, _, gone in found if other["t"] < tried and gone > line["t"] + BLINK
+            ]
+            if len(there) >= most:
+                yield f"{channel}: message {line['id']} was taken beside {len(there)}"
+        maybe = sum(books.tried[n]["channel"] == channel for n in unsure)
+        for line in books.by_what["publish_refused"]:
+            asked = books.tried[line["n"]]
+            there = [
+                1 for _, begun, gone in found if begun < line["t"] and gone > asked["t"] - BLINK
+            ]
+            if asked["channel"] == channel and len(there) + maybe < most:
+                yield f"{channel}: {line['n']} was refused beside {len(there)}"
+
+
+def priorities(books: Books) -> Evidence:
+    """Lower ones begun before higher ones that waited, more often than the one in ten that may."""
+    ranked: dict[str, list[tuple[Claim, Line, Line]]] = defaultdict(list)
+    for n, line in books.published.items():
+        claims = books.claims_of[line["id"]]
+        if books.tried[n].get("priority") is not None and claims:
+            first = min(claims, key=lambda claim: claim.fence)
+            ranked[first.channel].append((first, line, books.tried[n]))
+    for channel, found in ranked.items():
+        if channel in _policies(books) and len({tried["priority"] for _, _, tried in found}) > 1:
+            passed = sum(any(_passed(low, high) for high in found) for low in found)
+            if passed > 3 + len(found) / 5:
+                yield f"{channel}: {passed} of {len(found)} began before a higher one that waited"
+
+
+def _passed(low: tuple[Claim, Line, Line], high: tuple[Claim, Line, Line]) -> bool:
+    """Both were there, if they were published together or the higher one long before."""
+    together = low[2]["t"] <= high[2]["t"] + BLINK and low[1]["by"] == high[1]["by"]
+    together = together and abs(low[1]["t"] - high[1]["t"]) < 0.01
+    return (
+        low[2]["priority"] < high[2]["priority"]
+        and low[0].fence < high[0].fence
+        and (together or high[1]["t"] < low[0].claimed - BLINK)
+    )
+
+
+def too_early(books: Books) -> Evidence:
+    """A start before the message was due."""
+    for n, line in books.published.items():
+        tried = books.tried[n]
+        for claim in books.claims_of[line["id"]][:1]:
+            early = tried["t"] + tried.get("delay", 0.0) - claim.claimed
+            if early > 0.01:
+                yield f"message {claim.id} was claimed {early:.2f} s before it was due"
+    delays = {
+        (line["id"], line["fence"]): line.get("delay", 0.0)
+        for line in books.by_what["settle_tried"]
+        if line["verb"] == "defer"
+    }
+    for claims in books.claims_of.values():
+        for first, second in pairwise(claims):
+            early = first.ended + delays.get((first.id, first.fence), 0.0) - second.claimed
+            if first.outcome in ("deferred", "retried") and early > 0.01:
+                yield f"message {first.id} was claimed {early:.2f} s before it was due"
+
+
+def clock(books: Books) -> Evidence:
+    """A time in the tables at which that cannot have happened."""
+    tried = {(x["id"], x["fence"], x["verb"]): x["t"] for x in books.by_what["settle_tried"]}
+    for line in books.by_what["settle_accepted"]:
+        asked = tried.get((line["id"], line["fence"], line["verb"]), -NEVER)
+        for claim in books.claim_at.get((line["id"], line["fence"]), []):
+            at = claim.ended if claim.outcome in OUTCOMES[line["verb"]] else asked
+            if not asked - 0.01 <= at <= line["t"] + 0.01:
+                yield f"message {claim.id} ended {claim.ended - line['t']:+.2f} s off its answer"
+    for line in books.by_what["start"]:
+        for claim in books.claim_at.get((line["id"], line["fence"]), []):
+            after = claim.claimed - line["t"]
+            if after > 0.01:
+                yield f"message {claim.id} was claimed {after:.2f} s after its start"
+
+
+def states(books: Books) -> Evidence:
+    """What a message had saved is not what it finds at its next start."""
+    tries: dict[tuple[int, int], list[int | None]] = defaultdict(list)
+    for line in books.by_what["settle_tried"]:
+        if line["verb"] == "defer":
+            tries[line["id"], line["fence"]].append(line.get("saves"))
+    found = {(line["id"], line["fence"]): line.get("done", 0) for line in books.by_what["start"]}
+    for id, claims in books.claims_of.items():
+        saved = {0}
+        for claim in claims:
+            done = found.get((id, claim.fence))
+            if done is not None and done not in saved:
+                yield f"message {id} had saved {sorted(saved)} and found {done}"
+            if claim.outcome == "deferred":
+                # Of several tries nobody knows which one counted; one without a state keeps it.
+                mine = tries[id, claim.fence]
+                kept = saved if None in mine or not mine else set()
+                saved = kept | {save for save in mine if save is not None}
+
+
+def zombies(books: Books) -> Evidence:
+    """Somebody who went on for longer than a lease after his own was taken."""
+    yield from [
+        f"message {claim.id}: {claim.worker} went on for {seconds:.1f} s after lease {claim.fence}"
+        for claim, seconds in overlaps(books)
+        if seconds > books.dump["lease"]
+    ]
+
+
+def overlaps(books: Books) -> Iterator[tuple[Claim, float]]:
+    """How long a handler went on beside the next one: since it could, and while it could know."""
+    last = {(line["id"], line["fence"]): line["t"] for line in books.by_what["working"]}
+    deaf = [f for f in books.by_what["fault"] if f["kind"] in ("server", "cut", "lock", "hog")]
+    for lease, moment in last.items():
+        for claim in books.claim_at.get(lease, []):
+            woken = [
+                line["t"]
+                for line in books.by_what["resumed_process"]
+                if line["target"] == claim.worker and line["t"] < moment
+            ]
+            since = max([claim.ended, *woken])
+            if claim.outcome == "expired" and moment > since and not any(
+                f["target"] in ("*", claim.worker) and f["t"] - BLINK < moment
+                and f["t"] + f["span"] > since for f in deaf
+            ):  # fmt: skip
+                yield claim, moment - since
+
+
+def late_starts(books: Books) -> Evidence:
+    """A worker that began what it no longer held: it did not look at its clock."""
+    for line in books.by_what["start"]:
+        for claim in books.claim_at.get((line["id"], line["fence"]), []):
+            after = line["t"] - claim.ended
+            if line["by"].startswith("worker") and after > BLINK:
+                yield f"message {claim.id} was begun {after:.2f} s after its lease had ended"
 
 
 def order(books: Books) -> Evidence:
@@ -360,15 +526,20 @@ def keys(books: Books) -> Evidence:
                 if tried["window"] or books.ended_at(id) > line["t"] + BLINK:
                     yield f"key {key}: message {line['id']} was published beside {id}"
             holders[key].append(line["id"])
+        elif line["id"] not in books.known:
+            yield f"key {key}: message {line['id']} holds it and is nowhere"
         elif not tried["window"] and books.ended_at(line["id"]) < tried["t"] - BLINK:
             yield f"key {key}: message {line['id']} has ended and still holds it"
 
 
 def expired_early(books: Books) -> Evidence:
     """A lease that was taken back before it ran out."""
-    until = {(line["id"], line["fence"]): line["until"] for line in books.by_what["extended"]}
+    until: dict[tuple[int, int], float] = defaultdict(float)
+    for line in books.by_what["extended"]:
+        lease = line["id"], line["fence"]
+        until[lease] = max(until[lease], line["until"])
     for claim in books.claims:
-        least = max(claim.claimed + books.dump["lease"], until.get((claim.id, claim.fence), 0.0))
+        least = max(claim.claimed + books.dump["lease"], until[claim.id, claim.fence])
         if claim.outcome == "expired" and claim.ended < least - 0.01:
             yield (
                 f"message {claim.id}: lease {claim.fence} expired {least - claim.ended:.2f} s early"
@@ -379,6 +550,8 @@ def expired_unexplained(books: Books) -> Evidence:
     """A lease that ran out though nothing had happened to its holder."""
     faults = books.by_what["fault"]
     started = {(line["id"], line["fence"]) for line in books.by_what["start"]}
+    # Its outcome was on its way, and nobody extends what is about to end.
+    started -= {(line["id"], line["fence"]) for line in books.by_what["settle_tried"]}
     yield from [
         f"message {claim.id}: lease {claim.fence} of {claim.worker} expired after "
         f"{claim.ended - claim.claimed:.1f} s, and nothing had happened to it"
@@ -444,9 +617,10 @@ def sampled(books: Books) -> Evidence:
 
 
 RULES: tuple[Callable[[Books], Evidence], ...] = (
-    lost, unexpected, two_states, stuck, history, unexplained_duplicates, fences, stale_accepted,
-    completed_unworked, wrongly_lost, over_limit, rate_excess, order, paused_starts, keys,
-    expired_early, expired_unexplained, budget, cancelled, effects, sampled,
+    lost, unexpected, mixed_up, two_states, stuck, history, unexplained_duplicates, fences,
+    stale_accepted, completed_unworked, wrongly_lost, over_limit, rate_excess, backlog, order,
+    priorities, paused_starts, too_early, clock, keys, expired_early, expired_unexplained, budget,
+    states, cancelled, effects, zombies, late_starts, sampled,
 )  # fmt: skip
 
 
@@ -470,6 +644,51 @@ def figures(books: Books) -> dict[str, int]:
     }
 
 
+def recovery(books: Books) -> dict[str, dict[str, float | None]]:
+    """Seconds from a fault to what must follow, with what we aim at."""
+    lease = books.dump["lease"]
+    return {
+        "killed": _spread(_claimed_again(books), lease + 1),
+        "server": _spread(_served_again(books), 5.0),
+        "zombie": _spread((seconds for _, seconds in overlaps(books)), lease / 3),
+    }
+
+
+def _claimed_again(books: Books) -> Iterator[float]:
+    """From the end of a process to the next claim of what it held, where no limit holds it up."""
+    ends = {
+        fault["target"]: fault["t"]
+        for fault in books.by_what["fault"]
+        if fault["kind"] in ("kill", "exit")
+    }
+    for claims in books.claims_of.values():
+        for first, second in pairwise(claims):
+            killed = ends.get(first.worker, NEVER)
+            if first.outcome == "expired" and first.channel.startswith("free") and (
+                first.claimed < killed < first.ended
+            ):  # fmt: skip
+                yield second.claimed - killed
+
+
+def _served_again(books: Books) -> Iterator[float]:
+    """From the server's return to the first claim."""
+    times = sorted(claim.claimed for claim in books.claims)
+    for line in books.by_what["server_back"]:
+        yield from [time - line["t"] for time in times if time >= line["t"]][:1]
+
+
+def _spread(seconds: Iterable[float], target: float) -> dict[str, float | None]:
+    found = sorted(round(value, 3) for value in seconds)
+    last = len(found) - 1
+    return {
+        "count": len(found),
+        "median": found[last // 2] if found else None,
+        "p99": found[min(last, int(len(found) * 0.99))] if found else None,
+        "most": found[last] if found else None,
+        "target": round(target, 3),
+    }
+
+
 def check(lines: Iterable[Line], dump: dict[str, Any]) -> dict[str, Any]:
     """The verdict: ``broken`` has each broken rule with how often and some of the evidence."""
     books = Books(list(lines), dump)
@@ -477,6 +696,7 @@ def check(lines: Iterable[Line], dump: dict[str, Any]) -> dict[str, Any]:
     return {
         "good": not any(evidence.values()),
         "figures": figures(books),
+        "recovery": recovery(books),
         "counts": {name: len(found) for name, found in evidence.items()},
         "broken": {name: found[:SHOWN] for name, found in evidence.items() if found},
         # No failure in n starts: the chance of one is below 3/n, with 95 % confidence.

@@ -83,22 +83,30 @@ class Hand:
         now = time.monotonic()
         ripe = [message for until, message in self._pocket if until <= now]
         self._pocket = [item for item in self._pocket if item[0] > now]
-        self._settle(
-            ripe, self._dice.choice(("complete", "complete", "defer", "fail", "give_back"))
-        )
+        verb = self._dice.choice(("complete", "complete", "defer", "fail", "give_back", "extend"))
+        if verb != "extend":
+            self._settle(ripe, verb)
+            return
+        for message in ripe:
+            if self._prolong(message, LEASE):
+                self._settle([message], "complete")
 
     def _extend(self, message: Message) -> None:
         """Twice, the second time for less: an extension never shortens."""
-        for length in (LEASE * 2, LEASE / 8):
-            tried = real_time()
-            try:
-                until = message.extend(length)
-            except (PenstockError, LeaseLost):
-                break
-            self._ledger.note(
-                "extended", id=message.id, fence=message.fence, until=until.timestamp(), tried=tried
-            )
+        if self._prolong(message, LEASE * 2):
+            self._prolong(message, LEASE / 8)
         self._pocket.append((time.monotonic() + LEASE.total_seconds() / 2, message))
+
+    def _prolong(self, message: Message, length: timedelta) -> bool:
+        tried = real_time()
+        try:
+            until = message.extend(length)
+        except (PenstockError, LeaseLost):
+            return False
+        self._ledger.note(
+            "extended", id=message.id, fence=message.fence, until=until.timestamp(), tried=tried
+        )
+        return True
 
     def _repeat(self, message: Message) -> None:
         done = 0 if message.state is None else message.state_json()["done"]
@@ -114,12 +122,18 @@ class Hand:
             self._settle([message], "complete")
 
     def _effect(self, message: Message) -> None:
-        """The effect and the completion in one transaction of our own."""
-        self._ledger.note("settle_tried", id=message.id, fence=message.fence, verb="complete")
+        """The effect and the completion in one transaction of our own, which may be undone."""
         try:
             self._outside = self._outside or Outside(self._stage)
             self._outside.begin()
             self._outside.add_effect(message.json()["n"])
+            if self._stage.engine != "sqlite" and self._dice.random() < 0.2:
+                time.sleep(0.5)  # whatever the transaction's own time is, it is past
+            self._ledger.note("settle_tried", id=message.id, fence=message.fence, verb="complete")
+            if message.failures < message.json()["fails"]:
+                message.complete(connection=self._outside.connection)
+                self._outside.say("rollback")
+                return self._settle([message], "defer", delay=SOON, reason="not yet")
             message.complete(connection=self._outside.connection)
             self._outside.say("commit")
         except LeaseLost:
@@ -143,8 +157,15 @@ class Hand:
     def _settle(self, messages: list[Message], verb: str, **options: object) -> None:
         if not messages:
             return
+        delay = options.get("delay")
+        seconds = delay.total_seconds() if isinstance(delay, timedelta) else 0.0
+        state = options.get("state")
+        saves = state["done"] if isinstance(state, dict) else None
         for message in messages:
-            self._ledger.note("settle_tried", id=message.id, fence=message.fence, verb=verb)
+            self._ledger.note(
+                "settle_tried", id=message.id, fence=message.fence, verb=verb, delay=seconds,
+                saves=saves,
+            )  # fmt: skip
         try:
             answers = getattr(self._queue, verb)(messages, **options)
         except PenstockError as error:

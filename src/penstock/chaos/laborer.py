@@ -18,6 +18,7 @@ from .stage import LEASE, Stage, sql
 RETRY = Constant(every=0.2)
 REPEATS = 3
 TENTH = timedelta(milliseconds=100)
+STEP = 0.1  # seconds
 
 
 def crash(payload: dict[str, Any]) -> None:
@@ -45,8 +46,11 @@ def make_worker(stage: Stage, ledger: Ledger) -> Worker:
     async def around(message: MessageFields, call: Any) -> object:
         note_start(ledger, message)
         result = await call()
-        verb = "defer" if isinstance(result, Defer) else "complete"
-        ledger.note("settle_tried", id=message.id, fence=message.fence, verb=verb)
+        terms: dict[str, Any] = {"verb": "complete"}
+        if isinstance(result, Defer):
+            saves = result.state["done"] if isinstance(result.state, dict) else None
+            terms = {"verb": "defer", "delay": TENTH.total_seconds(), "saves": saves}
+        ledger.note("settle_tried", id=message.id, fence=message.fence, **terms)
         return result
 
     @worker.handler("plain", retry=RETRY)
@@ -58,8 +62,11 @@ def make_worker(stage: Stage, ledger: Ledger) -> Worker:
         await asyncio.sleep(dice.uniform(0.3, 0.7))
 
     @worker.handler("long", retry=RETRY)
-    async def long() -> None:
-        await asyncio.sleep(LEASE.total_seconds() * 1.4)
+    async def long(payload: dict[str, Any], message: AsyncMessage) -> None:
+        """Says that it works while it does, so that one who goes on too long is seen."""
+        for _ in range(int(LEASE.total_seconds() * dice.uniform(1.3, 2.5) / STEP)):
+            await asyncio.sleep(STEP)
+            ledger.note("working", id=message.id, fence=message.fence)
 
     @worker.handler("repeat", retry=RETRY)
     async def repeat(payload: dict[str, Any], message: AsyncMessage) -> Defer | None:
@@ -102,13 +109,16 @@ def add_effect_handler(worker: Worker, ledger: Ledger) -> None:
     ) -> None:
         await tx.execute(text.encode(), [payload["n"]])
         await asyncio.sleep(0.02)
+        if message.failures < payload["fails"]:
+            raise ValueError("not yet")
         ledger.note("settle_tried", id=message.id, fence=message.fence, verb="complete")
 
 
 def note_start(ledger: Ledger, message: MessageFields) -> None:
+    done = message.state_json()["done"] if message.state is not None else 0
     ledger.note(
         "start", id=message.id, fence=message.fence, attempt=message.attempt,
-        channel=message.channel, kind=message.kind, n=message.json()["n"],
+        channel=message.channel, kind=message.kind, n=message.json()["n"], done=done,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from penstock import PenstockError, Policy, Queue
 
 from .child import begin, stop_on_sigterm
-from .stage import FAILS, GATE, HAND, SWING, WORK, Stage, channel
+from .stage import FAILS, GATE, HAND, LINE, RANKED, SWING, WORK, Stage, channel
 
 BACKLOG = 60
 
@@ -49,7 +49,9 @@ class Meddler:
         """Some that wait and some that are leased."""
         found = [*self._queue.messages(queue=queue, limit=200)]
         ids = [
-            m.id for m in self._dice.sample(found, min(4, len(found))) if "line" not in m.channel
+            m.id
+            for m in self._dice.sample(found, min(4, len(found)))
+            if not m.channel.startswith((LINE, RANKED))
         ]
         self._ledger.note("cancel_tried", ids=ids)
         for answer in self._queue.cancel(ids):

@@ -104,6 +104,7 @@ class Nemesis:
 
         def wake() -> None:
             if self._crew.name(fault.role) == name:
+                self._ledger.note("resumed_process", target=name)
                 self._crew.signal(fault.role, signal.SIGCONT, group)
 
         self._later.append((time.monotonic() + span, wake))
@@ -120,6 +121,7 @@ class Nemesis:
         self._place.server.kill()
         time.sleep(fault.twist)
         self._place.server.start()
+        self._ledger.note("server_back")
         span = time.time() - begun + HEALING
         self._ledger.note("fault", kind="server", target="*", t=begun, span=span)
 

@@ -2,7 +2,9 @@
 
 import random
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 from penstock import NewMessage, PenstockError, Published, Queue
@@ -13,12 +15,14 @@ from .outside import Outside
 from .stage import (
     FAILS,
     FREE,
+    FULL,
     GATE,
     HAND,
     KEYED,
     LATER,
     LINE,
     POISON,
+    RANKED,
     RATED,
     SWING,
     TIGHT,
@@ -29,6 +33,7 @@ from .stage import (
 
 HOUR = timedelta(hours=1)
 KEYS = 6
+TOGETHER = 4
 
 
 class Producer:
@@ -40,11 +45,13 @@ class Producer:
         self._outside: Outside | None = None
         self._count = 0
         self._unknown: list[NewMessage] = []
+        self._threads = ThreadPoolExecutor(TOGETHER)
 
     def act(self) -> None:
         actions: dict[Callable[[], None], int] = {
             self._plain: 8, self._many: 4, self._in_line: 4, self._in_transaction: 4,
             self._keyed: 4, self._again: 2, self._later: 2, self._special: 6, self._poison: 1,
+            self._ranked: 1, self._crowded: 2, self._together: 2,
         }  # fmt: skip
         action = self._dice.choices(list(actions), list(actions.values()))[0]
         action()
@@ -63,6 +70,26 @@ class Producer:
         queue = self._dice.choice((WORK, HAND))
         messages = [self._message(LINE, queue=queue) for _ in range(self._dice.randint(1, 3))]
         self._publish(messages, ordered=True)
+
+    def _ranked(self) -> None:
+        """Several priorities in one publish, to a channel of one at a time."""
+        queue = self._dice.choice((WORK, HAND))
+        self._publish(
+            [
+                self._message(RANKED, queue=queue, priority=self._dice.choice((0, 0, 4, 9)))
+                for _ in range(5)
+            ]
+        )
+
+    def _crowded(self) -> None:
+        """More than the channel takes."""
+        queue = self._dice.choice((WORK, HAND))
+        self._publish([self._message(FULL, queue=queue) for _ in range(self._dice.randint(1, 4))])
+
+    def _together(self) -> None:
+        """From threads, so that they share a round trip; each is answered for itself."""
+        messages = [self._message(self._dice.choice(FREE)) for _ in range(TOGETHER)]
+        list(self._threads.map(self._publish_one, messages))
 
     def _later(self) -> None:
         delay = timedelta(seconds=self._dice.uniform(0.2, 4))
@@ -89,6 +116,8 @@ class Producer:
         message = self._message(place, kind, queue=queue, max_attempts=3)
         if kind == "fail":
             message.payload["fails"] = self._dice.randint(1, 4)
+        if kind == "effect":
+            message.payload["fails"] = self._dice.choice((0, 0, 1))
         self._publish([message])
 
     def _poison(self) -> None:
@@ -98,15 +127,16 @@ class Producer:
     def _message(
         self, place: str, kind: str = "plain", *, queue: str | None = None, key: str | None = None,
         key_window: timedelta | None = None, delay: timedelta | None = None, max_attempts: int = 5,
+        priority: int = 0,
     ) -> NewMessage:  # fmt: skip
         self._count += 1
         target = queue or self._dice.choice((WORK, HAND))
-        if kind == "plain" and place in (TIGHT, SWING):
+        if kind == "plain" and place in (TIGHT, SWING, FULL):
             kind = "slow"
         return NewMessage(
             {"n": f"{self._stage.name}:{self._count}"},
             channel=channel(place, target), queue=target, kind=kind, key=key, delay=delay,
-            key_window=key_window, max_attempts=max_attempts,
+            key_window=key_window, max_attempts=max_attempts, priority=priority,
         )  # fmt: skip
 
     def _publish(self, messages: list[NewMessage], ordered: bool = False) -> None:
@@ -120,12 +150,27 @@ class Producer:
             return
         self._note_answers(messages, answers)
 
+    def _publish_one(self, message: NewMessage) -> None:
+        self._note_tried([message], False)
+        try:
+            answer = self._queue.publish(
+                message.payload, channel=str(message.channel), queue=message.queue,
+                kind=message.kind,
+                max_attempts=message.max_attempts,
+            )  # fmt: skip
+        except PenstockError as error:
+            self._note_failed([message], error)
+        else:
+            self._note_answers([message], [answer])
+
     def _in_transaction(self) -> None:
-        """One message undone by a savepoint, one by the transaction's end, as the dice say."""
-        first, undone = (
-            self._message(self._dice.choice(FREE)),
-            self._message(self._dice.choice(FREE)),
-        )
+        """One message undone by a savepoint, one by the transaction's end, as the dice say. A key
+        is free again if it was undone."""
+        first = self._message(self._dice.choice(FREE))
+        if self._dice.random() < 0.5:
+            key = f"undone-{self._stage.name}-{self._count // 40}"
+            first = self._message(KEYED, queue=WORK, key=key, key_window=HOUR)
+        undone = self._message(self._dice.choice(FREE))
         commits, saves = self._dice.random() < 0.6, self._dice.random() < 0.5
         self._note_tried([first, *([undone] if saves else [])], False)
         try:
@@ -154,6 +199,8 @@ class Producer:
     ) -> tuple[Published, Published | None]:
         gone = None
         outside.begin()
+        if self._stage.engine != "sqlite" and self._dice.random() < 0.1:
+            time.sleep(0.5)  # whatever the transaction's own time is, it is past
         kept = self._queue.publish_many([first], connection=outside.connection)[0]
         if undone is not None:
             outside.say("savepoint regret")
@@ -167,7 +214,8 @@ class Producer:
             self._ledger.note(
                 "publish_tried", n=message.payload["n"], channel=message.channel, kind=message.kind,
                 key=message.key, window=message.key_window is not None, ordered=ordered,
-                max_attempts=message.max_attempts,
+                max_attempts=message.max_attempts, priority=message.priority,
+                delay=0.0 if message.delay is None else message.delay.total_seconds(),
             )  # fmt: skip
 
     def _note_answers(self, messages: list[NewMessage], answers: list[Published]) -> None:

@@ -22,9 +22,12 @@ from .places import Place, open_place
 from .proxy import Proxy
 from .sampler import Sampler
 from .stage import (
+    BACKLOG,
     BURST,
+    FULL,
     HAND,
     LINE,
+    RANKED,
     RATE,
     RATED,
     TIGHT,
@@ -43,6 +46,8 @@ POLICIES = {
     LINE: Policy(concurrency=1),
     TIGHT: Policy(concurrency=TIGHT_LIMIT),
     RATED: Policy(rate=RATE, burst=BURST),
+    RANKED: Policy(concurrency=1),
+    FULL: Policy(concurrency=1, backlog=BACKLOG),
 }
 
 
@@ -97,8 +102,10 @@ class _Run:
         return queue.history_since().position
 
     def _limit(self, queue: Queue, number: int, name: str, target: str, policy: Policy) -> None:
-        terms = {"concurrency": policy.concurrency, "rate": policy.rate, "burst": policy.burst}
-        self._ledger.note("policy_tried", number=number, channel=name, **terms)
+        self._ledger.note(
+            "policy_tried", number=number, channel=name, concurrency=policy.concurrency,
+            rate=policy.rate, burst=policy.burst, backlog=policy.backlog,
+        )  # fmt: skip
         queue.set_policies({name: policy}, queue=target)
         self._ledger.note("policy_set", number=number, channel=name)
 

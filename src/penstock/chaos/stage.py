@@ -20,8 +20,10 @@ UPKEEP = timedelta(milliseconds=500)
 FREE = ("free-0", "free-1", "free-2", "free-3")
 LINE, TIGHT, RATED, SWING, GATE, FAILS = "line", "tight", "rated", "swing", "gate", "fails"
 POISON, KEYED, LATER = "poison", "keyed", "later"
+RANKED, FULL = "ranked", "full"
 TIGHT_LIMIT = 2
 RATE, BURST = 6.0, 3
+BACKLOG = 5
 
 
 @dataclass(frozen=True)

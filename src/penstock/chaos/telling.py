@@ -5,6 +5,12 @@ from typing import Any
 from .checker import RULES
 from .run import replay_line
 
+RECOVERY = {
+    "killed": "from a kill to the next claim",
+    "server": "from the server's return to a claim",
+    "zombie": "a resumed process beside the next",
+}
+
 
 def tell(verdict: dict[str, Any]) -> str:
     figures = verdict["figures"]
@@ -17,6 +23,7 @@ def tell(verdict: dict[str, Any]) -> str:
         f"  ended: {figures['completed']:,} completed, {figures['dead']} dead, "
         f"{figures['expired']} leases ran out, {figures['stale_refused']} stale writes refused",
     ]
+    lines += [f"  {text}" for text in _recovery(verdict["recovery"])]
     for rule in RULES:
         count = verdict["counts"][rule.__name__]
         says = (rule.__doc__ or "").partition("\n")[0]
@@ -30,3 +37,12 @@ def tell(verdict: dict[str, Any]) -> str:
     else:
         lines.append("BROKEN.")
     return "\n".join([*lines, f"Replay: {replay_line(verdict)}"])
+
+
+def _recovery(figures: dict[str, Any]) -> list[str]:
+    return [
+        f"{RECOVERY[name]}: {found['count']} times, median {found['median']:.2f} s, "
+        f"p99 {found['p99']:.2f} s, most {found['most']:.2f} s (we aim at {found['target']:.2f} s)"
+        for name, found in figures.items()
+        if found["count"]
+    ]
