@@ -13,12 +13,18 @@ from .telling import tell
 
 
 def main(
-    engine: str, seed: int, seconds: float, url: str | None, as_json: bool, keep: Path | None
+    engine: str,
+    seed: int,
+    seconds: float,
+    url: str | None,
+    as_json: bool,
+    keep: Path | None,
+    patience: float,
 ) -> int:
     """Prints the verdict; 0 if it is good."""
     keep_quiet()
     try:
-        verdict = run(engine, seed, seconds, url, keep)
+        verdict = run(engine, seed, seconds, url, keep, patience)
     except (EmbeddedServerError, PenstockError) as error:
         print(error, file=sys.stderr)
         return 2

@@ -39,7 +39,6 @@ from .stage import (
     sql,
 )  # fmt: skip
 
-PATIENCE = 60.0  # seconds for what is left after the last fault
 TICK = 0.05
 
 POLICIES = {
@@ -52,14 +51,20 @@ POLICIES = {
 
 
 def run(
-    engine: str, seed: int, seconds: float, url: str | None = None, keep: Path | None = None
+    engine: str,
+    seed: int,
+    seconds: float,
+    url: str | None = None,
+    keep: Path | None = None,
+    patience: float = 60,
 ) -> dict[str, Any]:
-    """The verdict. The ledgers and the dump stay in ``keep`` if it is given."""
+    """The verdict. The ledgers and the dump stay in ``keep`` if it is given; ``patience`` is how
+    long what is left after the last fault may take."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-chaos-"))
     try:
         with open_place(engine, url) as place:
             stage = Stage(place.engine, place.url, "director", seed, str(folder))
-            document = _Run(place, stage, seconds).go()
+            document = _Run(place, stage, seconds, patience).go()
         (folder / "dump.json").write_text(json.dumps(document))
         verdict = check(read_ledgers(folder), document)
         if keep is not None:
@@ -70,10 +75,11 @@ def run(
 
 
 class _Run:
-    def __init__(self, place: Place, stage: Stage, seconds: float) -> None:
+    def __init__(self, place: Place, stage: Stage, seconds: float, patience: float) -> None:
         self._place = place
         self._stage = stage
         self._seconds = seconds
+        self._patience = patience
         self._ledger = stage.ledger()
 
     def go(self) -> dict[str, Any]:
@@ -140,7 +146,7 @@ class _Run:
     def _drain(self, crew: Crew, queue: Queue) -> None:
         """No more faults and no more messages: what is there must come to an end."""
         crew.retire([role for role in ROLES if role not in CONSUMERS], 10)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._patience
         resumed: set[str] = set()
         while time.monotonic() < deadline:
             crew.replace_dead()

@@ -22,6 +22,9 @@ def chaos(
             "its server is left alone."
         ),
     ] = None,
+    patience: Annotated[
+        float, typer.Option(min=5, help="Seconds for what is left after the last fault.")
+    ] = 60,
     keep: Annotated[
         Path | None, typer.Option(help="Keep the ledgers and the dump in this folder.")
     ] = None,
@@ -31,4 +34,4 @@ def chaos(
     from penstock.chaos.command import main
 
     number = secrets.randbelow(1_000_000) if seed is None else seed
-    raise typer.Exit(main(engine, number, seconds, url, json, keep))
+    raise typer.Exit(main(engine, number, seconds, url, json, keep, patience))

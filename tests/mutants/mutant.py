@@ -1,0 +1,72 @@
+"""A deliberate defect: pieces of the package's text, and what they are replaced by."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import penstock
+
+SOURCE = Path(penstock.__file__).parent
+POSTGRESQL = "engines/postgresql/sql/0001_queue"
+
+
+class PatchDoesNotApply(Exception):
+    """The code has changed: the mutant must be written anew, or it proves nothing."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """``old`` stands in ``file`` exactly so many ``times``."""
+
+    file: str
+    old: str
+    new: str
+    times: int = 1
+
+    def changed(self, text: str) -> str:
+        found = text.count(self.old)
+        if found != self.times:
+            raise PatchDoesNotApply(
+                f"{self.file}: found {found} times, not {self.times}: {self.old}"
+            )
+        return text.replace(self.old, self.new)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """``kills``: the rules of the checker of which one must be broken; dying of anything else
+    would be an accident."""
+
+    name: str
+    kills: frozenset[str]
+    patches: Sequence[Patch]
+    engine: str = "postgresql"
+
+    def files(self) -> dict[str, str]:
+        """Those that are changed, as they are with the defect."""
+        texts: dict[str, str] = {}
+        for patch in self.patches:
+            text = texts.get(patch.file) or (SOURCE / patch.file).read_text()
+            texts[patch.file] = patch.changed(text)
+        return texts
+
+    def write(self, folder: Path) -> None:
+        """A copy of the package, with the defect."""
+        texts = self.files()
+        shutil.copytree(SOURCE, folder / "penstock", ignore=shutil.ignore_patterns("__pycache__"))
+        for file, text in texts.items():
+            (folder / "penstock" / file).write_text(text)
+
+
+def sql(name: str, kills: str, file: str, *pairs: tuple[str, str]) -> Mutant:
+    """A defect in one function of the PostgreSQL engine."""
+    return python(name, kills, f"{POSTGRESQL}/{file}.sql", *pairs)
+
+
+def python(
+    name: str, kills: str, file: str, *pairs: tuple[str, str], engine: str = "postgresql"
+) -> Mutant:
+    """A defect in one file."""
+    patches = [Patch(file, old, new) for old, new in pairs]
+    return Mutant(name, frozenset(kills.split()), patches, engine)

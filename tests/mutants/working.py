@@ -1,0 +1,41 @@
+"""Defects of the worker, on PostgreSQL."""
+
+# Pieces of code as they stand in the package, in lines of their own length.
+# ruff: noqa: E501, S608
+
+from .mutant import Mutant, python
+
+_PERFORMING = "worker/performing.py"
+
+MUTANTS: list[Mutant] = [
+    python("the worker acknowledges before the handler returns", "completed_unworked", _PERFORMING,
+        ('if handler.ack == "first":\n                await', "if True:\n                await")),
+    python("a handler that failed is completed", "completed_unworked", "worker/deciding.py",
+        ('    if isinstance(error, Defer | Fail):\n        return error\n', "    return COMPLETE\n")),
+    python("the completion comes before the effect", "effects", _PERFORMING,
+        ("            placed, named = _arguments(job, handler, message, connection)\n"
+         "            result = await handler.function(*placed, **named)\n",
+         "            await self._core.run(self._settling(job, after_return(job, handler, None)))\n"
+         "            placed, named = _arguments(job, handler, message, connection)\n"
+         "            result = await handler.function(*placed, **named)\n")),
+    python("a failed handler's effect is committed", "effects", "worker/transactions.py",
+        ("        async with self._async_runner.transaction() as connection:\n"
+         "            yield _checked(connection, wanted)\n",
+         "        failure = None\n"
+         "        async with self._async_runner.transaction() as connection:\n"
+         "            try:\n"
+         "                yield _checked(connection, wanted)\n"
+         "            except ValueError as error:\n"
+         "                failure = error\n"
+         "        if failure:\n"
+         "            raise failure\n")),
+    python("nobody extends the leases", "expired_unexplained", "worker/pulse_process.py",
+        ("due = [held for held in table.leases() if _is_due(held, lease)]", "due: list[Lease] = []")),
+    python("the clock is not looked at before a start", "late_starts", "worker/crew.py",
+        ("if job.deadline > now() or await self._is_ours(job):", "if True:")),
+    python("a handler is not told that its lease is lost", "zombies", "worker/shift.py",
+        ('            self._crew.interrupt(job, "lost")\n', "")),
+    python("a stop forgets what runs", "expired_unexplained", "worker/deciding.py",
+        ('    if job.interruption == "shutdown":\n        return GIVE_BACK\n',
+         '    if job.interruption == "shutdown":\n        return LEAVE\n')),
+]  # fmt: skip
