@@ -8,7 +8,8 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 # Most tests wait: for processes that start, leases that run out, disks. Those on Spark do not.
 JOBS ?= 3
-CHAOS_ENGINES ?= postgresql sqlite
+CHAOS_ENGINES ?= postgresql sqlite mariadb
+MUTANTS_AT_ONCE ?= 1
 
 .DEFAULT_GOAL := help
 .PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair bench-events crash-mysql chaos pairs-mysql fmt clean
@@ -95,9 +96,15 @@ pairs-mysql: $(STAMP) ## Pairs of verbs on MariaDB, stopped after every statemen
 crash-mysql: $(STAMP) ## A minute of processes and a MariaDB that are killed: nothing lost, nothing twice
 	@PENSTOCK_CRASH_SECONDS=60 $(BIN)/python -m pytest -q tests/mysql/test_crashes.py
 
-chaos: $(STAMP) ## A minute of faults for each of three seeds, on every database that is here
+chaos: $(STAMP) ## A minute of faults for each of three seeds, on every database
+	@$(BIN)/python -c 'import penstock.embedded_mariadb as m; m.install_mariadb()'
 	@for engine in $(CHAOS_ENGINES); do for seed in 1 2 3; do \
 		$(BIN)/python -m penstock.cli chaos --engine $$engine --seed $$seed --seconds 60 || exit 1; done; done
+
+.PHONY: mutants
+mutants: $(STAMP) ## Is every deliberate defect found by chaos? An hour; MUTANTS_AT_ONCE=2
+	@$(BIN)/python -c 'import penstock.embedded_mariadb as m; m.install_mariadb()'
+	@$(BIN)/python -m tests.mutants --jobs $(MUTANTS_AT_ONCE)
 
 fmt: $(STAMP) ## Format, and fix what ruff can fix
 	@$(BIN)/ruff check --fix-only --quiet .

@@ -1,7 +1,7 @@
 """Defects of the worker, on PostgreSQL."""
 
 # Pieces of code as they stand in the package, in lines of their own length.
-# ruff: noqa: E501, S608
+# ruff: noqa: E501
 
 from .mutant import Mutant, python
 
