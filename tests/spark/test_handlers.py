@@ -183,5 +183,5 @@ def test_what_cannot_be_sent_is_refused_before_anything_is_claimed(
 
     with pytest.raises(InvalidOption, match=r"cannot be sent to executors .*lock.*every node"):
         run_handlers(worker, spark, until_empty=True)
-    with pytest.raises(InvalidOption, match="PostgreSQL only"):
+    with pytest.raises(InvalidOption, match="a claim stream needs PostgreSQL, not sqlite"):
         run_handlers(make_worker("sqlite:///x.db", "main"), spark)

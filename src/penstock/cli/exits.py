@@ -31,6 +31,13 @@ class Commands(TyperGroup):
             typer.echo(f"penstock: {error}", err=True)
             wrong = isinstance(error, InvalidInput)
             raise typer.Exit(Code.USAGE if wrong else Code.FAILED) from error
+        except Exception as error:
+            from penstock.spark.faults import is_sparks, reason
+
+            if not is_sparks(error):
+                raise
+            typer.echo(f"penstock: {reason(error)}", err=True)
+            raise typer.Exit(Code.FAILED) from None
 
 
 class Nouns(Commands):

@@ -7,6 +7,7 @@ import typer
 
 from penstock.spark import session
 from penstock.spark.faults import plainly
+from penstock.spark.options import parse
 from penstock.spark.redriving import Letters, dead_letters, redrive
 
 from .confirm import confirm
@@ -35,6 +36,7 @@ def redrive_by_spark(
     """Shows how many in which channels, asks, and tells how far it is."""
     config = settled(url, schema)
     assert config.url is not None
+    parse({"url": config.url, "schema": config.schema}, "read")  # before Java is started
     with plainly():
         spark = session("penstock redrive", master=master)
     try:

@@ -10,6 +10,9 @@ from penstock.errors import PenstockError, SparkFailed
 # A worker's error reaches the driver as the text of its traceback; ours ends with our own sentence.
 _OURS = re.compile(r"^(?:penstock\.errors\.\w+): (.+)$", re.MULTILINE)
 
+# Spark wraps what its own Python lacks, too.
+_LACKING = re.compile(r"No module named '((?:pyarrow|psycopg|penstock)[\w.]*)'")
+
 
 def reason(error: BaseException) -> str:
     """The sentence that says what went wrong, without Spark's stacks around it.
@@ -20,7 +23,9 @@ def reason(error: BaseException) -> str:
     ...     print(reason(error))
     """
     text = str(error)
-    ours = _OURS.findall(text)
+    ours, lacking = _OURS.findall(text), _LACKING.findall(text)
+    if not ours and lacking:
+        return f"workers cannot import {lacking[-1]}: install penstock[spark] on each node"
     sentence = ours[-1] if ours else next(iter(text.strip().splitlines()), type(error).__name__)
     return masked(sentence)
 
@@ -33,11 +38,12 @@ def plainly() -> Iterator[None]:
     except PenstockError:
         raise
     except Exception as error:
-        if not _of_spark(error):
+        if not is_sparks(error):
             raise
         raise SparkFailed(reason(error)) from None
 
 
-def _of_spark(error: Exception) -> bool:
+def is_sparks(error: Exception) -> bool:
+    """Known by its name: pyspark is not imported for this."""
     names = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     return bool(names & {"pyspark", "py4j", "grpc"})

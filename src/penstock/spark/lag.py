@@ -24,7 +24,7 @@ def watermark(url: str, schema: str = "penstock") -> Watermark:
     >>> watermark("postgresql://localhost/shop").holder
     'pid 4711 (nightly-report, role shop, idle in transaction)'
     """
-    address = parse({"url": url, "schema": schema}, "read").address
+    address = parse({"url": url, "schema": schema, "what": "history"}, "history stream").address
     with connected(address) as connection:
         xid, waiting, pid, name, role, state, since, now = ask(
             connection, "watermark", schema=schema

@@ -25,6 +25,15 @@ _WRITES = frozenset[Use](("write", "publish stream"))
 _ALL = _READS | _WRITES
 # Spark's own, which it hands to every source.
 _OF_SPARK = frozenset(("checkpointlocation", "queryname"))
+# What other databases cannot promise.
+_REFUSED: dict[Use, str] = {
+    "history stream": "only there can a row be known to be the last of its time; read since a "
+    "moment instead",
+    "claim stream": "only there are batches sealed with the claim, so that they can be read again "
+    "after a crash; run a worker instead",
+    "publish stream": "only there is a batch moved and noted in one step; write in foreachBatch "
+    "with an idempotency_key instead",
+}
 _LARGEST = 2**31 - 1
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -111,6 +120,7 @@ class Address:
 
     url: str = field(repr=False)  # it may hold a password
     schema: str
+    dialect: str = "postgresql"
 
 
 @dataclass(frozen=True)
@@ -135,20 +145,28 @@ def parse(given: Mapping[str, str], use: Use) -> Options:
         option.name: option.read(option.name, texts[key]) if key in texts else option.default
         for key, option in known.items()
     }
-    return Options(Address(_url(values["url"]), values["schema"]), values)
+    address = _address(values["url"], values["schema"])
+    if address.dialect != "postgresql":
+        _check_without_postgresql(address.dialect, use, values["transport"])
+    return Options(address, values)
 
 
-def _url(url: str | None) -> str:
+def _address(url: str | None, schema: str) -> Address:
     """From the option, or from the environment of the process that reads it."""
     chosen = url or os.environ.get("PENSTOCK_URL")
     if not chosen:
         raise InvalidOption(
             "option 'url' is missing: say which database, or set PENSTOCK_URL for Spark's processes"
         )
-    driver = driver_of(chosen)
-    if driver.dialect != "postgresql":
-        raise InvalidOption(f"Spark reads and writes PostgreSQL only, not {driver.dialect}")
-    return driver.dialect + chosen[chosen.index("://") :]
+    dialect = driver_of(chosen).dialect
+    return Address(dialect + chosen[chosen.index("://") :], schema, dialect)
+
+
+def _check_without_postgresql(dialect: str, use: Use, transport: str) -> None:
+    if use in _REFUSED:
+        raise InvalidOption(f"a {use} needs PostgreSQL, not {dialect}: {_REFUSED[use]}")
+    if transport != "auto":
+        raise InvalidOption(f"option 'transport' is {transport!r}: that is for PostgreSQL only")
 
 
 def _unknown(name: str, use: Use, known: list[Option]) -> str:

@@ -58,7 +58,7 @@ class _Writing:
         self.content_type = options["content_type"] or content_type(schema)
 
     def _stage(self, job: str, batches: Iterator["pyarrow.RecordBatch"]) -> Staged:
-        context = _task()
+        context = task_context()
         table, rows = stage(self.options, job, context.taskAttemptId(), batches)
         return Staged(job, table, rows)
 
@@ -121,7 +121,7 @@ class PenstockWriter(_Writing, DataSourceArrowWriter):
         return self._stage(self.job, iterator)
 
     def commit(self, messages: Messages) -> None:
-        self._publish(self.job, _parts(messages), self.source, 0)
+        self._publish(self.job, staged_parts(messages), self.source, 0)
 
     def abort(self, messages: Messages) -> None:
         self._sweep(self.job, timedelta(0))
@@ -139,7 +139,7 @@ class PenstockStreamWriter(_Writing, DataSourceStreamArrowWriter):
     """Each batch of a stream into the queue, exactly once by (query, batch)."""
 
     def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> Staged:
-        context = _task()
+        context = task_context()
         query, batch = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
         if query is None or batch is None:
             raise InvalidOption(
@@ -151,7 +151,7 @@ class PenstockStreamWriter(_Writing, DataSourceStreamArrowWriter):
         return staged
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803
-        parts = _parts(messages)
+        parts = staged_parts(messages)
         if not parts:
             return
         first = parts[0]
@@ -160,15 +160,15 @@ class PenstockStreamWriter(_Writing, DataSourceStreamArrowWriter):
         self._publish(first.job, parts, f"query {first.query}", batchId)
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
-        for job in {part.job for part in _parts(messages)}:
+        for job in {part.job for part in staged_parts(messages)}:
             self._sweep(job, timedelta(0))
 
 
-def _parts(messages: Messages) -> list[Staged]:
+def staged_parts(messages: Messages) -> list[Staged]:
     return [message for message in messages if isinstance(message, Staged)]
 
 
-def _task() -> TaskContext:
+def task_context() -> TaskContext:
     context = TaskContext.get()
     if context is None:
         raise InvalidOption("this can only be written by a task of Spark")

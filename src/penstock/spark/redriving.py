@@ -55,6 +55,11 @@ def dead_letters(
     """
     given = {"url": url, "schema": schema, "what": "dead_letters", **options}
     address = parse(given, "read").address
+    if address.dialect != "postgresql":
+        raise InvalidOption(
+            f"Spark redrives on PostgreSQL only, not {address.dialect}: leave out --spark, or use "
+            "queue.dead_letters.redrive()"
+        )
     with connected(address) as connection:
         (now,) = ask(connection, "clock")[0]
     until = now if until is None else min(until, now)

@@ -19,6 +19,8 @@ from .options import parse
 from .publishing import PenstockStreamWriter, PenstockWriter
 from .pushing import PushingReader
 from .reading import PenstockReader
+from .row_publishing import RowWriter
+from .row_reading import RowReader
 from .tables import TABLES
 
 # Spark plans a read that may push filters in a process of its own kind; elsewhere a reader that can
@@ -41,6 +43,8 @@ class PenstockSource(DataSource):
         what = self._what()
         if what == "claims":
             raise InvalidOption("claims are a stream: use spark.readStream")
+        if options.address.dialect != "postgresql":
+            return RowReader(options, what, schema)
         if _PUSHING in sys.modules:
             return PushingReader(options, what, schema)
         return PenstockReader(options, what, schema)
@@ -59,7 +63,10 @@ class PenstockSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         if overwrite:
             raise InvalidOption("a queue cannot be overwritten: use mode('append')")
-        return PenstockWriter(parse(self.options, "write"), schema)
+        options = parse(self.options, "write")
+        if options.address.dialect != "postgresql":
+            return RowWriter(options, schema)
+        return PenstockWriter(options, schema)
 
     def streamWriter(  # noqa: N802
         self, schema: StructType, overwrite: bool

@@ -1,0 +1,1 @@
+set session transaction isolation level read committed

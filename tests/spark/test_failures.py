@@ -1,0 +1,111 @@
+"""What goes wrong is one sentence: no stack of the JVM, and no secret."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock import Queue
+from penstock.spark import reason
+from tests.place import Place
+from tests.spark.conftest import LONG, load, options
+from tests.spark.running import run_app
+from tests.spark.streams import Sink, run
+
+_SECRET = "canary-2b81c"
+
+
+@pytest.fixture
+def walled(place: Place) -> Iterator[str]:
+    """A URL with the wrong password of a role that needs one."""
+    role = f"walled_{abs(hash(place.schema)) % 10**8}"
+    with psycopg.connect(place.url, autocommit=True) as connection:
+        connection.execute(f"create role {role} login password 'right'".encode())
+        (rules,) = connection.execute("show hba_file").fetchone() or ("",)
+        known = Path(rules).read_text()
+        Path(rules).write_text(f"host all {role} 127.0.0.1/32 scram-sha-256\n{known}")
+        connection.execute("select pg_reload_conf()")
+        yield place.url.replace("postgres@", f"{role}:{_SECRET}@")
+        Path(rules).write_text(known)
+        connection.execute("select pg_reload_conf()")
+        connection.execute(f"drop role {role}".encode())
+
+
+def sentence(error: BaseException) -> str:
+    said = reason(error)
+    assert "\n" not in said and "at org.apache" not in said and "Traceback" not in said
+    assert _SECRET not in f"{said}{error}"
+    return said
+
+
+@pytest.mark.parametrize("way", ["read", "write", "stream"])
+def test_a_wrong_password(
+    spark: SparkSession, queue: Queue, place: Place, walled: str, tmp_path: Path, way: str
+) -> None:
+    here = Place(walled, place.schema)
+    with pytest.raises(Exception) as caught:
+        attempt(spark, here, way, tmp_path)
+    said = sentence(caught.value)
+    assert said.startswith("no connection to postgresql://walled_")
+    assert "password authentication failed" in said
+
+
+@pytest.mark.parametrize("way", ["read", "write", "stream"])
+def test_an_unreachable_database(
+    spark: SparkSession, place: Place, tmp_path: Path, way: str
+) -> None:
+    nowhere = Place(f"postgresql://app:{_SECRET}@127.0.0.1:1/shop", place.schema)
+    with pytest.raises(Exception) as caught:
+        attempt(spark, nowhere, way, tmp_path)
+    said = sentence(caught.value)
+    assert said.startswith("no connection to postgresql://app:***@127.0.0.1:1/shop")
+
+
+def attempt(spark: SparkSession, place: Place, way: str, folder: Path) -> None:
+    if way == "read":
+        load(spark, place).count()
+    elif way == "write":
+        frame = spark.range(1).selectExpr("'x' as payload")
+        frame.write.format("penstock").options(**options(place)).mode("append").save()
+    else:
+        run(spark, place, Sink(), folder, what="history")
+
+
+def test_a_command_without_a_database_says_one_line(tmp_path: Path) -> None:
+    """And does not start Java for it, if the URL is none."""
+    command = [sys.executable, "-m", "penstock.cli", "redrive", "--spark", "--all", "--yes"]
+    done = subprocess.run(
+        [*command, "--url", f"oracle://app:{_SECRET}@db/shop"],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 2
+    assert _SECRET not in done.stderr and len(done.stderr.splitlines()) <= 2
+
+
+@LONG
+def test_no_pyarrow_on_workers(queue: Queue, place: Place, tmp_path: Path) -> None:
+    """A Python for Spark's workers in which pyarrow cannot be imported."""
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "pyarrow.py").write_text("raise ModuleNotFoundError(\"No module named 'pyarrow'\")")
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{hidden}:$PYTHONPATH" exec "{sys.executable}" "$@"\n'
+    )
+    python.chmod(0o755)
+    done = run_app("no_pyarrow.py", place.url, place.schema, str(python))
+    assert (
+        "DOCTOR workers cannot import pyarrow, penstock.spark.source: "
+        "install penstock[spark] on each node" in done.stdout
+    ), done.stdout + done.stderr[-3000:]
+    assert "REASON workers cannot import pyarrow: install penstock[spark] on each node" in (
+        done.stdout
+    )
