@@ -11,8 +11,12 @@ from tests.spark.jobs import LEDGER
 
 
 def make_ledger(place: Place) -> None:
+    do(place, LEDGER)
+
+
+def do(place: Place, text: str) -> None:
     with psycopg.connect(place.url, autocommit=True) as connection:
-        connection.execute(LEDGER)
+        connection.execute(text.encode())
 
 
 def note(place: Place, kind: str, channel: str = "default", **payload: Any) -> NewMessage:

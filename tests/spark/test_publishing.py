@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
+import pyarrow
 import pytest
 from psycopg import sql
 from pyspark import TaskContext
@@ -14,6 +15,8 @@ from pyspark.sql.functions import col, concat, expr, lit, udf
 
 from penstock import NewMessage, Queue
 from penstock.spark import reason
+from penstock.spark.options import parse
+from penstock.spark.staging import stage
 from tests.place import Place
 from tests.spark.conftest import options
 
@@ -216,6 +219,20 @@ def test_leftovers_of_dead_drivers_are_swept(
     write(many(spark, 10), place)
     assert look(place, "select job from {s}.staged") == [("alive",)]
     assert staging_tables(place) == 1
+
+
+def test_of_two_complete_attempts_one_is_published(queue: Queue, place: Place) -> None:
+    """A retried or speculative task: both attempts staged all their rows and ended well; Spark
+    hands the driver what one of them said."""
+    given = parse(options(place), "write")
+    batch = pyarrow.RecordBatch.from_pydict({"payload": [b"a", b"b"]})
+    names = [stage(given, "job", attempt, iter([batch]))[0] for attempt in (7, 8)]
+    assert staging_tables(place) == 2
+    call = "select * from {{s}}.publish_staged_v1('job', array['{}'], array[2], null, 0, 'q', 'c')"
+    call = call.format(names[1])
+    assert look(place, call) == [(2, 0, False)]
+    assert look(place, "select payload from {s}.message order by 1") == [(b"a",), (b"b",)]
+    assert staging_tables(place) == 0
 
 
 def test_rows_that_a_crash_took_are_missed(queue: Queue, place: Place) -> None:

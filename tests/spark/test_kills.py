@@ -1,0 +1,89 @@
+"""Drivers and their JVMs killed with -9 at every point: nothing is lost, nothing comes twice."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from penstock import Queue
+from tests.place import Place
+from tests.spark.apps.marks import TABLE
+from tests.spark.conftest import LONG
+from tests.spark.handled import do, look
+from tests.spark.running import APPS
+
+_ALL = 100
+
+
+def started(app: str, *arguments: object) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(APPS.parent.parent.parent)}
+    return subprocess.Popen(
+        [sys.executable, str(APPS / app), *map(str, arguments)],
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def kill_when(reached: Callable[[], bool], running: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 300
+    while not reached():
+        assert running.poll() is None, "it ended before it could be killed"
+        assert time.monotonic() < deadline
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+
+
+def begin(place: Place) -> None:
+    do(place, TABLE)
+    do(place, "create table if not exists public.sunk (batch bigint, id bigint)")
+    do(place, "truncate public.mark, public.sunk")
+
+
+def marked(place: Place, like: str) -> bool:
+    return bool(look(place, f"select count(*) from public.mark where place like '{like}'")[0][0])  # noqa: S608
+
+
+@LONG
+def test_a_claim_stream_killed_at_every_point(queue: Queue, place: Place, tmp_path: Path) -> None:
+    queue.publish_many([b"x"] * _ALL)
+    begin(place)
+    points: dict[str, Callable[[], bool]] = {
+        "after the claim": lambda: look(place, "select count(*) from stream_item") != [(0,)],
+        "inside read": lambda: marked(place, "reading"),
+        "after the sink's commit": lambda: marked(place, "sunk"),
+        "before completion": lambda: (tmp_path / "commits" / "0").exists(),
+    }
+    for reached in points.values():
+        do(place, "truncate public.mark")
+        kill_when(reached, started("claims_to_table.py", place.url, place.schema, tmp_path))
+    assert started("claims_to_table.py", place.url, place.schema, tmp_path).wait(400) == 0
+    assert look(place, "select count(*), count(distinct id) from public.sunk") == [(_ALL, _ALL)]
+    ends = "select outcome, count(*), count(distinct message_id) from history group by 1"
+    assert look(place, ends) == [("completed", _ALL, _ALL)]
+    assert look(place, "select count(*) from message") == [(0,)]
+    assert look(place, "select count(*) from lease") == [(0,)]
+
+
+@LONG
+def test_a_bulk_publish_killed_before_and_after_its_commit(queue: Queue, place: Place) -> None:
+    begin(place)
+    app = ("publish_slowly.py", place.url, place.schema, "local[2]")
+    kill_when(lambda: look(place, "select count(*) from staged") != [(0,)], started(*app))
+    assert look(place, "select count(*) from message") == [(0,)]
+    kill_when(lambda: look(place, "select count(*) from message") != [(0,)], started(*app))
+    assert started(*app).wait(400) == 0
+    assert look(place, "select count(*), count(distinct payload) from message") == [(400, 400)]
+
+
+@LONG
+def test_speculative_tasks_publish_nothing_twice(queue: Queue, place: Place) -> None:
+    """On a cluster of processes, with a task that is slow enough to be tried twice."""
+    begin(place)
+    app = ("publish_slowly.py", place.url, place.schema, "local-cluster[2,1,1024]")
+    assert started(*app).wait(400) == 0
+    assert marked(place, "task 0 attempt 0") and marked(place, "task 0 attempt 1")
+    assert look(place, "select count(*), count(distinct payload) from message") == [(400, 400)]
+    assert look(place, "select count(*) from staged") == [(0,)]
