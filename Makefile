@@ -81,7 +81,7 @@ bench-flat: $(STAMP) ## Does the cost per message stay flat as the backlog grows
 	@$(BIN)/python -m benchmarks.flat
 	@$(BIN)/python -m benchmarks.sqlite_flat
 
-bench-spark: $(STAMP) ## Spark into and out of the queue, against Spark's own JDBC; ROWS=1000000
+bench-spark: $(STAMP) ## Spark into and out of the queue, against Spark's own JDBC; ROWS=1000000 for the full size
 	@$(BIN)/python -m benchmarks.spark_jdbc --rows $(or $(ROWS),200000)
 
 bench-fair: $(STAMP) ## Does a loud tenant take more than its share?

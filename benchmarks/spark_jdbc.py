@@ -1,11 +1,12 @@
 """Spark into and out of the queue, against Spark's own JDBC: `python -m benchmarks.spark_jdbc`.
 
 JDBC writes bare rows into a table of the same columns, without keys, wakes or limits, and not
-atomically; it is what a data engineer would use otherwise. It needs the PostgreSQL driver's jar
-(Debian: libpostgresql-jdbc-java). Compare inside one run only.
+atomically; it is what a data engineer would use otherwise. The PostgreSQL driver's jar is Debian's
+libpostgresql-jdbc-java: fetched if it is not installed. Compare inside one run only.
 """
 
 import argparse
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,9 @@ from penstock.spark import session
 
 from .report import Table, show
 
-JAR = Path("/usr/share/java/postgresql.jar")
+_INSTALLED = Path("/usr/share/java/postgresql.jar")
+_PACKAGE = "libpostgresql-jdbc-java"
+_CACHE = Path(".cache/jdbc")
 _PAYLOAD = 200
 _HISTORY = """
 insert into penstock.history (
@@ -33,19 +36,29 @@ from generate_series(1, %s) n
 """
 
 
-def measure(spark: SparkSession, url: str, rows: int, rounds: int) -> list[Table]:
-    table = Table(f"Spark, {rows:,} rows", ["what", "ours rows/s", "JDBC rows/s", "ours / JDBC"])
-    _fill(url, rows)
-    sides: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
-        "read history": (lambda: _read(spark, url), lambda: _read_jdbc(spark, url, rows)),
-        "publish": (lambda: _publish(spark, url, rows), lambda: _write_jdbc(spark, url, rows)),
+def measure(
+    spark: SparkSession, url: str, rows: int, history: int, rounds: int, only: str | None
+) -> list[Table]:
+    """Warm: each side runs once before it is measured, then they take turns."""
+    table = Table("Spark", ["what", "rows", "ours rows/s", "JDBC rows/s", "ours / JDBC"])
+    _fill(url, history)
+    sides: dict[str, tuple[int, Callable[[], None], Callable[[], None]]] = {
+        "read": (history, lambda: _read(spark, url), lambda: _read_jdbc(spark, url, history)),
+        "publish": (
+            rows,
+            lambda: _publish(spark, url, rows),
+            lambda: _write_jdbc(spark, url, rows),
+        ),
     }
-    for what, (ours, theirs) in sides.items():
+    for what, (count, ours, theirs) in sides.items():
+        if only not in (None, what):
+            continue
         ours()
         theirs()
-        pairs = [(rows / _seconds(ours), rows / _seconds(theirs)) for _ in range(rounds)]
+        pairs = [(count / _seconds(ours), count / _seconds(theirs)) for _ in range(rounds)]
         mine, other = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
-        table.add(what, int(mine), int(other), round(median(a / b for a, b in pairs), 2))
+        ratio = round(median(a / b for a, b in pairs), 2)
+        table.add(what, count, int(mine), int(other), ratio)
     table.notes.append("publish is atomic, with keys, wakes and limits; JDBC fills a bare table")
     return [table]
 
@@ -114,18 +127,34 @@ def _jdbc(url: str, table: str) -> dict[str, str]:
     }
 
 
+def _jar() -> Path:
+    """The one that is installed, or fetched into .cache without installing it."""
+    if _INSTALLED.exists():
+        return _INSTALLED
+    for found in _CACHE.rglob("postgresql*.jar"):
+        return found.resolve()
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    print(f"fetching {_PACKAGE} into {_CACHE} ...", flush=True)
+    subprocess.run(["apt-get", "download", "-qq", _PACKAGE], cwd=_CACHE, check=True)
+    (package,) = _CACHE.glob(f"{_PACKAGE}*.deb")
+    subprocess.run(["dpkg-deb", "-x", str(package), str(_CACHE)], check=True)
+    return next(_CACHE.rglob("postgresql.jar")).resolve()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--rows", type=int, default=200_000, help="published")
+    parser.add_argument("--history", type=int, help="read; twice as many by default")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", choices=["read", "publish"])
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
-    if not JAR.exists():
-        parser.error(f"{JAR} is missing: apt-get install libpostgresql-jdbc-java")
-    settings = {"spark.driver.extraClassPath": str(JAR)}
+    settings = {"spark.driver.extraClassPath": str(_jar())}
     spark = session("bench", master="local[2]", settings=settings)
     with EmbeddedPostgres(version=18) as server:
-        tables = measure(spark, server.create_database("bench"), chosen.rows, chosen.rounds)
+        url = server.create_database("bench")
+        history = chosen.history or 2 * chosen.rows
+        tables = measure(spark, url, chosen.rows, history, chosen.rounds, chosen.only)
     spark.stop()
     show(tables, as_json=chosen.json)
 

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _START = (0, 0)
 _END = (2**63 - 1, 2**63 - 1)
+_LARGE = 64 * 2**20
+_SAMPLED_ROWS = 50_000
+_PERCENT = 5
 _FILTERS = ("queue", "channel", "kind", "since", "until")
 
 
@@ -90,7 +93,19 @@ def plan(
         "snapshot": snapshot,
         "settled": settled,
     }
-    cuts = ask(connection, table.cut, rows=rows, **place_range(start, end), **blanks)
+    percent = _sample(connection, reader, rows)
+    if percent is None:
+        cuts = ask(connection, table.cut, rows=rows, **place_range(start, end), **blanks)
+    else:
+        rows = rows * percent // 100
+        cuts = ask(
+            connection,
+            "history_sample",
+            rows=rows,
+            percent=percent,
+            **place_range(start, end),
+            **blanks,
+        )
     places = [start, *(_place(cut) for cut in cuts), end]
     return [
         Query(
@@ -99,6 +114,14 @@ def plan(
         for a, b in pairwise(places)
         if a != b
     ]
+
+
+def _sample(connection: Connection[Any], reader: Fetching, rows: int) -> int | None:
+    """Which part of a large history is looked at to find the cuts; None: all of it, exactly."""
+    if reader.what != "history" or rows < _SAMPLED_ROWS:
+        return None
+    size = ask(connection, "history_size", of=reader.options.address.schema)[0][0]
+    return _PERCENT if size > _LARGE else None
 
 
 def _place(cut: tuple[Any, ...]) -> tuple[int, int]:

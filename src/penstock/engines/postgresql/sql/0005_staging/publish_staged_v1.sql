@@ -94,36 +94,42 @@ begin
         end if;
     end if;
 
+    -- Two passes over what was staged: one for the wakes and the channels, one for the messages.
     execute format(
-        'with lane as materialized (
-            select l.queue, l.channel, channel_id_v1(l.queue, l.channel) as channel_id
-            from (select distinct coalesce(s.queue, $2) as queue, coalesce(s.channel, $3) as channel from (%1$s) s) l
+        'with spread as materialized (
+            select x.queue, x.channel, x.priority, x.due, min(x.id) as id, count(*) as n
+            from (
+                select s.id, coalesce(s.queue, $2) as queue, coalesce(s.channel, $3) as channel,
+                    coalesce(s.priority, $6) as priority, coalesce(s.at, $1 + s.delay * interval ''1 microsecond'', $1) as due
+                from (%1$s) s
+            ) x
+            group by x.queue, x.channel, x.priority, x.due
         ),
-        inserted as (
-            insert into message (
-                id, channel_id, due, published_at, first_published_at, expires_at, key_window,
-                max_attempts, priority, queue, channel, kind, key, content_type, headers, payload)
-            select
-                s.id, l.channel_id, coalesce(s.at, $1 + s.delay * interval ''1 microsecond'', $1), $1, $1,
-                coalesce(s.expires_at, $1 + s.expires_in * interval ''1 microsecond''),
-                s.key_window * interval ''1 microsecond'', coalesce(s.max_attempts, $7), coalesce(s.priority, $6),
-                l.queue, l.channel, coalesce(s.kind, $4), s.key, coalesce(s.content_type, $5),
-                nullif(s.headers::jsonb, ''{}''), s.payload
-            from (%1$s) s
-            join lane l on l.queue = coalesce(s.queue, $2) and l.channel = coalesce(s.channel, $3)
-            where not exists (select from unnest($8) t(id) where t.id = s.id)
-            returning id, channel_id, due, priority, queue, channel
+        lane as materialized (
+            select l.queue, l.channel, channel_id_v1(l.queue, l.channel) as channel_id
+            from (select distinct p.queue, p.channel from spread p) l
         ),
         woken as (
             insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
-            select greatest(i.due, $1), i.channel_id, min(i.due), min(i.id), count(*), i.priority, i.queue, i.channel
-            from inserted i
-            group by greatest(i.due, $1), i.channel_id, i.priority, i.queue, i.channel
-            returning n, queue
+            select greatest(p.due, $1), l.channel_id, min(p.due), min(p.id), sum(p.n), p.priority, l.queue, l.channel
+            from spread p join lane l on l.queue = p.queue and l.channel = p.channel
+            group by greatest(p.due, $1), l.channel_id, p.priority, l.queue, l.channel
         )
-        select coalesce(sum(w.n), 0), array_agg(distinct w.queue) from woken w', v_all)
-    into published, v_queues
+        insert into message (
+            id, channel_id, due, published_at, first_published_at, expires_at, key_window,
+            max_attempts, priority, queue, channel, kind, key, content_type, headers, payload)
+        select
+            s.id, l.channel_id, coalesce(s.at, $1 + s.delay * interval ''1 microsecond'', $1), $1, $1,
+            coalesce(s.expires_at, $1 + s.expires_in * interval ''1 microsecond''),
+            s.key_window * interval ''1 microsecond'', coalesce(s.max_attempts, $7), coalesce(s.priority, $6),
+            l.queue, l.channel, coalesce(s.kind, $4), s.key, coalesce(s.content_type, $5),
+            nullif(s.headers::jsonb, ''{}''), s.payload
+        from (%1$s) s
+        join lane l on l.queue = coalesce(s.queue, $2) and l.channel = coalesce(s.channel, $3)',
+        case when v_taken = '{}' then v_all else format(
+            'select s.* from (%s) s where not exists (select from unnest($8) t(id) where t.id = s.id)', v_all) end)
     using v_now, p_queue, p_channel, p_kind, p_content_type, p_priority, p_max_attempts, v_taken;
+    get diagnostics published = row_count;
 
     if published + existing <> (select coalesce(sum(c), 0) from unnest(p_counts) c) then
         raise exception 'penstock: job % staged % rows, % are left', p_job,
@@ -136,7 +142,9 @@ begin
         into v_ids using v_taken;
         perform tell_v1(array['published'], v_ids, v_now);
     end if;
-    if v_queues is not null and exists (select from sleeper s where s.until > v_now) then
+    if published > 0 and exists (select from sleeper s where s.until > v_now) then
+        execute format('select array_agg(distinct coalesce(s.queue, $1)) from (%s) s', v_all)
+        into v_queues using p_queue;
         perform ring_v1(v_queues, v_now);
     end if;
     if p_source is not null then
