@@ -90,7 +90,7 @@ def test_a_rate_goes_in_rounds(
 ) -> None:
     """At two a second each round of five seconds takes up to ten of every channel."""
     waits: list[float] = []
-    monkeypatch.setattr("penstock.spark.redriving.time.sleep", waits.append)
+    monkeypatch.setattr("penstock.spark.redriving.sleep", waits.append)
     bury(queue, 24, channels=2)
     bury(queue, 3, channels=1)
     done: list[int] = []

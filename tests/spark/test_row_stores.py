@@ -143,9 +143,11 @@ def test_leftovers_are_swept(spark: SparkSession, url: str) -> None:
     """A job that fails, and one whose driver died three days ago, leave nothing."""
     with row_store(parse({"url": url}, "read").address) as store:
         store.create(store.named("staged_1_dead_7"))
-    broken = frame(spark, 10).withColumn("priority", (col("id") * 9).cast("int"))
+    broken = spark.range(0, 10, 1, 3).selectExpr(
+        "'x' as payload", "cast(id as int) * 9 as priority"
+    )
     with pytest.raises(PySparkException) as caught:
-        write(broken.drop("id"), url)
+        write(broken, url)
     assert "column 'priority' goes from" in reason(caught.value)
     assert staged(url) == ["penstock_staged_1_dead_7"]
     write(frame(spark, 10), url)

@@ -2,10 +2,10 @@
 in chunks that commit for themselves, at a bounded rate for each channel."""
 
 import math
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from penstock.client.checks import check_length, check_number
@@ -142,9 +142,9 @@ def _in_rounds(task: _Redrive, frame: "DataFrame", rate: float, progress: Progre
     numbered = _numbered(frame, math.floor(rate * seconds)).persist()
     try:
         last = numbered.agg({"round": "max"}).collect()[0][0]
-        done, began = 0, time.monotonic()
+        done, began = 0, monotonic()
         for number in range(0 if last is None else last + 1):
-            time.sleep(max(0.0, began + number * seconds - time.monotonic()))
+            sleep(max(0.0, began + number * seconds - monotonic()))
             done += _run(task, numbered.where(numbered["round"] == number))
             progress(done)
         return done

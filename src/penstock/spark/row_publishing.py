@@ -74,7 +74,7 @@ class RowWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Messages) -> None:
         with suppress(PenstockError), row_store(self.options.address) as store:
-            _drop(store, store.tables(self.job))
+            store.drop(store.tables(self.job))
 
     def _publish(self, store: RowStore, parts: list[Staged]) -> None:
         address, options = self.options.address, self.options
@@ -125,9 +125,9 @@ class RowWriter(DataSourceArrowWriter):
     def _sweep(self, store: RowStore) -> None:
         """This job's tables, and what dead drivers left. Tidying up is no reason to fail."""
         with suppress(Exception):
-            _drop(store, store.tables(self.job))
+            store.drop(store.tables(self.job))
             old = time.time() - _DEAD_AFTER.total_seconds()
-            _drop(store, [name for name in store.tables("staged_") if _made_at(name) < old])
+            store.drop([name for name in store.tables("staged_") if _made_at(name) < old])
 
 
 def _fill(store: RowStore, table: str, batch: "pyarrow.RecordBatch", place: int) -> int:
@@ -173,12 +173,6 @@ def _headers(text: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InvalidPayload("column 'headers' holds what is no JSON object")
     return found
-
-
-def _drop(store: RowStore, tables: list[str]) -> None:
-    for table in tables:
-        quoted = table.replace("`", "``")
-        store.tell("drop", table=f"`{quoted}`")
 
 
 def _made_at(table: str) -> int:

@@ -76,7 +76,14 @@ class RowStore:
     def create(self, table: str) -> None:
         kinds = ("blob", "text") if self._is_sqlite else ("longblob", "longtext")
         charset = "" if self._is_sqlite else " character set utf8mb4"
-        self.tell("stage", table=table, blob=kinds[0], text=kinds[1] + charset)
+        with self.transaction():
+            self.tell("stage", table=table, blob=kinds[0], text=kinds[1] + charset)
+
+    def drop(self, names: Sequence[str]) -> None:
+        for name in names:
+            quoted = name.replace("`", "``")
+            with self.transaction():
+                self.tell("drop", table=f"`{quoted}`")
 
     def tables(self, start: str) -> list[str]:
         """The names of our tables that begin so."""
