@@ -31,7 +31,7 @@ insert into penstock.history (
     xid, message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
     payload_size, terminal, dead, priority, queue, channel, kind, worker, outcome)
 select 1 + n / 100, n, n, 1, now(), now(), now(), now(), now(), 200, true, false, 0,
-    'default', 'tenant-' || n % 100, 'send_receipt', 'host:4711:8a6b', 'completed'
+    'default', 'tenant-' || n %% 100, 'send_receipt', 'host:4711:8a6b', 'completed'
 from generate_series(1, %s) n
 """
 
