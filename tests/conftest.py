@@ -1,6 +1,7 @@
 """One PostgreSQL server for the whole run, an older one if a test asks for it, and a fresh schema
 for each test that asks for one."""
 
+import signal
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,12 @@ NO_MARIADB = (
     "(needs root and the Debian package mariadb-server)"
 )
 SETTINGS = {"fsync": False, "full_page_writes": False, "max_connections": 200}
+
+
+def pytest_configure() -> None:
+    """Processes that tests start inherit how we take Ctrl-C: a job in a shell's background, as CI
+    may be, ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

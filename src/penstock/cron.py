@@ -29,6 +29,9 @@ _ALIASES = {
 _WINDOWS = [timedelta(hours=1), timedelta(days=1), timedelta(days=32), timedelta(days=366 * 8)]
 
 
+_HOUR = timedelta(hours=1)
+
+
 def next_tick(terms: ScheduleTerms, anchor: datetime, after: datetime) -> datetime:
     """The first tick after a moment, in UTC.
 
@@ -77,15 +80,26 @@ def _interval_ticks(every: timedelta, anchor: datetime, after: datetime) -> Iter
 
 
 def _cron_ticks(cron: str, zone: str, after: datetime) -> Iterator[datetime]:
-    moments = _simulation(cron, after.astimezone(_zone(zone)))
+    local = after.astimezone(_zone(zone))
+    moments, offset = _simulation(cron, local), _offset(local)
     last = after
-    for moment in moments:
+    while (moment := next(moments, None)) is not None:
+        # cronsim goes by whole hours: where clocks move by half of one (Lord Howe), it comes into
+        # an hour in its middle. Begin that hour again.
+        hour, moved = moment.replace(minute=0, second=0), _offset(moment) - offset
+        if moved % _HOUR and _offset(hour) == _offset(moment):
+            moments, offset = _simulation(cron, hour - timedelta(seconds=1)), _offset(moment)
+            continue
         tick = moment.astimezone(UTC)
         # The second of two equal hours begins with ticks that the first one had already.
         if tick > last:
             last = tick
             yield tick
     raise InvalidSchedule(f"the cron expression {cron!r} never ticks: no such day comes")
+
+
+def _offset(moment: datetime) -> timedelta:
+    return moment.utcoffset() or timedelta(0)
 
 
 def _simulation(cron: str, after: datetime) -> "CronSim":

@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from penstock.cron import last_tick, next_tick, ticks
@@ -149,6 +149,7 @@ moments = st.timedeltas(timedelta(0), timedelta(days=5 * 366)).map(lambda since:
 
 
 @settings(max_examples=150, deadline=None)
+@example("*/7 0 * 10 *", "Australia/Lord_Howe", EPOCH + timedelta(days=1032))
 @given(crons, zones, moments)
 def test_ticks_rise_and_do_not_depend_on_where_one_begins(
     cron: str, zone: str, after: datetime

@@ -52,10 +52,13 @@ async def test_an_idle_worker_polls_rarely_and_writes_nothing(place: Place) -> N
         worker.handler()(lambda payload: None)
         running = serving(worker)
         await asyncio.sleep(2.5)  # it has settled down
-        before, seen = await transactions(place), len(claims.answers)
-        await asyncio.sleep(4)
-        assert await transactions(place) - before == 0
-        assert 3 <= len(claims.answers) - seen <= 12
+        written: list[int] = []
+        while 0 not in written:  # the server's own upkeep may write in one of these times
+            assert len(written) < 5, written
+            before, seen = await transactions(place), len(claims.answers)
+            await asyncio.sleep(4)
+            written.append(await transactions(place) - before)
+            assert 3 <= len(claims.answers) - seen <= 12
         worker.stop()
         await asyncio.wait_for(running, 20)
 
