@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from penstock.embedded import EmbeddedPostgres
-from penstock.embedded_mariadb import OwnMariaDB, install_mariadb
-from tests.place import Place, fresh_schema
+# Before anything imports it: its asserts are what the cases are made of.
+pytest.register_assert_rewrite("penstock.conformance")
+
+from penstock.embedded import EmbeddedPostgres  # noqa: E402
+from penstock.embedded_mariadb import OwnMariaDB, install_mariadb  # noqa: E402
+from tests.place import Place, fresh_schema  # noqa: E402
 
 NO_MARIADB = (
     "MARIADB IS NOT TESTED: no mariadbd here, and it could not be installed "

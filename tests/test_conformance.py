@@ -4,10 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-pytest.register_assert_rewrite("penstock.conformance")
-
-from penstock.conformance import Case, CaseSkipped, Harness, Target, all_cases  # noqa: E402
-from tests.stores import STORES, Databases  # noqa: E402
+from penstock.conformance import Case, CaseSkipped, Harness, Target, all_cases
+from tests.stores import STORES, Databases
 
 WORLDS = [(name, client) for name, store in STORES.items() for client in store.clients]
 

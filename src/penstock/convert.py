@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 from uuid import UUID
 
-from .errors import DecodeError
+from .errors import DecodeError, shown
 
 _LISTS = (list, set, frozenset, AbstractSequence)
 _MAPS = (dict, Mapping)
@@ -121,12 +121,12 @@ def _one_of(value: Any, choices: tuple[Any, ...]) -> Any:
             return convert(value, choice)
         except DecodeError:
             continue
-    raise DecodeError(f"{_shown(value)} is none of {', '.join(map(_name, choices))}")
+    raise DecodeError(f"{shown(value)} is none of {', '.join(map(_name, choices))}")
 
 
 def _expect(value: Any, holds: bool, wanted: Any) -> Any:
     if not holds:
-        raise DecodeError(f"{_shown(value)} is no {_name(wanted)}")
+        raise DecodeError(f"{shown(value)} is no {_name(wanted)}")
     return value
 
 
@@ -137,11 +137,6 @@ def _no_missing(names: list[str], wanted: Any) -> None:
 
 def _name(wanted: Any) -> str:
     return getattr(wanted, "__qualname__", None) or str(wanted)
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:79] + "…"
 
 
 _FROM_TEXT: dict[Any, Callable[[str], Any]] = {

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from .errors import DriverMissing, InvalidSchedule
+from .errors import DriverMissing, InvalidSchedule, shown
 from .schedule import ScheduleTerms
 
 if TYPE_CHECKING:
@@ -37,7 +37,12 @@ def next_tick(terms: ScheduleTerms, anchor: datetime, after: datetime) -> dateti
 
     Raises InvalidSchedule for an expression or a zone that cannot be used, or that never ticks.
     """
-    return next(ticks(terms, anchor, after))
+    try:
+        return next(ticks(terms, anchor, after))
+    except OverflowError:
+        raise InvalidSchedule(
+            f"the schedule {shown(terms.name)} has no tick before the year 10,000: start it earlier"
+        ) from None
 
 
 def ticks(terms: ScheduleTerms, anchor: datetime, after: datetime) -> Iterator[datetime]:
@@ -95,7 +100,7 @@ def _cron_ticks(cron: str, zone: str, after: datetime) -> Iterator[datetime]:
         if tick > last:
             last = tick
             yield tick
-    raise InvalidSchedule(f"the cron expression {cron!r} never ticks: no such day comes")
+    raise InvalidSchedule(f"the cron expression {shown(cron)} never ticks: no such day comes")
 
 
 def _offset(moment: datetime) -> timedelta:
@@ -112,14 +117,14 @@ def _simulation(cron: str, after: datetime) -> "CronSim":
     expression = _ALIASES.get(cron.strip().lower(), cron)
     if len(expression.split()) != 5:
         raise InvalidSchedule(
-            f"the cron expression {cron!r} has {len(expression.split())} fields instead of five "
-            "(minute, hour, day, month, weekday): use every= for seconds"
+            f"the cron expression {shown(cron)} has {len(expression.split())} fields instead of "
+            "five (minute, hour, day, month, weekday): use every= for seconds"
         )
     try:
         return CronSim(expression, after)
     except (CronSimError, ValueError, AssertionError) as error:
         raise InvalidSchedule(
-            f"the cron expression {cron!r} cannot be read: {error or 'not understood'}"
+            f"the cron expression {shown(cron)} cannot be read: {error or 'not understood'}"
         ) from error
 
 
@@ -130,6 +135,6 @@ def _zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise InvalidSchedule(
-            f"the time zone {name!r} is not known here: use a name like 'Europe/Zurich', "
+            f"the time zone {shown(name)} is not known here: use a name like 'Europe/Zurich', "
             'or install the zones with pip install "penstock[cron]"'
         ) from error

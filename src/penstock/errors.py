@@ -33,6 +33,17 @@ from collections.abc import Sequence
 from typing import Any
 
 
+def shown(value: object, most: int = 80) -> str:
+    """A value for an error's text: short and printable, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # an int of thousands of digits, or a class that cannot show itself
+        return f"<{type(value).__name__}>"
+    if not text.isprintable():
+        text = text.encode("unicode_escape").decode()
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 class PenstockError(Exception):
     """The root of the tree."""
 

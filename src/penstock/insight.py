@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
+from .errors import InvalidOption, shown
 from .model import ChannelNumbers, HistoryEntry, Policy
+
+_LAST = 2**63 - 1
 
 MessageState = Literal["waiting", "scheduled", "leased", "dead"]
 
@@ -62,6 +65,19 @@ class ChannelInfo:
     channel: str
     numbers: ChannelNumbers
     policy: Policy
+
+
+def read_position(position: object, parts: int) -> tuple[int, ...]:
+    """What HistoryPage.position of an engine that writes so many numbers stands for."""
+    numbers = position.split(".") if isinstance(position, str) else []
+    fine = len(numbers) == parts and all(n.isascii() and n.isdigit() for n in numbers)
+    read = tuple(map(int, numbers)) if fine and max(map(len, numbers)) < 20 else ()
+    if not read or max(read) > _LAST:
+        raise InvalidOption(
+            f"{shown(position)} is no position of this database: start with history_since(), and "
+            "pass on what the last answer said"
+        )
+    return read
 
 
 class HistoryPage(NamedTuple):

@@ -1,6 +1,6 @@
 """What a name may be. Checked here, so that no database ever cuts or refuses one later."""
 
-from .errors import InvalidName
+from .errors import InvalidName, shown
 
 NAME_BYTES = 255
 SCHEMA_BYTES = 63
@@ -32,11 +32,11 @@ def _check_text(what: str, value: object, most: int) -> str:
         size = len(value.encode())
     except UnicodeEncodeError:
         raise InvalidName(
-            f"the {what} {value!r} has half a surrogate pair and cannot be stored"
+            f"the {what} {shown(value)} has half a surrogate pair and cannot be stored"
         ) from None
     if size > most:
         raise InvalidName(f"the {what} {value[:40]!r}… has {size} bytes, {most} are allowed")
     if "\0" in value:
-        raise InvalidName(f"the {what} {value!r} has a NUL character, which cannot be stored")
+        raise InvalidName(f"the {what} {shown(value)} has a NUL character, which cannot be stored")
     # Drivers write a StrEnum by its name, and refuse lists of mixed types.
     return value if type(value) is str else str.__str__(value)

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from .errors import InvalidPayload
+from .errors import InvalidPayload, shown
 
 DEPTH = 100
 _SIMPLE = frozenset({str, int, bool, type(None)})
@@ -44,7 +44,7 @@ def _plain_object(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
     for key, item in value.items():
         if type(key) is not str:
             raise InvalidPayload(
-                f"JSON keys are text, not {type(key).__name__} ({key!r}): convert them first"
+                f"JSON keys are text, not {type(key).__name__} ({shown(key)}): convert them first"
             )
         result[key] = item if type(item) in _SIMPLE else plain(item, depth)
     return result

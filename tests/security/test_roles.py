@@ -340,3 +340,51 @@ def test_sqlite_has_none() -> None:
         queue.install()
         with pytest.raises(InvalidOption, match="no roles"):
             queue.install_roles()
+
+
+@pytest.mark.parametrize("role", [PRODUCER, CONSUMER])
+def test_only_the_owner_says_what_time_it_is(owner: Queue, role: str) -> None:
+    """p_now is for tests: with it, upkeep would drop history and give a key's time back."""
+    far = datetime.now(UTC) + timedelta(days=36_500)
+    before = datetime.now(UTC) - timedelta(minutes=5)
+    with Queue(url_of(owner, role), schema=SCHEMA, upkeep_every=None, clock=lambda: far) as client:
+        published = client.publish("x", queue="forged", key=f"forged by {role}")
+        if role == CONSUMER:
+            partitions = _partitions(owner)
+            assert client.upkeep().ran
+            assert _partitions(owner) == partitions
+    info = owner.message(published.id or 0)
+    assert info is not None and before < info.published_at < before + timedelta(hours=1)
+
+
+def _partitions(owner: Queue) -> list[tuple[str]]:
+    with psycopg.connect(owner._address.url) as connection:
+        text = "select inhrelid::regclass::text from pg_inherits order by 1"
+        return connection.execute(text).fetchall()
+
+
+def test_what_a_producer_calls_endless_is_still_listed(
+    owner: Queue, clients: dict[str, Queue]
+) -> None:
+    """Python has no time for SQL's infinity, so drivers refuse the whole answer."""
+    publish = (
+        "select id from \"odd \"\"name\".publish_v1(array['x'::bytea], array['endless'], "
+        "array['c'], p_at => array[%s::timestamptz], p_expires_at => '{infinity}')"
+    )
+    ids = []
+    with psycopg.connect(url_of(owner, PRODUCER), autocommit=True) as connection:
+        for at in ("infinity", "-infinity"):
+            row = connection.execute(publish.encode(), [at]).fetchone()
+            assert row is not None
+            ids.append(row[0])
+    viewer, consumer = clients[VIEWER], clients[CONSUMER]
+    assert [info.due for info in viewer.messages(queue="endless")] == [None, None]
+    assert [n.oldest_due for n in viewer.numbers() if n.queue == "endless"] == [None]
+    assert [c.numbers.oldest_due for c in viewer.channels(queue="endless")] == [None]
+    assert [n.oldest_due for n in viewer.channel_numbers(queue="endless")] == [None]
+    position = viewer.history_since().position
+    (message,) = consumer.claim(10, queues=["endless"])
+    message.complete()
+    assert [entry.due for entry in viewer.history(message.id)] == [None]
+    assert message.id in [entry.message_id for entry in viewer.history_since(position).entries]
+    clients[ADMIN].cancel(ids)

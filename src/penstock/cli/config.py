@@ -5,7 +5,7 @@ from the current folder upwards.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ _KNOWN: Mapping[str, type] = {"url": str, "schema": str, "queue": str, "pooler":
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    url: str | None = None
+    url: str | None = field(default=None, repr=False)  # it may hold a password
     schema: str = "penstock"
     queue: str = "default"
     pooler: bool = False

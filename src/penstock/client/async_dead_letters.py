@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from penstock.errors import InvalidOption
 from penstock.model import DeadLetter, DeadLetterFilter
 
 from .async_core import AsyncCore
@@ -39,6 +40,8 @@ class AsyncDeadLetters:
         >>> rest = await queue.dead_letters.list(queue="emails", after=page[-1])
         """
         wanted = checked_filter(DeadLetterFilter(queue, channel, kind, reason, since, until))
+        if after is not None and not isinstance(after, DeadLetter):
+            raise InvalidOption(f"after must be a DeadLetter, not {type(after).__name__}")
         plan = self._core.engine.dead_letters(wanted, check_limit(limit), after)
         return await self._core.run(plan)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import get_args
+from typing import cast, get_args
 
 from penstock.errors import InvalidOption
 from penstock.insight import (
@@ -18,7 +18,7 @@ from penstock.model import HistoryEntry
 from penstock.names import check_kind, check_name
 
 from .async_core import AsyncCore
-from .checks import check_ids, check_limit, check_number
+from .checks import check_choice, check_ids, check_limit, check_number
 
 _LAST_ID = 2**63 - 1
 
@@ -44,9 +44,8 @@ class AsyncInspecting:
 
         >>> page = await queue.messages(queue="emails", state="leased")
         """
-        if state is not None and state not in get_args(MessageState):
-            known = ", ".join(get_args(MessageState))
-            raise InvalidOption(f"the state is {state!r}: use one of {known}")
+        if state is not None:
+            state = cast(MessageState, check_choice("the state", state, get_args(MessageState)))
         wanted = MessageFilter(
             None if queue is None else check_name("queue", queue),
             None if channel is None else check_name("channel", channel),
@@ -78,7 +77,9 @@ class AsyncInspecting:
         >>> stuck = await queue.channels(paused=True)
         """
         if queue is not None:
-            check_name("queue", queue)
+            queue = check_name("queue", queue)
+        if paused is not None and not isinstance(paused, bool):
+            raise InvalidOption(f"paused must be bool, not {type(paused).__name__}")
         return await self._core.run(self._core.engine.channels(queue, paused, check_limit(limit)))
 
     async def history(self, message_id: int) -> list[HistoryEntry]:

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import cast
 
-from penstock.errors import InvalidOption
 from penstock.model import ChannelNumbers, HistoryKept, Policy, QueueNumbers, Settings
 from penstock.names import check_name
 
 from .async_channel import AsyncChannel
 from .async_core import AsyncCore
 from .async_dead_letters import AsyncDeadLetters
-from .checks import check_length, check_limit, check_number
+from .checks import check_choice, check_length, check_limit, check_number
 from .policies import checked_policies
 
 _HISTORY = ("all", "failures", "none")
@@ -96,7 +96,7 @@ class AsyncOperating:
         >>> fullest = await queue.channel_numbers(limit=10)
         """
         if queue is not None:
-            check_name("queue", queue)
+            queue = check_name("queue", queue)
         plan = self._core.engine.channel_numbers(queue, None, check_limit(limit))
         return await self._core.run(plan)
 
@@ -116,13 +116,13 @@ class AsyncOperating:
 
         >>> await queue.configure(history="failures", history_days=7)
         """
-        if history is not None and history not in _HISTORY:
-            raise InvalidOption(f"history is {history!r}: use one of {', '.join(_HISTORY)}")
+        if history is not None:
+            history = cast(HistoryKept, check_choice("history", history, _HISTORY))
         if history_days is not None:
-            check_number("history_days", history_days, 1, 36_500)
+            history_days = check_number("history_days", history_days, 1, 36_500)
         if backoff_first is not None:
-            check_length("backoff_first", backoff_first)
+            backoff_first = check_length("backoff_first", backoff_first)
         if backoff_most is not None:
-            check_length("backoff_most", backoff_most)
+            backoff_most = check_length("backoff_most", backoff_most)
         plan = self._core.engine.configure(history, history_days, backoff_first, backoff_most)
         return await self._core.run(plan)

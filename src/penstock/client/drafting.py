@@ -6,13 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 from penstock.contract import DEFAULT_MAX_ATTEMPTS
-from penstock.errors import InvalidOption, InvalidPayload
+from penstock.errors import InvalidOption, InvalidPayload, PayloadTooLarge, shown
 from penstock.model import Draft, NewMessage
 from penstock.names import check_kind, check_name
 from penstock.payload import JSON, encode, encode_json
 
 from .checks import check_delay_or_at, check_length, check_number
 
+MOST_HEADERS = 64 * 1024  # bytes of JSON
+MOST_CONTENT_TYPE = 255
 _MOST_ATTEMPTS = 2**31 - 1
 _DUE = ("delay", "at")
 _EXPIRY = ("expires_in", "expires_at")
@@ -60,7 +62,7 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
             channel
             if channel.__class__ is str and channel in _known_channels
             else _learn("channel", channel, _known_channels),
-            message.kind and check_kind(message.kind),
+            "" if message.kind.__class__ is str and not message.kind else check_kind(message.kind),
             content_type,
             None if message.headers is None else _headers(message.headers),
             None if message.key is None else check_name("key", message.key),
@@ -99,6 +101,11 @@ def _headers(headers: object) -> str | None:
     if not headers:
         return None
     text = encode_json(headers).decode()
+    if len(text) > MOST_HEADERS // 4 and len(text.encode()) > MOST_HEADERS:
+        raise PayloadTooLarge(
+            f"the headers have {len(text.encode()):,} bytes, {MOST_HEADERS:,} are allowed: "
+            "put what is long into the payload"
+        )
     if _NUL.search(text):
         raise InvalidPayload("a header holds a NUL character, which cannot be stored")
     return text
@@ -112,5 +119,10 @@ def _key_window(key: str | None, window: timedelta) -> timedelta:
 
 def _content_type(value: object) -> str:
     if not isinstance(value, str) or not value.isascii() or not value.isprintable() or not value:
-        raise InvalidOption(f"the content type {value!r} is none: use something like {JSON!r}")
+        raise InvalidOption(f"the content type {shown(value)} is none: use something like {JSON!r}")
+    if len(value) > MOST_CONTENT_TYPE:
+        raise InvalidOption(
+            f"the content type {shown(value, 40)} has {len(value)} characters, "
+            f"{MOST_CONTENT_TYPE} are allowed"
+        )
     return str.__str__(value)

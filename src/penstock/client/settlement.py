@@ -59,7 +59,8 @@ def error_text(error: Error) -> tuple[str | None, str | None]:
     if isinstance(error, BaseException):
         kind = type(error)
         module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
-        return module + kind.__qualname__, _cut(said(error))
+        name = check_storable("error", module + kind.__qualname__)
+        return name, _cut(said(error))
     return None, _cut(error)
 
 
@@ -91,4 +92,4 @@ def _messages(messages: Iterable[MessageFields]) -> Iterable[MessageFields]:
 
 
 def _cut(text: str) -> str:
-    return check_storable("error", text)[:ERROR_CHARACTERS]
+    return check_storable("error", text, ERROR_CHARACTERS)

@@ -5,6 +5,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from penstock.errors import InvalidOption
 from penstock.model import DeadLetter, DeadLetterFilter
 
 from .checks import check_length, check_limit, check_number
@@ -41,6 +42,8 @@ class DeadLetters:
         >>> rest = queue.dead_letters.list(queue="emails", after=page[-1])
         """
         wanted = checked_filter(DeadLetterFilter(queue, channel, kind, reason, since, until))
+        if after is not None and not isinstance(after, DeadLetter):
+            raise InvalidOption(f"after must be a DeadLetter, not {type(after).__name__}")
         plan = self._core.engine.dead_letters(wanted, check_limit(limit), after)
         return self._core.run(plan)
 

@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import get_args
+from typing import cast, get_args
 
 from penstock.errors import InvalidOption
 from penstock.insight import (
@@ -19,7 +19,7 @@ from penstock.insight import (
 from penstock.model import HistoryEntry
 from penstock.names import check_kind, check_name
 
-from .checks import check_ids, check_limit, check_number
+from .checks import check_choice, check_ids, check_limit, check_number
 from .sync_core import Core
 
 _LAST_ID = 2**63 - 1
@@ -46,9 +46,8 @@ class Inspecting:
 
         >>> page = queue.messages(queue="emails", state="leased")
         """
-        if state is not None and state not in get_args(MessageState):
-            known = ", ".join(get_args(MessageState))
-            raise InvalidOption(f"the state is {state!r}: use one of {known}")
+        if state is not None:
+            state = cast(MessageState, check_choice("the state", state, get_args(MessageState)))
         wanted = MessageFilter(
             None if queue is None else check_name("queue", queue),
             None if channel is None else check_name("channel", channel),
@@ -80,7 +79,9 @@ class Inspecting:
         >>> stuck = queue.channels(paused=True)
         """
         if queue is not None:
-            check_name("queue", queue)
+            queue = check_name("queue", queue)
+        if paused is not None and not isinstance(paused, bool):
+            raise InvalidOption(f"paused must be bool, not {type(paused).__name__}")
         return self._core.run(self._core.engine.channels(queue, paused, check_limit(limit)))
 
     def history(self, message_id: int) -> list[HistoryEntry]:

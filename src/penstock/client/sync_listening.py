@@ -4,14 +4,15 @@
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
+from functools import partial
 
-from penstock.errors import InvalidOption, NotEnded
+from penstock.errors import NotEnded
 from penstock.event import WHAT, Ending, EventFilter, What
 from penstock.names import check_kind, check_name
 
-from .checks import check_ids, check_length, check_queues
+from .checks import check_choice, check_ids, check_length, check_list, check_queues
 from .options import Address
 from .rest_sync import pause
 from .sync_core import Core
@@ -49,8 +50,10 @@ class Listening:
         wanted = EventFilter(
             None if what is None else _names_of_events(what),
             None if queues is None else check_queues(queues),
-            None if channels is None else [check_name("channel", name) for name in channels],
-            None if kinds is None else [check_kind(name) for name in kinds],
+            None
+            if channels is None
+            else _names("channels", channels, partial(check_name, "channel")),
+            None if kinds is None else _names("kinds", kinds, check_kind),
         )
         if idle is not None:
             idle = check_length("idle", idle)
@@ -88,11 +91,9 @@ class Listening:
             pause(min(max(waited / 10, _FIRST_PAUSE), _MOST_PAUSE, patience - waited))
 
 
+def _names(what: str, values: Iterable[str], check: Callable[[object], str]) -> list[str]:
+    return [check(value) for value in check_list(what, values)]
+
+
 def _names_of_events(what: Iterable[str]) -> list[str]:
-    if isinstance(what, str):
-        raise InvalidOption(f"what must be a list of events, not the text {what!r}")
-    names = list(what)
-    for name in names:
-        if name not in WHAT:
-            raise InvalidOption(f"there is no event {name!r}: use some of {', '.join(WHAT)}")
-    return names
+    return [check_choice("an event", name, WHAT) for name in check_list("what", what)]

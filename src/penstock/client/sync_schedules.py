@@ -5,7 +5,7 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from penstock.errors import ScheduleMissing
+from penstock.errors import InvalidOption, ScheduleMissing
 from penstock.model import Published
 from penstock.names import check_name
 from penstock.schedule import Schedule
@@ -39,7 +39,9 @@ class Schedules:
         >>> broken = [s for s in queue.schedules.list() if s.error]
         """
         if queue is not None:
-            check_name("queue", queue)
+            queue = check_name("queue", queue)
+        if after is not None and not isinstance(after, Schedule):
+            raise InvalidOption(f"after must be a Schedule, not {type(after).__name__}")
         place = None if after is None else (after.queue, after.name)
         plan = self._core.engine.schedules(queue, None, check_limit(limit), place)
         return self._core.run(plan)

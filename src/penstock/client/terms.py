@@ -1,16 +1,16 @@
 """A schedule as the caller writes it to terms that an engine can keep."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from penstock.cron import next_tick
-from penstock.errors import InvalidOption, InvalidSchedule
+from penstock.errors import InvalidSchedule, shown
 from penstock.model import Draft, NewMessage
 from penstock.names import check_name
 from penstock.payload import decode_json
 from penstock.schedule import CatchUp, ScheduleTerms
 
-from .checks import check_length, check_time
+from .checks import check_choice, check_length, check_time
 from .drafting import draft_new
 
 SHORTEST_INTERVAL = timedelta(seconds=1)
@@ -35,8 +35,7 @@ def checked_terms(
     """Raises InvalidSchedule, InvalidOption or InvalidTime; what is wrong is never stored."""
     if (cron is None) == (every is None):
         raise InvalidSchedule("a schedule has either cron= or every=: give one of them")
-    if catch_up not in _CATCH_UP:
-        raise InvalidOption(f"catch_up is {catch_up!r}: use one of {', '.join(_CATCH_UP)}")
+    kept = cast(CatchUp, check_choice("catch_up", catch_up, _CATCH_UP))
     draft = draft_new(message, queue, "default", most)
     terms = ScheduleTerms(
         queue=draft.queue,
@@ -45,7 +44,7 @@ def checked_terms(
         every=None if every is None else _interval(every, zone),
         zone="UTC" if zone is None else check_name("zone", zone),
         start=None if start is None else check_time("start", start).astimezone(UTC),
-        catch_up=catch_up,
+        catch_up=kept,
         grace=check_length("grace", grace),
         topic=None if topic is None else check_name("topic", topic),
         **_message_terms(draft),
@@ -59,7 +58,7 @@ def _cron(value: object) -> str:
     if not isinstance(value, str):
         raise InvalidSchedule(f"cron must be str, not {type(value).__name__}")
     if len(value) > LONGEST_CRON:
-        raise InvalidSchedule(f"the cron expression {value[:40]!r}… is too long")
+        raise InvalidSchedule(f"the cron expression {shown(value)} is too long")
     return str.__str__(value)
 
 

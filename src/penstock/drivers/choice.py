@@ -2,7 +2,6 @@
 
 from importlib import import_module
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from penstock.errors import DriverMissing, InvalidOption
 
@@ -105,7 +104,7 @@ def open_bell(url: str, *, channel: str | None, wanted: frozenset[str], pooler: 
 
 def driver_of(url: object) -> Driver:
     """What the URL's scheme stands for; raises InvalidOption if it is none of ours."""
-    scheme = urlsplit(url).scheme if isinstance(url, str) else ""
+    scheme = url.partition(":")[0].lower() if isinstance(url, str) else ""
     if scheme not in DRIVERS:
         shown = masked(url) if isinstance(url, str) else type(url).__name__
         known = ", ".join(f"{name}://" for name in DRIVERS)
@@ -115,7 +114,7 @@ def driver_of(url: object) -> Driver:
 
 def _plain(url: str) -> str:
     """What the drivers themselves understand."""
-    return driver_of(url).dialect + url[len(urlsplit(url).scheme) :]
+    return driver_of(url).dialect + url[url.index(":") :]
 
 
 def _load(driver: Driver, place: str) -> Any:

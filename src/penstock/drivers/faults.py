@@ -1,7 +1,7 @@
 """What drivers raise, in our own terms; and URLs that can be shown."""
 
 import re
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import unquote
 
 from penstock.errors import ConnectionUnavailable, DatabaseFailed, PenstockError, SchemaMissing
 
@@ -24,6 +24,9 @@ _MYSQL_AWAY = {0, 1040, 1053, 1152, 1184, 1927, 2002, 2003, 2006, 2013, 2014, 20
 _MYSQL_REPEAT = {1205, 1213, 1020}  # lock wait, deadlock, a record that changed
 _CREDENTIALS = re.compile(r"(?<=://)([^/@:]*):\S*@")  # a password may hold an @ itself
 _PASSWORD = re.compile(r"(password=)[^&\s]+", re.IGNORECASE)
+_PASSWORD_PART = re.compile(r"^[^:]*://[^:@/]*:(.*)@", re.DOTALL)
+_PASSWORD_OPTION = re.compile(r"password=([^&]+)", re.IGNORECASE)
+_CUTS = re.compile(r"[/?#@:&=\s]")
 
 NOT_READ_COMMITTED = "25000"
 
@@ -87,6 +90,7 @@ def translated(error: Exception, url: str) -> PenstockError:
         return error
     number = mysql_number(error)
     state = sqlstate(error) if number is None else str(number)
+    _scrub(error, url)
     text = _without_password(_first_line(error), url)
     if missing := missing_schema(error):
         return missing
@@ -114,11 +118,26 @@ def _first_line(error: BaseException) -> str:
 
 
 def _without_password(text: str, url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        secrets = [parts.password, *(v for k, v in parse_qsl(parts.query) if k == "password")]
-    except ValueError:
-        return text
-    for secret in filter(None, secrets):
-        text = text.replace(secret, "***").replace(unquote(secret), "***")
+    for secret in _secrets(url):
+        text = text.replace(secret, "***")
     return text
+
+
+def _secrets(url: str) -> list[str]:
+    """The password as it may occur in a driver's text: as written, as meant, and in pieces, because
+    one with a slash or a hash in it is read as a port or a path."""
+    whole = [*_PASSWORD_PART.findall(url), *_PASSWORD_OPTION.findall(url)]
+    pieces = [piece for text in whole for piece in _CUTS.split(text) if len(piece) > 2]
+    found = {form for text in [*whole, *pieces] for form in (text, unquote(text)) if form}
+    return sorted(found, key=len, reverse=True)
+
+
+def _scrub(error: BaseException | None, url: str) -> None:
+    """What we raise shows where it came from, so that must not hold the password either."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if any(isinstance(arg, str) for arg in error.args):
+            kept = [_without_password(a, url) if isinstance(a, str) else a for a in error.args]
+            error.args = tuple(kept)
+        error = error.__cause__ or error.__context__

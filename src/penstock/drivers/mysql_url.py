@@ -3,7 +3,9 @@
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from penstock.errors import InvalidOption
+from penstock.errors import InvalidOption, shown
+
+from .faults import masked
 
 _WORDS = {"unix_socket": str, "connect_timeout": float, "charset": str}
 _TLS = ("ssl_ca", "ssl_cert", "ssl_key")
@@ -11,10 +13,17 @@ _TLS = ("ssl_ca", "ssl_cert", "ssl_key")
 
 def connect_options(url: str) -> dict[str, Any]:
     """Host, port, user and so on, without the database."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        port = parts.port or 3306
+    except ValueError:  # its text may hold a piece of the password
+        raise InvalidOption(
+            f"the host or port of {masked(url)} cannot be read: write / ? # @ : and spaces in a "
+            "user's name or password as %2F %3F %23 %40 %3A %20"
+        ) from None
     options: dict[str, Any] = {
         "host": parts.hostname or "localhost",
-        "port": parts.port or 3306,
+        "port": port,
         "user": unquote(parts.username or ""),
         "password": unquote(parts.password or ""),
         "charset": "utf8mb4",
@@ -25,13 +34,20 @@ def connect_options(url: str) -> dict[str, Any]:
         if name in _TLS:
             tls[name.removeprefix("ssl_")] = value
         elif name in _WORDS:
-            options[name] = _WORDS[name](value)
+            options[name] = _read(name, value)
         else:
             known = ", ".join([*_WORDS, *_TLS])
-            raise InvalidOption(f"the URL's option {name!r} is none of {known}")
+            raise InvalidOption(f"the URL's option {shown(name)} is none of {known}")
     if tls:
         options["ssl"] = _context(tls)
     return options
+
+
+def _read(name: str, value: str) -> Any:
+    try:
+        return _WORDS[name](value)
+    except ValueError:
+        raise InvalidOption(f"the URL's option {name} is {shown(value)}: give a number") from None
 
 
 def database_of(url: str) -> str:

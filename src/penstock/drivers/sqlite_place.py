@@ -4,8 +4,9 @@ import sqlite3
 from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from penstock.errors import DatabaseFailed, InvalidOption
+from penstock.errors import DatabaseFailed, InvalidOption, shown
 
+from .faults import masked
 from .sqlite_patience import patiently
 
 OLDEST = (3, 35, 0)
@@ -29,19 +30,22 @@ def read_url(url: str) -> SqlitePlace:
 
     ``?synchronous=normal`` trades the last transactions before a power cut for speed.
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise InvalidOption(f"{masked(url)} cannot be read: {error}") from None
     if parts.netloc:
         raise InvalidOption(
-            f"{url!r} names a host: write sqlite:///file.db, or sqlite:////absolute/file.db"
+            f"{masked(url)} names a host: write sqlite:///file.db, or sqlite:////absolute/file.db"
         )
     options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     synchronous = options.pop("synchronous", "full").lower()
     if options:
         raise InvalidOption(
-            f"unknown in {url!r}: {', '.join(options)}; synchronous is all there is"
+            f"unknown in {masked(url)}: {', '.join(options)}; synchronous is all there is"
         )
     if synchronous not in _SYNCHRONOUS:
-        raise InvalidOption(f"synchronous is {synchronous!r}: use {', '.join(_SYNCHRONOUS)}")
+        raise InvalidOption(f"synchronous is {shown(synchronous)}: use {', '.join(_SYNCHRONOUS)}")
     return SqlitePlace(unquote(parts.path[1:]) or _MEMORY, synchronous)
 
 

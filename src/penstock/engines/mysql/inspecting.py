@@ -3,7 +3,14 @@
 import json
 from datetime import datetime
 
-from penstock.insight import ChannelInfo, HistoryPage, MessageFilter, MessageInfo, Totals
+from penstock.insight import (
+    ChannelInfo,
+    HistoryPage,
+    MessageFilter,
+    MessageInfo,
+    Totals,
+    read_position,
+)
 from penstock.plan import Plan, Row
 
 from .channels import policy_of
@@ -53,8 +60,7 @@ class Inspecting(Stamping):
         stamp = yield from self._stamp()
         if position is None:
             return HistoryPage([], f"{stamp + 1}.0")
-        last, _, last_id = position.partition(".")
-        rows = yield self._say("history_since", int(last), int(last_id), limit)
+        rows = yield self._say("history_since", *read_position(position, 2), limit)
         if not rows:
             return HistoryPage([], position)
         return HistoryPage([entry_of(row[1:]) for row in rows], f"{rows[-1][0]}.{rows[-1][1]}")

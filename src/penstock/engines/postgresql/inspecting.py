@@ -10,6 +10,7 @@ from penstock.insight import (
     MessageFilter,
     MessageInfo,
     Totals,
+    read_position,
 )
 from penstock.model import ChannelNumbers, HistoryEntry, Policy
 from penstock.plan import Plan, Row
@@ -44,8 +45,7 @@ class Inspecting(Base):
         if position is None:
             rows = yield self._say("history_end")
             return HistoryPage([], f"{rows[0][0]}.0")
-        xid, _, last_id = position.partition(".")
-        rows = yield self._say("history_since", int(xid), int(last_id), limit)
+        rows = yield self._say("history_since", *read_position(position, 2), limit)
         if not rows:
             return HistoryPage([], position)
         return HistoryPage([HistoryEntry(*row[1:]) for row in rows], f"{rows[-1][0]}.{rows[-1][1]}")

@@ -4,7 +4,14 @@ import json
 from datetime import datetime
 from typing import Any
 
-from penstock.insight import ChannelInfo, HistoryPage, MessageFilter, MessageInfo, Totals
+from penstock.insight import (
+    ChannelInfo,
+    HistoryPage,
+    MessageFilter,
+    MessageInfo,
+    Totals,
+    read_position,
+)
 from penstock.model import ChannelNumbers, Policy
 from penstock.plan import Plan, Row
 
@@ -54,7 +61,7 @@ class Inspecting(Reading):
         if position is None:
             totals = yield from self.totals()
             return HistoryPage([], str(totals.ended))
-        rows = yield self._look("history_since", int(position), limit)
+        rows = yield self._look("history_since", *read_position(position, 1), limit)
         last = str(rows[-1][0]) if rows else position
         return HistoryPage([read_entry(row) for row in rows], last)
 

@@ -1,6 +1,7 @@
 -- $1: queue, $2: paused; null matches all. $3: limit. The fullest first.
 select queue, channel, coalesce(n.waiting, 0) as waiting, coalesce(n.scheduled, 0) as scheduled,
-    coalesce(n.leased, 0) as leased, coalesce(n.dead, 0) as dead, n.oldest_due,
+    coalesce(n.leased, 0) as leased, coalesce(n.dead, 0) as dead,
+    case when isfinite(n.oldest_due) then n.oldest_due end,
     c.concurrency, c.rate, c.burst, c.backlog, coalesce(c.weight, 1) as weight,
     coalesce(c.paused, false) as paused, coalesce(c.closing, false) as closing
 from (

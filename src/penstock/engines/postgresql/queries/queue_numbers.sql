@@ -1,4 +1,5 @@
 -- All queues that hold anything.
-select queue, waiting, scheduled, leased, dead, channels, oldest_due
+select queue, waiting, scheduled, leased, dead, channels,
+    case when isfinite(oldest_due) then oldest_due end
 from "penstock".queue_numbers_v1
 order by queue

@@ -9,6 +9,10 @@ language plpgsql
 set search_path = "penstock", pg_temp
 as $$
 begin
+    -- Whoever was only granted this verb would else drop the history of years to come.
+    if p_now is not null and not pg_has_role(session_user, current_user, 'member') then
+        p_now := null;
+    end if;
     if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'penstock: upkeep needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation')
             using errcode = 'invalid_transaction_state', hint = 'Run it on a connection of its own.';
