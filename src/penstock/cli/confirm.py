@@ -5,7 +5,7 @@ import sys
 import typer
 
 from .exits import Code
-from .output import say
+from .output import printable, say
 
 
 def confirm(question: str, yes: bool) -> None:
@@ -15,6 +15,6 @@ def confirm(question: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         say(f"{question} Nobody is here to ask: add --yes to do it.")
         raise typer.Exit(Code.USAGE)
-    if not typer.confirm(question, err=True):
+    if not typer.confirm(printable(question), err=True):
         say("Nothing was done.")
         raise typer.Exit(Code.FAILED)

@@ -9,6 +9,8 @@ from typer.core import TyperGroup
 
 from penstock.errors import InvalidInput, PenstockError
 
+from .output import say
+
 
 class Code(IntEnum):
     """What a script can rely on; see docs/reference/cli.md."""
@@ -28,7 +30,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except PenstockError as error:
-            typer.echo(f"penstock: {error}", err=True)
+            say(f"penstock: {error}")
             wrong = isinstance(error, InvalidInput)
             raise typer.Exit(Code.USAGE if wrong else Code.FAILED) from error
         except Exception as error:

@@ -28,12 +28,21 @@ class Column:
 
 def say(text: str) -> None:
     """Talk: what happened, for a person."""
-    typer.echo(text, err=True)
+    typer.echo(_clean(text), err=True)
 
 
 def emit(value: object) -> None:
     """One JSON object, on one line."""
-    typer.echo(json.dumps(_plain(value), ensure_ascii=False))
+    typer.echo(as_json_text(value))
+
+
+def as_json_text(value: object) -> str:
+    """JSON that any terminal and any reader can take: what is not printable is escaped, also half a
+    surrogate pair, which a payload may hold and UTF-8 may not."""
+    text = json.dumps(_plain(value), ensure_ascii=False)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def emit_all(values: Iterable[object]) -> None:
@@ -88,6 +97,10 @@ def printable(value: object) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else _ESCAPES.get(c, _escaped(c)) for c in text)
+
+
+def _clean(text: str) -> str:
+    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def _escaped(character: str) -> str:

@@ -101,14 +101,15 @@ def _document(
 
 def _decoded(payload: bytes, content_type: str) -> Any:
     """JSON as it is, text as text, all else as base64 (which is how bytes are written)."""
-    from penstock import DecodeError
+    from penstock import DecodeError, InvalidPayload
     from penstock.payload import decode_json, decode_text
+    from penstock.plain import plain
 
     try:
         if content_type.startswith("application/json"):
-            return decode_json(payload)
+            return plain(decode_json(payload))
         return decode_text(payload) if content_type.startswith("text/") else payload
-    except DecodeError:
+    except (DecodeError, InvalidPayload):  # no JSON, or too deep to be written again
         return payload
 
 

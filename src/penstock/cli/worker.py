@@ -9,7 +9,7 @@ import typer
 
 from .exits import Code
 from .options import Json
-from .output import emit, say
+from .output import emit, printable, say
 
 if TYPE_CHECKING:
     from penstock import Worker
@@ -110,7 +110,13 @@ def _log(verbose: bool, as_json: bool) -> None:
 
     from penstock.worker.logs import JsonFormatter
 
-    lines = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    class Lines(logging.Formatter):
+        """A name in a message neither breaks the line nor commands the terminal."""
+
+        def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802, theirs
+            return printable(super().formatMessage(record))
+
+    lines = Lines("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else lines)
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])
