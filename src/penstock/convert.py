@@ -23,6 +23,8 @@ def convert(value: Any, wanted: Any) -> Any:
         return _convert(value, wanted)
     except DecodeError:
         raise
+    except RecursionError:
+        raise DecodeError(f"the payload is nested too deeply for {_name(wanted)}") from None
     except (ValueError, TypeError, ArithmeticError) as error:
         raise DecodeError(f"the payload is no {_name(wanted)}: {error}") from error
 

@@ -1,9 +1,9 @@
 """The command line with hostile names and payloads: its output is valid JSON, or harmless text."""
 
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -16,11 +16,11 @@ HOSTILE = "\x1b[31m\x1b]0;owned\x07\x9b2J\u202ea\r\nb\t\x7f'\"`%s$(touch x)\\"
 DEEP = b"[" * 500 + b"]" * 500
 # Valid JSON, and still nothing that UTF-8 can hold.
 HALF = b'{"a": "\\ud800", "b": 1e999, "c": ' + b"9" * 5000 + b"}"
-NAMES = {"channel": HOSTILE, "queue": HOSTILE, "kind": HOSTILE}
+NAMES: dict[str, Any] = {"channel": HOSTILE, "queue": HOSTILE, "kind": HOSTILE}
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Iterator[Cli]:
+def cli(tmp_path: Path) -> Cli:
     url = f"sqlite:///{tmp_path / 'hostile.db'}"
     with Queue(url, upkeep_every=None) as queue:
         queue.install()
