@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from .child import HANDED_OVER
 from .stage import Stage
 
 ROLES = {
@@ -86,10 +87,14 @@ class Crew:
         name = self.name(role)
         stage = replace(self._stage, name=name, url=self._route(name), skew=SKEWED.get(role, 0.0))
         # A session of its own, so that a signal can reach all it has started, and only that.
-        command = [sys.executable, "-m", f"penstock.chaos.{ROLES[role]}", stage.text()]
+        command = [sys.executable, "-m", f"penstock.chaos.{ROLES[role]}"]
         with open(Path(stage.folder) / "errors.txt", "ab") as errors:
             self._processes[role] = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stderr=errors, start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stderr=errors,
+                start_new_session=True,
+                env={**os.environ, HANDED_OVER: stage.text()},
             )
         self._ended.append(self._processes[role])
 

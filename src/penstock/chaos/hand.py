@@ -1,6 +1,5 @@
 """A consumer that claims and settles by hand, in batches and one by one, late and twice."""
 
-import sys
 import time
 from datetime import timedelta
 from itertools import groupby
@@ -8,7 +7,7 @@ from itertools import groupby
 from penstock import Message, PenstockError, Queue
 from penstock.errors import ConnectionUnavailable, LeaseLost
 
-from .child import begin, stop_on_sigterm
+from .child import begin, handed_over, stop_on_sigterm
 from .laborer import REPEATS, note_start, real_time
 from .outside import Outside
 from .stage import HAND, LEASE, Stage
@@ -197,4 +196,4 @@ def main(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(handed_over())

@@ -3,7 +3,6 @@
 import asyncio
 import ctypes
 import os
-import sys
 import time
 from datetime import timedelta
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from penstock import AsyncMessage, Constant, Defer, Worker
 from penstock.client.fields import MessageFields
 
-from .child import begin
+from .child import begin, handed_over
 from .ledger import Ledger
 from .stage import LEASE, Stage, sql
 
@@ -128,4 +127,4 @@ def main(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(handed_over())

@@ -1,11 +1,10 @@
 """An operator who changes limits, pauses, cancels and redrives while everything runs."""
 
-import sys
 from collections.abc import Callable
 
 from penstock import PenstockError, Policy, Queue
 
-from .child import begin, stop_on_sigterm
+from .child import begin, handed_over, stop_on_sigterm
 from .stage import FAILS, GATE, HAND, LINE, RANKED, SWING, WORK, Stage, channel
 
 BACKLOG = 60
@@ -80,4 +79,4 @@ def main(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(handed_over())

@@ -1,7 +1,6 @@
-"""Publishes by its dice: ``python -m penstock.chaos.producer STAGE``."""
+"""Publishes by its dice: ``python -m penstock.chaos.producer``."""
 
 import random
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +9,7 @@ from datetime import timedelta
 from penstock import NewMessage, PenstockError, Published, Queue
 from penstock.errors import ConnectionUnavailable, PublishRefused
 
-from .child import begin, stop_on_sigterm
+from .child import begin, handed_over, stop_on_sigterm
 from .outside import Outside
 from .stage import (
     FAILS,
@@ -251,4 +250,4 @@ def main(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(handed_over())

@@ -2,7 +2,7 @@
 
 import json
 import random
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from functools import cache
 from importlib.resources import files
@@ -31,7 +31,7 @@ class Stage:
     """Handed to a process as JSON. ``skew`` is by how many seconds its clock is wrong."""
 
     engine: str
-    url: str
+    url: str = field(repr=False)  # it may hold a password
     name: str
     seed: int
     folder: str

@@ -5,6 +5,7 @@ from datetime import timedelta
 from penstock import NewMessage, Queue
 
 SCHEMA = "penstock_demo"
+URL = "PENSTOCK_DEMO_URL"  # in the environment of its workers
 LEASE = timedelta(seconds=2)
 NOISY = 3000
 QUIET_TENANTS = 30

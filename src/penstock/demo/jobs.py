@@ -1,12 +1,13 @@
-"""One worker process of the demo: ``python -m penstock.demo.jobs URL NAME``."""
+"""One worker process of the demo: ``python -m penstock.demo.jobs NAME``."""
 
 import asyncio
 import logging
+import os
 import sys
 
 from penstock import Constant, Queue, Worker
 
-from .cast import LEASE, POISON_ATTEMPTS, SCHEMA
+from .cast import LEASE, POISON_ATTEMPTS, SCHEMA, URL
 
 WORK = 0.03  # seconds a message
 
@@ -28,4 +29,4 @@ def make_worker(url: str, name: str) -> Worker:
 if __name__ == "__main__":
     # The failures are part of the story, and the verdict speaks of them.
     logging.getLogger("penstock").setLevel(logging.CRITICAL)
-    make_worker(sys.argv[1], sys.argv[2]).run()
+    make_worker(os.environ[URL], sys.argv[1]).run()

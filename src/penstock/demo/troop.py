@@ -1,5 +1,6 @@
 """The demo's worker processes, and what is done to them."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Self
 
 from penstock import Queue
 
-from .cast import LEASE
+from .cast import LEASE, URL
 
 WORKERS = ("worker-1", "worker-2", "worker-3")
 _HELD = 4  # messages at which a worker is surely in the middle of something
@@ -23,8 +24,10 @@ class Troop:
     """Starts the workers; all are gone at its end, whatever happens."""
 
     def __init__(self, url: str) -> None:
-        command = [sys.executable, "-m", "penstock.demo.jobs", url]
-        self._processes = {name: subprocess.Popen([*command, name]) for name in WORKERS}
+        command = [sys.executable, "-m", "penstock.demo.jobs"]
+        # Not an argument: everybody on the machine may read those, and it may hold a password.
+        place = {**os.environ, URL: url}
+        self._processes = {name: subprocess.Popen([*command, name], env=place) for name in WORKERS}
         self._stopped_at: float | None = None
         self._left = ["kill", "freeze"]
 

@@ -9,7 +9,7 @@ import asyncpg
 
 from penstock.plan import Plan, Row, Statement
 
-from .faults import NOT_READ_COMMITTED, is_away, sqlstate, translated
+from .faults import NOT_READ_COMMITTED, is_away, sqlstate, translated, unreadable
 from .runner import drive_async
 
 T = TypeVar("T")
@@ -104,13 +104,17 @@ class AsyncpgRunner:
     async def _open(self) -> Any:
         async with self._opening:
             if self._pool is None:
-                self._pool = await asyncpg.create_pool(
+                pool = asyncpg.create_pool(
                     self._url,
                     min_size=1,
                     max_size=self._pool_size,
                     statement_cache_size=self._statements,
                     connection_class=_Connection,
                 )
+                try:
+                    self._pool = await pool
+                except ValueError:
+                    raise unreadable(self._url) from None
             return self._pool
 
 

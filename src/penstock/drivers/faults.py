@@ -3,7 +3,13 @@
 import re
 from urllib.parse import unquote
 
-from penstock.errors import ConnectionUnavailable, DatabaseFailed, PenstockError, SchemaMissing
+from penstock.errors import (
+    ConnectionUnavailable,
+    DatabaseFailed,
+    InvalidOption,
+    PenstockError,
+    SchemaMissing,
+)
 
 _MISSING = {"42883", "42P01", "3F000"}  # function, table, schema
 # 08: connection; the others: shutting down, starting up, too many clients, idle and killed.
@@ -34,6 +40,14 @@ NOT_READ_COMMITTED = "25000"
 def masked(url: str) -> str:
     """The URL without its password."""
     return _PASSWORD.sub(r"\1***", _CREDENTIALS.sub(r"\1:***@", url))
+
+
+def unreadable(url: str) -> InvalidOption:
+    """For a URL that a driver cannot take apart: its own text may hold a piece of the password."""
+    return InvalidOption(
+        f"the host or port of {masked(url)} cannot be read: write / ? # @ : and spaces in a user's "
+        "name or password as %2F %3F %23 %40 %3A %20"
+    )
 
 
 def sqlstate(error: BaseException) -> str | None:

@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from penstock.errors import InvalidOption, shown
 
-from .faults import masked
+from .faults import unreadable
 
 _WORDS = {"unix_socket": str, "connect_timeout": float, "charset": str}
 _TLS = ("ssl_ca", "ssl_cert", "ssl_key")
@@ -16,11 +16,8 @@ def connect_options(url: str) -> dict[str, Any]:
     try:
         parts = urlsplit(url)
         port = parts.port or 3306
-    except ValueError:  # its text may hold a piece of the password
-        raise InvalidOption(
-            f"the host or port of {masked(url)} cannot be read: write / ? # @ : and spaces in a "
-            "user's name or password as %2F %3F %23 %40 %3A %20"
-        ) from None
+    except ValueError:
+        raise unreadable(url) from None
     options: dict[str, Any] = {
         "host": parts.hostname or "localhost",
         "port": port,
