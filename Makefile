@@ -106,6 +106,16 @@ mutants: $(STAMP) ## Is every deliberate defect found by chaos? An hour; MUTANTS
 	@$(BIN)/python -c 'import penstock.embedded_mariadb as m; m.install_mariadb()'
 	@$(BIN)/python -m tests.mutants --jobs $(MUTANTS_AT_ONCE)
 
+.PHONY: audit fuzz soak
+soak: $(STAMP) ## Steady load with bursts, an old snapshot, retention: flat lines? MINUTES=10 RATE=200 CHANNELS=10000
+	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),10) --rate $(or $(RATE),200) --channels $(or $(CHANNELS),10000)
+
+audit: $(STAMP) ## Licences and known vulnerabilities of what is shipped with; 3 if the list cannot be reached
+	@$(BIN)/python scripts/audit.py
+
+fuzz: $(STAMP) ## Hostile values in every parameter of every method, on every database: minutes; EXAMPLES=3000
+	@PENSTOCK_FUZZ_EXAMPLES=$(or $(EXAMPLES),3000) $(BIN)/python -m pytest -q --timeout 3600 tests/security/test_hostile_input.py
+
 fmt: $(STAMP) ## Format, and fix what ruff can fix
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
