@@ -33,12 +33,14 @@ class Commands(TyperGroup):
             say(f"penstock: {error}")
             wrong = isinstance(error, InvalidInput)
             raise typer.Exit(Code.USAGE if wrong else Code.FAILED) from error
+        except typer.Exit:
+            raise
         except Exception as error:
             from penstock.spark.faults import is_sparks, reason
 
             if not is_sparks(error):
                 raise
-            typer.echo(f"penstock: {reason(error)}", err=True)
+            say(f"penstock: {reason(error)}")
             raise typer.Exit(Code.FAILED) from None
 
 
