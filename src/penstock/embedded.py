@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -47,7 +48,41 @@ class EmbeddedServerError(RuntimeError):
     """The server could not be found, started or stopped; the text ends with its log."""
 
 
-class EmbeddedPostgres:
+class OwnServer(ABC):
+    """A server that ends with the block or the process that started it."""
+
+    def __init__(self) -> None:
+        self._owner = os.getpid()
+
+    @abstractmethod
+    def start(self) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _close_at_exit(self) -> None:
+        # A forked child inherits the exit handlers, but the server is not its to stop.
+        if os.getpid() == self._owner:
+            self.close()
+
+
+class EmbeddedPostgres(OwnServer):
     """One PostgreSQL server on 127.0.0.1 and on a unix socket.
 
     Without ``directory`` the data is temporary and removed by :meth:`close`. A given directory is
@@ -64,13 +99,13 @@ class EmbeddedPostgres:
         version: Literal[16, 18] = 18,
         settings: Mapping[str, Setting] | None = None,
     ) -> None:
+        super().__init__()
         self.version = version
         self.settings = dict(settings or {})
         self.port = 0
         self._given = Path(directory).resolve() if directory is not None else None
         self._directory: Path | None = None
         self._lock = -1
-        self._owner = os.getpid()
 
     @property
     def directory(self) -> Path:
@@ -134,27 +169,6 @@ class EmbeddedPostgres:
             shutil.rmtree(self._socket_directory, ignore_errors=True)
         os.close(self._lock)
         self._directory = None
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _close_at_exit(self) -> None:
-        # A forked child inherits the exit handlers, but the server is not its to stop.
-        if os.getpid() == self._owner:
-            self.close()
 
     def _prepare(self) -> None:
         package, install = _package(), _INSTALLS[self.version]

@@ -14,11 +14,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import quote
 
-from .embedded import EmbeddedServerError, Setting, free_port, server_account
+from .embedded import EmbeddedServerError, OwnServer, Setting, free_port, server_account
 
 _TIMEOUT = 60.0  # seconds until the server must answer; a cold start takes about one
 # Small and quick to start, but as durable as the default: a kill must lose nothing.
@@ -73,7 +71,7 @@ def _install_package() -> bool:
     return False
 
 
-class OwnMariaDB:
+class OwnMariaDB(OwnServer):
     """One MariaDB server on 127.0.0.1, in a temporary folder that :meth:`close` removes.
 
     >>> with OwnMariaDB() as server:
@@ -81,11 +79,11 @@ class OwnMariaDB:
     """
 
     def __init__(self, *, settings: Mapping[str, Setting] | None = None) -> None:
+        super().__init__()
         self.settings = {**_SETTINGS, **(settings or {})}
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
-        self._owner = os.getpid()
 
     @property
     def directory(self) -> Path:
@@ -145,27 +143,6 @@ class OwnMariaDB:
         self.kill()
         shutil.rmtree(self.directory, ignore_errors=True)
         self._directory = None
-
-    def __enter__(self) -> Self:
-        try:
-            self.start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def _close_at_exit(self) -> None:
-        # A forked child inherits the exit handlers, but the server is not its to stop.
-        if os.getpid() == self._owner:
-            self.close()
 
     def _prepare(self) -> None:
         program = find_mariadb()

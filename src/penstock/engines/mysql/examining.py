@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from penstock.engines.judging import schema_judged, upkeep_judged
 from penstock.insight import Finding
 from penstock.plan import Plan
 
-from .migrations import Migrations, migrations
+from .migrations import Migrations
 from .names import text
 from .times import SECOND, moment
 
@@ -30,10 +31,11 @@ class Examining(Migrations):
         rows = yield self._say("examine_server")
         findings = list(_judged(Server(*rows[0])))
         version = yield from self._applied()
-        findings.append(_schema(version, self.schema))
+        findings.append(schema_judged(version, self.newest_version, self.schema))
         if version is not None:
             rows = yield self._say("examine_leases", _UPKEEP_LATE, self._now())
-            findings.append(_upkeep(*rows[0]))
+            expired, since = rows[0]
+            findings.append(upkeep_judged(expired, since and moment(since)))
         return findings
 
 
@@ -71,26 +73,3 @@ def _doublewrite(value: int | bytes | str) -> Finding:
     says = "innodb_doublewrite is off: a power cut can leave torn pages."
     mend = "Set innodb_doublewrite = ON, unless the file system writes pages whole."
     return Finding("innodb_doublewrite", "fail", says, mend)
-
-
-def _schema(version: int | None, schema: str) -> Finding:
-    known = migrations()[-1].number
-    if version is None:
-        says = f"Penstock is not installed with prefix {schema!r}."
-        return Finding("schema", "fail", says, "Run penstock install.")
-    says = f"The tables {schema!r} have version {version}"
-    if version < known:
-        return Finding("schema", "fail", f"{says}, this package needs {known}.", "penstock upgrade")
-    if version > known:
-        says = f"{says}, this package knows {known}; older clients keep working."
-        return Finding("schema", "warn", says, "Upgrade the package when the deploy is through.")
-    return Finding("schema", "ok", f"{says}, as this package.")
-
-
-def _upkeep(expired: int, since: int | None) -> Finding:
-    if not expired or since is None:
-        return Finding("upkeep", "ok", "No lease that ran out waits to be taken back.")
-    count = "1000 or more" if expired >= 1000 else str(expired)
-    says = f"Leases that ran out and nobody took back: {count}, the oldest since {moment(since)}."
-    mend = "Upkeep does not run: start a worker, or anything that claims or calls queue.upkeep()."
-    return Finding("upkeep", "fail", says, mend)

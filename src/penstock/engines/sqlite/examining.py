@@ -2,10 +2,11 @@
 
 from datetime import timedelta
 
+from penstock.engines.judging import schema_judged, upkeep_judged
 from penstock.insight import Finding
 from penstock.plan import Plan
 
-from .migrations import Migrations, migrations
+from .migrations import Migrations
 from .times import micros, moment
 
 _UPKEEP_LATE = micros(timedelta(seconds=30))
@@ -20,10 +21,11 @@ class Examining(Migrations):
         version, journal, synchronous, *pages = rows[0]
         findings = [_durability(journal, synchronous), _size(version, *pages)]
         number = yield from self._applied(self._look)
-        findings.append(_schema(number, self.schema))
+        findings.append(schema_judged(number, self.newest_version, self.schema))
         if number is not None:
             rows = yield self._look("examine_leases", self._now() - _UPKEEP_LATE)
-            findings.append(_upkeep(*rows[0]))
+            expired, since = rows[0]
+            findings.append(upkeep_judged(expired, moment(since)))
         return findings
 
 
@@ -48,26 +50,3 @@ def _size(version: str, page: int, pages: int, free: int) -> Finding:
         mend = "VACUUM gives the space back; it needs the file for itself for a while."
         return Finding("file", "warn", says, mend)
     return Finding("file", "ok", says)
-
-
-def _schema(version: int | None, schema: str) -> Finding:
-    known = migrations()[-1].number
-    if version is None:
-        says = f"Penstock is not installed under the prefix {schema!r}."
-        return Finding("schema", "fail", says, "Run penstock install.")
-    says = f"The tables {schema!r} have version {version}"
-    if version < known:
-        return Finding("schema", "fail", f"{says}, this package needs {known}.", "penstock upgrade")
-    if version > known:
-        says = f"{says}, this package knows {known}; older clients keep working."
-        return Finding("schema", "warn", says, "Upgrade the package when the deploy is through.")
-    return Finding("schema", "ok", f"{says}, as this package.")
-
-
-def _upkeep(expired: int, since: int | None) -> Finding:
-    if not expired:
-        return Finding("upkeep", "ok", "No lease that ran out waits to be taken back.")
-    count = "1000 or more" if expired >= 1000 else str(expired)
-    says = f"Leases that ran out and nobody took back: {count}, the oldest since {moment(since)}."
-    mend = "Upkeep does not run: start a worker, or anything that claims or calls queue.upkeep()."
-    return Finding("upkeep", "fail", says, mend)
