@@ -60,8 +60,12 @@ sync: $(STAMP) ## Generate the sync code from the async source
 	@$(BIN)/python scripts/make_sync.py
 	@$(BIN)/python scripts/make_databases.py
 
-model: $(STAMP) ## The model and the plans at length and at random: hours, and a million rows
-	@PENSTOCK_EXHAUSTIVE=1 $(BIN)/python -m pytest -q -s tests/model tests/plans
+orderings: $(STAMP) ## Pairs and threes of verbs on PostgreSQL 16 and 18 in SAMPLE=20 orderings each; all: make model
+	@PENSTOCK_ORDERINGS=$(or $(SAMPLE),20) $(BIN)/python -m pytest -q tests/interleavings
+
+model: $(STAMP) ## Model, interleavings and plans at length: a day, and a million rows; SEEDS=500 STEPS=400
+	@PENSTOCK_EXHAUSTIVE=1 PENSTOCK_MODEL_SEEDS=$(or $(SEEDS),500) PENSTOCK_MODEL_STEPS=$(or $(STEPS),400) \
+		$(BIN)/python -m pytest -q -s tests/model tests/interleavings tests/plans
 
 plans-baseline: $(STAMP) ## Write what each verb costs now to tests/plans/baseline.json
 	@PENSTOCK_WRITE_BASELINE=1 $(BIN)/python -m pytest -q tests/plans
@@ -106,7 +110,7 @@ mutants: $(STAMP) ## Is every deliberate defect found by chaos? An hour; MUTANTS
 	@$(BIN)/python -c 'import penstock.embedded_mariadb as m; m.install_mariadb()'
 	@$(BIN)/python -m tests.mutants --jobs $(MUTANTS_AT_ONCE)
 
-.PHONY: audit fuzz soak
+.PHONY: audit fuzz soak orderings
 soak: $(STAMP) ## Steady load with bursts, an old snapshot, retention: flat lines? MINUTES=10 RATE=200 CHANNELS=10000
 	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),10) --rate $(or $(RATE),200) --channels $(or $(CHANNELS),10000)
 

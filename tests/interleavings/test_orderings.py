@@ -1,6 +1,7 @@
 """Every pair of verbs, and some threes, on one message and one channel, in every ordering.
 
-The default run takes a sample of orderings by a fixed seed; PENSTOCK_EXHAUSTIVE=1 takes them all.
+The default run takes a sample of orderings by a fixed seed; PENSTOCK_EXHAUSTIVE=1 takes them all,
+and PENSTOCK_ORDERINGS=20 a larger sample, twenty of each pair.
 """
 
 import os
@@ -17,8 +18,8 @@ from tests.interleavings.world import World
 Case = tuple[tuple[Run, ...], list[int], int | None]
 
 _EXHAUSTIVE = os.environ.get("PENSTOCK_EXHAUSTIVE") == "1"
-_SAMPLE = 1  # orderings of each pair
-_SAMPLE_OF_THREE = 4
+_SAMPLE = int(os.environ.get("PENSTOCK_ORDERINGS", "1"))  # orderings of each pair
+_SAMPLE_OF_THREE = 4 * _SAMPLE
 _THREES = (
     ("publish", "complete", "claim"),
     ("publish", "claim", "claim"),
@@ -72,14 +73,14 @@ def _meets(merge: Sequence[int]) -> bool:
     )
 
 
-@pytest.mark.timeout(3600 if _EXHAUSTIVE else 60)
+@pytest.mark.timeout(3600 if _EXHAUSTIVE else 60 * _SAMPLE)
 @pytest.mark.parametrize("names", _PAIRS, ids=" + ".join)
 def test_pair(world: World, names: tuple[str, ...]) -> None:
     for case in _cases(names, _SAMPLE):
         _play(world, case)
 
 
-@pytest.mark.timeout(36000 if _EXHAUSTIVE else 60)
+@pytest.mark.timeout(36000 if _EXHAUSTIVE else 60 * _SAMPLE)
 @pytest.mark.parametrize("names", _THREES, ids=" + ".join)
 def test_three(world: World, names: tuple[str, ...]) -> None:
     for case in islice(_cases(names, _SAMPLE_OF_THREE), 50_000):

@@ -1,6 +1,7 @@
 """The model against every store.
 
 PENSTOCK_EXHAUSTIVE=1 (`make model`) runs long and at random, and prints how to reproduce a failure.
+PENSTOCK_MODEL_SEEDS and PENSTOCK_MODEL_STEPS say how long.
 """
 
 import os
@@ -19,9 +20,12 @@ from tests.stores import Databases
 
 EXHAUSTIVE = os.environ.get("PENSTOCK_EXHAUSTIVE") == "1"
 
+SEEDS = int(os.environ.get("PENSTOCK_MODEL_SEEDS", "500"))
+STEPS = int(os.environ.get("PENSTOCK_MODEL_STEPS", "400"))
+
 PROFILE = settings(
-    max_examples=500 if EXHAUSTIVE else 30,
-    stateful_step_count=400 if EXHAUSTIVE else 50,
+    max_examples=SEEDS if EXHAUSTIVE else 30,
+    stateful_step_count=STEPS if EXHAUSTIVE else 50,
     derandomize=not EXHAUSTIVE,
     database=None,
     deadline=None,

@@ -51,6 +51,20 @@ def clients(mariadb: OwnMariaDB) -> Iterator[Clients]:
         client.close()
 
 
+def test_what_who_installs_needs(mariadb: OwnMariaDB) -> None:
+    """As docs/how-to/roles.md says."""
+    url = mariadb.create_database("installed by a user")
+    rights = "select, insert, update, delete, create, alter, drop, index, create view"
+    mariadb.execute("create user 'installer'@'%' identified by 'canary'")
+    mariadb.execute(f"grant {rights} on `installed by a user`.* to 'installer'@'%'")
+    with Queue(url.replace("root@", "installer:canary@"), upkeep_every=None) as queue:
+        queue.install()
+        queue.publish(1)
+        queue.complete(queue.claim())
+        queue.upkeep()
+        queue.uninstall()
+
+
 def test_rights_on_the_rows_are_enough_to_publish_work_and_operate(clients: Clients) -> None:
     core = clients.app._core
     for name, verb in VERBS.items():
