@@ -16,6 +16,7 @@ _REFERENCE = ("schedules", "topics", "events", "worker")
 _ROOT = Path(__file__).parent.parent
 _JOBS = _ROOT / "examples" / "jobs.py"
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#]+)(?:#[^)]*)?\)")
 _SQL = re.compile(r"^```sql\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -117,3 +118,15 @@ def _process(*words: str, env: dict[str, str] | None = None) -> "subprocess.Pope
         stderr=subprocess.DEVNULL,
         text=True,
     )
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    pages = [*_ROOT.glob("*.md"), *_ROOT.glob("docs/**/*.md")]
+    assert len(pages) > 20
+    links = [(page, link) for page in pages for link in _LINK.findall(page.read_text())]
+    lost = [
+        f"{page.relative_to(_ROOT)}: {link}"
+        for page, link in links
+        if "://" not in link and not (page.parent / link).exists()
+    ]
+    assert not lost
