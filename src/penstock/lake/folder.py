@@ -88,13 +88,15 @@ class Folder:
 
     def read_rows(self, path: str) -> list[dict[str, Any]]:
         """All rows of a table that Spark has written, partitions as columns."""
-        if not any(name.endswith(".parquet") for name, _ in self._walk(path)):
+        names = [name for name, _ in self._walk(path) if name.endswith(".parquet")]
+        if not names:
             return []
+        by_day = any("/day=" in name for name in names)
         dataset = ds.dataset(
             self._full(path),
             filesystem=self._fs,
             format="parquet",
-            partitioning=ds.partitioning(_DAY, flavor="hive"),
+            partitioning=ds.partitioning(_DAY, flavor="hive") if by_day else None,
         )
         rows: list[dict[str, Any]] = dataset.to_table().to_pylist()
         return rows

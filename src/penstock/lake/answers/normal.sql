@@ -10,7 +10,7 @@ with pair as (
     where m.hour >= :now - interval 25 hours
 ),
 basis as (
-    select p.*, count_if(p.same_week_hour) over (partition by p.queue, p.hour, p.metric) >= 3 as weekly from pair p
+    select p.*, count_if(p.same_week_hour and p.other is not null) over (partition by p.queue, p.hour, p.metric) >= 3 as weekly from pair p
 ),
 compared as (
     select b.*, median(b.other) over (partition by b.queue, b.hour, b.metric) as usual

@@ -16,7 +16,9 @@ pace as (
 ),
 week as (
     select h.queue, max(h.started) as best_hour, max(h.running_peak) as slots, max(h.workers) as workers,
-        max_by(h.mean_running, h.hour) as mean_running, max(h.came * coalesce(h.mean_run_s, 0)) / 3600 as demand
+        -- The current hour is not over: its mean would be too low.
+        coalesce(max_by(h.mean_running, h.hour) filter (where h.hour < date_trunc('HOUR', :now)),
+            max_by(h.mean_running, h.hour)) as mean_running, max(h.came * coalesce(h.mean_run_s, 0)) / 3600 as demand
     from hours h
     where h.hour >= :now - interval 7 days
     group by h.queue

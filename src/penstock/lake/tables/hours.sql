@@ -41,6 +41,9 @@ change as (
     select s.queue, s.begins as at, 1 as step from span s where s.state = 'running'
     union all
     select s.queue, s.ends, -1 from span s where s.state = 'running' and not s.alive
+    union all
+    -- Those that run on from the hour before count as well.
+    select b.queue, b.hour * 3600000000, 0 from busy b
 ),
 crowd as (
     select c.queue, c.at, sum(c.step) over (partition by c.queue order by c.at, c.step) as running from change c
@@ -56,15 +59,25 @@ ended as (
     from attempt a
     where array_contains(:days, a.day) and a.queue <> ''
     group by a.queue, a.hour
+),
+place as (
+    select m.queue, m.hour from met m
+    union
+    select e.queue, e.hour from ended e
+    union
+    select b.queue, timestamp_seconds(b.hour * 3600) from busy b
 )
-select to_date(m.hour) as day, m.hour, m.queue, m.came, m.started, m.waiting_peak, m.waiting_last, coalesce(k.running, 0) as running_peak,
-    m.oldest_s,
+select to_date(p.hour) as day, p.hour, p.queue, coalesce(m.came, 0) as came, coalesce(m.started, 0) as started,
+    coalesce(m.waiting_peak, 0) as waiting_peak, coalesce(m.waiting_last, 0) as waiting_last,
+    coalesce(k.running, 0) as running_peak, m.oldest_s,
     coalesce(e.starts_ended, 0) as starts_ended, coalesce(e.completed, 0) as completed, coalesce(e.failing, 0) as failing,
     coalesce(e.dead, 0) as dead, coalesce(e.late, 0) as late, coalesce(e.workers, 0) as workers,
     coalesce(b.waited_us, 0) / 3600e6 as mean_waiting, coalesce(b.ran_us, 0) / 3600e6 as mean_running,
     try_divide(e.wait_us, e.starts_ended) / 1e6 as mean_wait_s, try_divide(e.run_us, e.starts_ended) / 1e6 as mean_run_s,
     try_divide(e.wait_us, b.waited_us) as little_waiting, try_divide(e.run_us, b.ran_us) as little_running
-from met m
-left join ended e on e.queue = m.queue and e.hour = m.hour
-left join busy b on b.queue = m.queue and b.hour = unix_seconds(m.hour) div 3600
-left join peak k on k.queue = m.queue and k.hour = unix_seconds(m.hour) div 3600
+from place p
+left join met m on m.queue = p.queue and m.hour = p.hour
+left join ended e on e.queue = p.queue and e.hour = p.hour
+left join busy b on b.queue = p.queue and b.hour = unix_seconds(p.hour) div 3600
+left join peak k on k.queue = p.queue and k.hour = unix_seconds(p.hour) div 3600
+where array_contains(:days, to_date(p.hour))

@@ -12,7 +12,7 @@ seen as (
         try_element_at(filter(
             regexp_extract_all(t.said, r'File "[^"]+", line \d+, in \S+', 0),
             line -> not line rlike r'site-packages|/lib/python|/penstock/'), -1) as own,
-        regexp_extract(rtrim(t.said), r'([^\n]*)$', 1) as last_line
+        regexp_extract(t.said, r'([^\n]*\S)\s*$', 1) as last_line
     from told t
 )
 select s.*,

@@ -1,9 +1,10 @@
 -- View: when each message waited and when it was worked on, one row per stretch, in microseconds. A
--- given back message waited all the time. What is still alive when it was looked at goes on after that.
+-- given back message waited all the time. What ended before it was due (cancelled, while it was scheduled)
+-- never waited. What is still alive when it was looked at goes on after that.
 select a.queue, a.channel, 'waiting' as state, unix_micros(a.ready) as begins,
     unix_micros(coalesce(a.claimed_at, a.ended_at)) as ends, a.claimed_at is not null as started, false as alive
 from attempt a
-where a.ready is not null and a.outcome not in ('given_back', 'stale', 'redriven', 'discarded')
+where a.ready <= coalesce(a.claimed_at, a.ended_at) and a.outcome not in ('given_back', 'stale', 'redriven', 'discarded')
 union all
 select a.queue, a.channel, 'running', unix_micros(a.claimed_at), unix_micros(a.ended_at), false, false
 from attempt a
