@@ -43,6 +43,7 @@ KEYS: dict[str, tuple[str, ...]] = {
 _BETWEEN = {"flow": ("fact", "period"), "lanes": ("border",), "failures": ("failed",)}
 _BETWEEN |= {"normal": ("figure",)}
 _SKETCHED = {"p50", "p95", "p99", "quiet_p95"}
+_SHARES = {"p50": Decimal("0.5"), "p95": Decimal("0.95"), "p99": Decimal("0.99")}
 _EXACT = 1e-9
 """Sums of the same numbers in another order."""
 
@@ -124,7 +125,7 @@ def _allowed(table: str, column: str, row: Row, value: Any) -> float:
     """A deviation of sketched values may be off by as much as two of them are."""
     if column == "deviation" and value:
         return float(2 * 1.4826 * ERROR * max(row["usual"], row["value"] or 0) / value) + ERROR
-    if column == "verdict" and row["value"] is not None and _is_close(row):
+    if column == "verdict" and row["value"] is not None and row["samples"] and _is_close(row):
         return math.inf
     return ERROR + _EXACT
 
@@ -141,11 +142,7 @@ def _read_sketch(row: Row) -> Row:
     """Percentiles from the counts in the buckets, as docs/reference/lake.md says."""
     buckets, read = row["buckets"], {k: v for k, v in row.items() if k != "buckets"}
     assert sum(bucket["n"] for bucket in buckets) == row["n"]
-    for name, share in (
-        ("p50", Decimal("0.5")),
-        ("p95", Decimal("0.95")),
-        ("p99", Decimal("0.99")),
-    ):
+    for name, share in _SHARES.items():
         rank, seen = math.ceil(share * row["n"]), 0
         for bucket in buckets:
             seen += bucket["n"]

@@ -7,7 +7,7 @@ from penstock import Constant, Defer, Fail, LeaseLost, Message, Queue, Worker
 from tests.place import Place
 
 LATER = timedelta(hours=5)
-SHORT = timedelta(milliseconds=100)
+SHORT = timedelta(seconds=1)
 
 
 def live_through(place: Place) -> None:
@@ -71,7 +71,7 @@ def lose_leases(queue: Queue) -> None:
         queue.publish({"n": n}, channel="tenant-4", kind="lost")
     late, lost, back = queue.claim(limit=3, lease=SHORT)
     back.give_back()
-    time.sleep(2 * SHORT.total_seconds())
+    time.sleep(1.1 * SHORT.total_seconds())
     queue.upkeep()
     try:
         late.complete()
@@ -88,7 +88,7 @@ def lose_leases(queue: Queue) -> None:
 def end_unstarted(queue: Queue) -> None:
     soon = queue.publish({}, channel="tenant-5", kind="easy")
     never = queue.publish({}, channel="tenant-5", kind="easy", delay=LATER)
-    queue.cancel([soon.id, never.id])
+    queue.cancel([made.id for made in (soon, never) if made.id])
     queue.publish({}, channel="tenant-5", kind="easy", expires_in=timedelta(milliseconds=1))
     time.sleep(0.05)
     queue.upkeep()

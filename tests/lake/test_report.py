@@ -118,7 +118,7 @@ def test_a_table_of_a_real_run_is_right(table: str, real: Found) -> None:
 
 
 def _judge(table: str, found: Difference, may_be_empty: bool = False) -> None:
-    print(
+    print(  # noqa: T201
         f"{table:<12} {found.rows:>9,} rows, largest difference {found.largest:.1e}, "
         f"of sketched percentiles {found.sketched:.2%}"
     )

@@ -8,17 +8,17 @@ from datetime import timedelta
 from typing import Any
 
 from penstock.lake import Lake
-from penstock.lake.books import Books
 from penstock.lake.folder import Folder
 
 
 def main(url: str, schema: str, root: str, step: str, point: str) -> None:
     where, name, count = point.split(":")
+    lake = Lake(url, root, schema=schema)
     if where == "ask":
-        _lay_trap(Books, "ask_on", int(count), lambda arguments: arguments[2] == name)
+        owner = type(lake.books)
+        _lay_trap(owner, "ask_on", int(count), lambda arguments: arguments[2] == name)
     else:
         _lay_trap(Folder, name, int(count), lambda arguments: True)
-    lake = Lake(url, root, schema=schema)
     steps: dict[str, Callable[[], object]] = {
         "sync": lambda: lake.sync(700),
         "compact": lambda: lake.compact(timedelta(0)),

@@ -2,8 +2,10 @@
 
 import time
 from datetime import timedelta
+from tempfile import mkdtemp
 
-from penstock import Queue
+from penstock import PenstockError, Queue
+from penstock.lake import demo_report
 
 from .cast import (
     BURST,
@@ -42,7 +44,24 @@ def tell(url: str) -> bool:
         codes = _work(url, queue, reader, view)
     evidence = weigh(reader.entries, WINDOW, RATE, BURST)
     _show_shares(evidence)
-    return _verdict(evidence, published, codes)
+    good = _verdict(evidence, published, codes)
+    _report(url)
+    return good
+
+
+def _report(url: str) -> None:
+    """The same history once more, as a page to look at. Not having one is not a bad verdict."""
+    print("Now the lake: the history as Parquet, and a report on Spark (half a minute) ...")
+    try:
+        page = demo_report(url, SCHEMA, mkdtemp(prefix="penstock-demo-"), say=_step)
+    except PenstockError as error:
+        print(f"No report this time: {error}.")
+    else:
+        print(f"The report: {page}")
+
+
+def _step(text: str) -> None:
+    print(f"  {text}", flush=True)
 
 
 def _work(url: str, queue: Queue, reader: Reader, view: View) -> list[int]:

@@ -7,6 +7,7 @@
 Importing this package imports neither pyspark nor pyarrow; see docs/reference/lake.md.
 """
 
-from .lake import Lake, demo_report
+from .demonstration import demo_report
+from .lake import Lake
 
 __all__ = ["Lake", "demo_report"]

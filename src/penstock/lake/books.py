@@ -1,22 +1,18 @@
-"""The lake's books in the queue's database: batches, files, readers."""
+"""The lake's books in the queue's database: which part of the history is in which files."""
 
-import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
-from psycopg import Connection, sql
-
-from penstock.spark.connections import connected
-from penstock.spark.options import Address
+import pyarrow as pa
 
 Place = tuple[int, int]
 START: Place = (0, 0)
+STATES = ("planned", "written", "verified", "purged")
 
 
 class Batch(NamedTuple):
@@ -56,34 +52,70 @@ class File(NamedTuple):
     replaces: list[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Books:
-    """Each method is one transaction. ``lake`` names the lake among those of a queue."""
+class DayCount(NamedTuple):
+    """A day of the history, and how many of its rows are not in the lake, not verified, or not read
+    by somebody who follows the history."""
 
-    address: Address
+    day: date
+    rows: int
+    unsynced: int
+    unverified: int
+    unread: int
+
+
+@dataclass(frozen=True)
+class Books(ABC):
+    """``lake`` names the lake among those of a queue. The place of a row in the history is a pair
+    (``xid``, ``id``) that later rows are never before: on PostgreSQL the transaction that wrote it,
+    on MySQL the stamp that it got after the commit, on SQLite always 0, where ids are enough."""
+
+    url: str
+    schema: str
     lake: str = "lake"
 
-    def text(self, name: str, **blanks: Any) -> str:
-        """A statement without parameters, for those who take none."""
-        return self._filled(name, blanks).as_string(None)
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Any]:
+        """A connection that commits at the end."""
+
+    @abstractmethod
+    def ask_on(self, connection: Any, name: str, **blanks: Any) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+
+    @abstractmethod
+    def fetch(self, name: str, schema: pa.Schema, **blanks: Any) -> pa.Table:
+        """The rows of a large query."""
+
+    @abstractmethod
+    def plan(self, number: int, start: Place, rows: int) -> None:
+        """Notes a batch of at most so many rows after ``start``, if any may be read already."""
+
+    @abstractmethod
+    def days(self) -> list[DayCount]:
+        """All that the database still holds."""
+
+    @abstractmethod
+    def mark_purged(self) -> None:
+        """Batches of which no row is left."""
+
+    @abstractmethod
+    def purge_day(self, day: date) -> int | None:
+        """How many rows went; None if it was not done."""
+
+    @abstractmethod
+    def load(self, rows: pa.Table, day: date) -> None:
+        """Puts rows of one day into the history; ids are the database's."""
 
     def ask(self, name: str, **blanks: Any) -> list[tuple[Any, ...]]:
+        """In a transaction of its own."""
         with self.transaction() as connection:
             return self.ask_on(connection, name, **blanks)
 
-    def ask_on(
-        self, connection: Connection[Any], name: str, **blanks: Any
-    ) -> list[tuple[Any, ...]]:
-        cursor = connection.execute(self._filled(name, blanks))
-        return cursor.fetchall() if cursor.description else []
-
-    @contextmanager
-    def transaction(self) -> Iterator[Connection[Any]]:
-        with connected(self.address) as connection:
-            yield connection
+    def now(self) -> datetime:
+        moment: datetime = self.ask("clock")[0][0]
+        return moment
 
     def batches(self, *states: str) -> list[Batch]:
-        return [Batch(*row) for row in self.ask("batches", states=list(states))]
+        return [Batch(*row) for row in self.ask("batches", states=list(states or STATES))]
 
     def files(self) -> list[File]:
         return [File(*row) for row in self.ask("files")]
@@ -95,24 +127,6 @@ class Books:
 
     def mark(self, batch: Batch, before: str, state: str) -> None:
         self.ask("mark", batch=batch.number, before=before, state=state)
-
-    def _filled(self, name: str, blanks: dict[str, Any]) -> sql.Composed:
-        schema = sql.Identifier(self.address.schema)
-        parts = {key: _part(value) for key, value in blanks.items()}
-        return _template(name).format(schema=schema, lake=sql.Literal(self.lake), **parts)
-
-
-def _part(value: Any) -> sql.Composable:
-    if isinstance(value, sql.Composable):
-        return value
-    return sql.Literal(json.dumps(value) if isinstance(value, dict) else value)
-
-
-@cache
-def _template(name: str) -> sql.SQL:
-    text = (files(__package__) / "sql" / f"{name}.sql").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if not line.startswith("--")]
-    return sql.SQL("\n".join(lines).strip())
 
 
 def overlapping(files: Sequence[File], batch: int) -> list[File]:

@@ -1,10 +1,11 @@
 """All that can be done with a lake, as one object; heavy imports happen when they are needed."""
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from penstock.drivers.choice import driver_of
 from penstock.errors import DriverMissing, InvalidOption
 
 if TYPE_CHECKING:
@@ -53,16 +54,9 @@ class Lake:
 
     @property
     def books(self) -> "Books":
-        from penstock.spark.options import parse
-
-        from .books import Books
-
         if self._url is None:
             raise InvalidOption("which queue? The lake's books are in its database: give a url")
-        address = parse(
-            {"url": self._url, "schema": self._schema, "what": "history"}, "read"
-        ).address
-        return Books(address, self._name)
+        return _books(self._url, self._schema, self._name)
 
     def sync(self, batch_rows: int | None = None) -> "Synced":
         """Writes what is settled and not yet in the lake."""
@@ -102,25 +96,13 @@ class Lake:
         return report(session("lake"), self._folder, objective=objective, say=self._say, note=note)
 
 
-def demo_report(url: str, root: str | Path, say: Progress = lambda text: None) -> str:
-    """What the queue at ``url`` just did, after a made-up fortnight, as a report; answers its path.
+def _books(url: str, schema: str, name: str) -> "Books":
+    driver = driver_of(url)
+    plain = driver.dialect + url[url.index("://") :]
+    if driver.dialect == "postgresql":
+        from .postgresql_books import PostgresqlBooks
 
-    The made-up days end where the queue's own history begins, and the page says so.
-    """
-    from .synth import tell
-    from .synth.writing import write_lake
+        return PostgresqlBooks(plain, schema, name)
+    from .plain_books import PlainBooks
 
-    lake = Lake(url, root, say=say)
-    synced = lake.sync()
-    begun = min((file.day for file in lake.books.files()), default=None)
-    until = datetime(*begun.timetuple()[:3], tzinfo=UTC) if begun else datetime.now(UTC)
-    story = tell(40_000, until=until, calm=True)
-    write_lake(story, lake.folder, batch=_MADE_UP, live=False)
-    note = (
-        f"The {synced.rows:,} rows since {until:%d %b} are what the demo's workers just did; the "
-        "days before are made up, so that there is something to compare with."
-    )
-    return lake.report(note=note).page
-
-
-_MADE_UP = 999_999_999_999
+    return PlainBooks(plain, schema, name)

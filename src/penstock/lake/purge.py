@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from .books import Books
+from .books import Books, DayCount
 from .folder import Folder
 from .verify import problem_with
 
@@ -30,25 +30,23 @@ def purge(
 ) -> list[Day]:
     """Whole days (UTC) that ended before ``keep`` ago. Their files are read back once more first:
     what was verified last week may have been damaged since."""
-    today = books.ask("clock")[0][0].date()
-    days = [_judged(books, folder, row, today - keep) for row in books.ask("days")]
+    today = books.now().date()
+    days = [_judged(books, folder, row, today - keep) for row in books.days()]
     if dry_run:
         return days
     done = []
     for day in days:
         if day.stays is None:
-            gone = books.ask("purge_day", day=day.day)[0][0]
+            gone = books.purge_day(day.day)
             busy = "somebody reads it, or it changed: try again"
             day = Day(day.day, day.rows, busy if gone is None else None)
             say(f"{day.day}: {day.rows:,} rows {'stay' if day.stays else 'purged'}")
         done.append(day)
-    books.ask("mark_purged")
+    books.mark_purged()
     return done
 
 
-def _judged(
-    books: Books, folder: Folder, row: tuple[date, int, int, int, int], before: date
-) -> Day:
+def _judged(books: Books, folder: Folder, row: DayCount, before: date) -> Day:
     day, rows, unsynced, unverified, unread = row
     if day >= before:
         return Day(day, rows, f"younger than the retention (until {before})")

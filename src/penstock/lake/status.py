@@ -25,7 +25,7 @@ class Status:
 
 
 def status(books: Books) -> Status:
-    batches = books.batches("planned", "written", "verified", "purged")
+    batches = books.batches()
     files = books.files()
     _, (xid, row) = books.last()
     behind, since, unsettled = books.ask("behind", from_xid=xid, from_id=row)[0]
@@ -39,7 +39,7 @@ def status(books: Books) -> Status:
         last_day=max((file.day for file in files), default=None),
         behind=behind,
         behind_since=since,
-        unsettled=unsettled,
+        unsettled=unsettled or 0,
         readers={name: seen_at for name, _, _, seen_at in books.ask("readers")},
         kept=books.ask("settings")[0][0],
     )

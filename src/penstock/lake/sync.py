@@ -6,10 +6,8 @@ from datetime import date
 from typing import Any
 
 import pyarrow as pa
-from psycopg import sql
 
 from penstock.errors import LakeMismatch
-from penstock.spark.fetching import fetch
 
 from .books import Batch, Books, File
 from .checksum import checksum
@@ -51,20 +49,14 @@ def _next(books: Books, batch_rows: int) -> Batch | None:
     planned = books.batches("planned")
     if planned:
         return planned[0]
-    number, (xid, row) = books.last()
-    start = {"from_xid": xid, "from_id": row}
-    found = books.ask("next_batch", rows=batch_rows, **start)
-    if not found:
-        return None
-    ends = {**start, "to_xid": found[0][0], "to_id": found[0][1]}
-    content = sql.SQL(books.text("columns", **ends))
-    books.ask("plan_batch", batch=number + 1, rows=content, **ends)
+    number, end = books.last()
+    books.plan(number + 1, end, batch_rows)
     return next(iter(books.batches("planned")), None)
 
 
 def write_batch(books: Books, folder: Folder, batch: Batch) -> None:
     """Files first, books second: a file that the books do not know is written over or swept."""
-    rows = _read(books, batch)
+    rows = books.fetch("columns", HISTORY, **batch.range)
     files = [_write_file(folder, batch.number, day, part) for day, part in by_day(rows)]
     found = sum(file.rows for file in files), sum(file.checksum for file in files)
     if found != (batch.rows, batch.checksum):
@@ -79,7 +71,7 @@ def write_batch(books: Books, folder: Folder, batch: Batch) -> None:
                 "note_file",
                 path=file.path,
                 day=file.day,
-                batch=batch.number,
+                batches=[batch.number],
                 rows=file.rows,
                 checksum=file.checksum,
                 size=file.size,
@@ -93,31 +85,10 @@ def _write_file(folder: Folder, batch: int, day: str, rows: pa.Table) -> File:
     return File(path, date.fromisoformat(day), [batch], rows.num_rows, checksum(rows), size)
 
 
-def _read(books: Books, batch: Batch) -> pa.Table:
-    return _fetched(books, books.text("columns", **batch.range), HISTORY)
-
-
-def _fetched(books: Books, query: str, schema: pa.Schema) -> pa.Table:
-    types = {field.name: _TYPES[str(field.type)] for field in schema}
-    # Nothing read is nothing known about nulls; the file's own schema says what may be null.
-    loose = pa.schema([field.with_nullable(True) for field in schema])
-    batches = fetch(books.address, query, types, loose, "auto")
-    return pa.Table.from_batches(batches, loose).cast(schema)
-
-
-_TYPES = {
-    "int64": "bigint",
-    "int16": "smallint",
-    "string": "string",
-    "bool": "boolean",
-    "timestamp[us, tz=UTC]": "timestamp",
-}
-
-
 def snapshot_live(books: Books, folder: Folder) -> None:
     """What has not ended, and the queue's own counts, at one moment or nearly."""
-    seen_at = books.ask("clock")[0][0]
-    rows = _fetched(books, books.text("live", seen_at=seen_at), LIVE)
+    seen_at = books.now()
+    rows = books.fetch("live", LIVE, seen_at=seen_at)
     names = ("waiting", "scheduled", "leased", "dead")
     numbers: dict[str, dict[str, Any]] = {
         queue: dict(zip(names, counts, strict=True)) for queue, *counts in books.ask("numbers")

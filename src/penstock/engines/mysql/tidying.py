@@ -98,8 +98,9 @@ class Tidying(Ending):
         yield self._say("fences_drop", [row[0] for row in rows])
 
     def _forget(self, end: int, limit: int) -> Plan[int]:
-        """History past its retention, from the left, a batch at a time."""
+        """History past its retention that no lake needs, from the left, a batch at a time."""
         rows = yield self._say("history_oldest", limit)
-        past = [row[0] for row in rows if int(row[1]) < end]
-        yield self._say("history_drop", past)
+        past = [row[0] for row in rows if int(row[1]) < end and row[2]]
+        if past:
+            yield self._say("history_drop", past)
         return len(past)

@@ -1,12 +1,10 @@
 """Puts a made-up history into a lake, or into the history of a queue's database."""
 
-import io
 from collections.abc import Iterator
 from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
 from penstock.lake.books import Books
 from penstock.lake.folder import Folder, batch_path
@@ -31,17 +29,7 @@ def write_lake(story: Story, folder: Folder, batch: int = 0, *, live: bool = Tru
 def write_database(story: Story, books: Books) -> None:
     """Into the history of a queue, a transaction a day; ids and transactions are the database's."""
     for day, rows in by_day(story.history):
-        with books.transaction() as connection:
-            books.ask_on(connection, "partition", day=day)
-            with connection.cursor().copy(books.text("load").encode()) as copy:
-                copy.write(_csv(rows))
-
-
-def _csv(rows: pa.Table) -> bytes:
-    target = io.BytesIO()
-    given = rows.drop_columns(["id", "xid"])
-    pyarrow.csv.write_csv(given, target, pyarrow.csv.WriteOptions(include_header=False))
-    return target.getvalue()
+        books.load(rows, date.fromisoformat(day))
 
 
 def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:

@@ -19,7 +19,7 @@ fact as (
     select c.queue, c.channel, (c.border - 1) * 300 as at, 0L as came, 0L as started,
         case when c.state = 'waiting' then c.n else 0 end as waiting, 0L as waiting_before,
         case when c.state = 'running' then c.n else 0 end as running,
-        case when c.state = 'waiting' then c.border * 300 - c.oldest / 1e6 end as oldest_s
+        case when c.state = 'waiting' then (c.border * 300000000 - c.oldest) / 1e6 end as oldest_s
     from crossed c
     union all
     select c.queue, c.channel, c.border * 300, 0, 0, 0, c.n, 0, null

@@ -7,6 +7,8 @@ drop view "penstock_channel_v1";
 drop view "penstock_history_v1";
 drop view "penstock_dead_letter_v1";
 drop view "penstock_message_v1";
+drop table "penstock_lake_file";
+drop table "penstock_lake_commit";
 drop table "penstock_done";
 drop table "penstock_subscription";
 drop table "penstock_schedule";

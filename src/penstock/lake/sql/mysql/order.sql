@@ -1,0 +1,1 @@
+h.settled, h.id

@@ -1,0 +1,1 @@
+h.settled is null

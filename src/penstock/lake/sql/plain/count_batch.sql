@@ -1,0 +1,1 @@
+select count(*) from {history} h where {after} and {upto}

@@ -1,0 +1,1 @@
+delete from {lake_file} where lake = {lake} and path in ({paths})

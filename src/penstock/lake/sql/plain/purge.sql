@@ -1,0 +1,1 @@
+delete from {history} where id in ({ids})

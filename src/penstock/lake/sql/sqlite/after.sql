@@ -1,0 +1,1 @@
+h.id > {from_id}

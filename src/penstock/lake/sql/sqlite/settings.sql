@@ -1,0 +1,1 @@
+select s.history, s.history_days from {state} s

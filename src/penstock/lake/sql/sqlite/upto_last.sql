@@ -1,0 +1,1 @@
+h.id <= {last_id}
