@@ -12,7 +12,8 @@ from penstock.lake import Lake
 from penstock.lake.synth import Story, tell
 from penstock.lake.synth.writing import write_database
 from penstock.spark import session
-from tests.place import Place
+from tests.lake import scenes
+from tests.place import Place, fresh_schema
 from tests.spark.conftest import SETTINGS
 
 NOW = datetime.now(UTC)
@@ -41,6 +42,21 @@ def spark(session_spark: SparkSession) -> Iterator[SparkSession]:
     yield session_spark
     for name, old in before.items():
         session_spark.conf.set(name, old or "")
+
+
+@pytest.fixture(scope="package")
+def made_up(
+    database: str, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> scenes.Scene:
+    place = Place(database, fresh_schema())
+    return scenes.made_up(place, tmp_path_factory.mktemp("made-up"), spark)
+
+
+@pytest.fixture(scope="package")
+def real(
+    database: str, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> scenes.Scene:
+    return scenes.real(Place(database, fresh_schema()), tmp_path_factory.mktemp("real"), spark)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from penstock import Constant, Defer, Fail, LeaseLost, Message, Queue, Worker
 from tests.place import Place
 
 LATER = timedelta(hours=5)
+HOSTILE = "<script>alert('x')</script>"
 SHORT = timedelta(seconds=1)
 
 
@@ -22,6 +23,8 @@ def live_through(place: Place) -> None:
         lose_leases(queue)
         end_unstarted(queue)
         leave_some(queue)
+    with Queue(place.url, schema=place.schema, queue=HOSTILE, upkeep_every=None) as queue:
+        be_hostile(queue)
 
 
 def publish(queue: Queue) -> None:
@@ -100,3 +103,12 @@ def leave_some(queue: Queue) -> None:
     for channel in ("tenant-0", "tenant-6"):
         queue.publish({}, channel=channel, kind="easy")
     queue.publish({}, channel="tenant-0", kind="easy", delay=LATER)
+
+
+def be_hostile(queue: Queue) -> None:
+    """Names and errors that would be a script if a page believed them."""
+    for _ in range(2):
+        queue.publish({}, channel=HOSTILE, kind=HOSTILE)
+    first, second = queue.claim(limit=2)
+    first.complete()
+    second.fail(HOSTILE, error=ValueError(HOSTILE))

@@ -11,7 +11,6 @@ from penstock import Queue
 from penstock.errors import InvalidOption, SchemaMissing
 from penstock.lake import Lake
 from penstock.lake.synth import Story
-from penstock.lake.synth.writing import write_database
 from tests.lake.test_sync import KEEP, damage, in_database, rows_of, run, states
 from tests.place import Place, fresh_schema
 from tests.stores import Databases

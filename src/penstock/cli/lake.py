@@ -173,8 +173,9 @@ def synth(
     calm: Annotated[bool, typer.Option("--calm", help="Without incidents.")] = False,
     url: Annotated[str | None, typer.Option(help="… or into this queue's history.")] = None,
     schema: Schema = None,
+    as_json: Json = False,
 ) -> None:
-    """Make up a history, to try reports on; never into a lake or queue that is in use."""
+    """Make up a history, to try reports on; only into an empty lake or an empty history."""
     if (lake is None) == (url is None):
         raise typer.BadParameter("say where: --lake or --url", param_hint="--lake")
     from penstock.lake.synth import tell
@@ -186,7 +187,10 @@ def synth(
         write_lake(story, _open_folder(lake).folder)
     else:
         write_database(story, _open("", "lake", url, schema).books)
-    say(f"{story.history.num_rows:,} rows of {messages:,} messages.")
+    if as_json:
+        emit({"messages": messages, "rows": story.history.num_rows})
+    else:
+        say(f"{story.history.num_rows:,} rows of {messages:,} messages.")
 
 
 def _open(root: str, name: str, url: str | None, schema: str | None) -> "Lake":

@@ -59,7 +59,7 @@ class Folder:
 
     def names(self, path: str) -> list[str]:
         """What lies directly in a folder; nothing if it is not there."""
-        selector = pafs.FileSelector(self._full(path), allow_not_found=True)
+        selector = pafs.FileSelector(self._full(path).rstrip("/"), allow_not_found=True)
         return sorted(info.base_name for info in self._fs.get_file_info(selector))
 
     def write_table(self, table: pa.Table, path: str) -> int:

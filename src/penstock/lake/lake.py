@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from penstock.drivers.choice import driver_of
-from penstock.errors import DriverMissing, InvalidOption
+from penstock.errors import DriverMissing, InvalidOption, LakeMismatch
 
 if TYPE_CHECKING:
     from .books import Books
@@ -60,8 +60,11 @@ class Lake:
 
     def sync(self, batch_rows: int | None = None) -> "Synced":
         """Writes what is settled and not yet in the lake."""
+        from .root import check_is_of, check_may_be_lake
         from .sync import BATCH_ROWS, sync
 
+        check_may_be_lake(self._folder)
+        check_is_of(self.books, self._folder)
         return sync(self.books, self._folder, batch_rows=batch_rows or BATCH_ROWS, say=self._say)
 
     def verify(self, everything: bool = False) -> "Verified":
@@ -73,13 +76,17 @@ class Lake:
     def purge(self, keep: timedelta = KEEP, *, dry_run: bool = False) -> "list[Day]":
         """Drops days of history older than ``keep`` that the lake holds for certain."""
         from .purge import purge
+        from .root import check_is_of
 
+        check_is_of(self.books, self._folder)
         return purge(self.books, self._folder, keep=keep, dry_run=dry_run, say=self._say)
 
     def compact(self, older: timedelta = timedelta(days=2)) -> "Compacted":
         """One file a day, for days older than that."""
         from .compact import compact
+        from .root import check_is_of
 
+        check_is_of(self.books, self._folder)
         return compact(self.books, self._folder, older=older, say=self._say)
 
     def status(self) -> "Status":
@@ -88,12 +95,31 @@ class Lake:
         return status(self.books)
 
     def report(self, objective: "Objective | None" = None, note: str | None = None) -> "Report":
-        """Tables and the page, on Spark."""
+        """Tables and the page, on Spark: the running session, or a local one."""
         from penstock.spark import session
 
         from .report import report
+        from .root import check_is_lake
 
-        return report(session("lake"), self._folder, objective=objective, say=self._say, note=note)
+        check_is_lake(self._folder)
+        self._say("starting Spark")
+        spark = session("lake")
+        try:
+            return report(spark, self._folder, objective=objective, say=self._say, note=note)
+        except Exception as error:
+            if not _is_of_spark(error):
+                raise
+            raise LakeMismatch(_failed(error)) from None
+
+
+def _is_of_spark(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def _failed(error: Exception) -> str:
+    from penstock.spark.faults import reason
+
+    return f"the report could not be computed: {reason(error)}; penstock lake verify checks files"
 
 
 def _books(url: str, schema: str, name: str) -> "Books":

@@ -3,7 +3,7 @@
 from .facts import Facts, Row
 from .pieces import Head, badge, grid, section, table
 from .plots import Series, timeline
-from .words import length, number, percent
+from .words import length, number, percent, text
 
 
 def tiles(facts: Facts) -> str:
@@ -19,16 +19,12 @@ def _tile(facts: Facts, row: Row, slo: Row | None) -> str:
     stuck = row["waiting"] and (row["oldest_s"] or 0) > facts.objective.wait.total_seconds()
     tone = "bad" if stuck and drains is None else "warn" if stuck or (rate or 0) > 1 else "good"
     ends = (
-        "nothing waits"
-        if not row["waiting"]
-        else "not at this pace"
-        if drains is None
-        else length(drains)
+        "nothing waits" if not row["waiting"] else "it grows" if drains is None else length(drains)
     )
     lines = (
         ("oldest", length(row["oldest_s"])),
         (
-            "comes / starts an hour",
+            "comes / starts per hour",
             f"{number(row['came_per_hour'])} / {number(row['started_per_hour'])}",
         ),
         ("drained in", ends),
@@ -37,7 +33,7 @@ def _tile(facts: Facts, row: Row, slo: Row | None) -> str:
     )
     listed = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in lines)
     return (
-        f'<div class="tile {tone}"><h3>{row["queue"]}</h3><b>{number(row["waiting"])}</b>'
+        f'<div class="tile {tone}"><h3>{text(row["queue"])}</h3><b>{number(row["waiting"])}</b>'
         f'<span class="unit">waiting</span><dl>{listed}</dl></div>'
     )
 
@@ -89,17 +85,16 @@ def depth(facts: Facts) -> str:
     times, figures = facts.timeline(), []
     for queue in facts.queues:
         waiting = facts.by_hour(facts.hours, queue, "waiting_peak")
-        oldest = [
-            v if v is None else v / 60 for v in facts.by_hour(facts.hours, queue, "oldest_s", None)
-        ]
+        oldest = [(v or 0) / 60 for v in facts.by_hour(facts.hours, queue, "oldest_s")]
         figures.append(
             timeline(f"{queue}, most waiting", times, [Series("waiting", waiting, "one", True)])
         )
         figures.append(
             timeline(
-                f"{queue}, oldest (minutes)",
+                f"{queue}, age of the oldest",
                 times,
-                [Series("oldest", [v or 0 for v in oldest], "two", True)],
+                [Series("oldest", oldest, "two", True)],
+                unit=" min",
             )
         )
     return section(
@@ -193,7 +188,6 @@ def capacity(facts: Facts) -> str:
 
 
 def _little(facts: Facts, queue: str) -> tuple[str, str]:
-    rows = [r for r in facts.hours if r["queue"] == queue][-24:]
     rows = sorted((r for r in facts.hours if r["queue"] == queue), key=lambda r: r["hour"])[-24:]
     answers = []
     for time, mean in (("mean_run_s", "mean_running"), ("mean_wait_s", "mean_waiting")):
@@ -210,8 +204,8 @@ def forecast(facts: Facts) -> str:
         mine = sorted((r for r in rows if r["queue"] == queue), key=lambda r: r["hour"])
         if mine:
             lines = [
-                Series("expected to come", [r["expected"] for r in mine], "one"),
-                Series("best hour so far", [float(r["capacity"]) for r in mine], "good"),
+                Series("expected", [r["expected"] for r in mine], "one"),
+                Series("best hour", [float(r["capacity"]) for r in mine], "good"),
                 Series("backlog", [r["backlog"] for r in mine], "two", True),
             ]
             figures.append(

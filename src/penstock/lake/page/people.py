@@ -253,7 +253,7 @@ def normal(facts: Facts) -> str:
             cells = [_cell(seen.get((queue, metric, hour))) for hour in hours]
             lines.append((f"{queue}, {metric}", cells))
     drawn = (
-        heat("The last 24 hours", lines, [f"{hour:%H}" for hour in hours])
+        heat("The last 24 hours, by hour of the day (UTC)", lines, [f"{hour:%H}" for hour in hours])
         if hours
         else '<p class="none-said">Too little is known: this needs three days of history.</p>'
     )

@@ -22,17 +22,22 @@ class Series:
     filled: bool = False
 
 
-class Scale:
-    """From values to places between the plot's floor and ceiling."""
+_TIMES = (0.001, 0.01, 0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 36000.0, 86400.0, 864000.0)
+"""Seconds at which a logarithmic axis has its ticks."""
 
-    def __init__(self, values: Sequence[float], log: bool = False, least: float = 0.0) -> None:
+
+class Scale:
+    """From values to places between the plot's floor and ceiling; a logarithmic one is of times."""
+
+    def __init__(self, values: Sequence[float], log: bool = False) -> None:
         self._log = log
         if log:
             positive = [value for value in values if value > 0] or [0.1, 1]
-            self._low = 10 ** math.floor(math.log10(max(min(positive), 1e-3)))
-            self._high = 10 ** math.ceil(math.log10(max(max(positive), self._low * 10)))
+            below = [tick for tick in _TIMES if tick <= min(positive)] or [_TIMES[0]]
+            above = [tick for tick in _TIMES if tick >= max(positive) and tick > below[-1]]
+            self._low, self._high = below[-1], (above or [_TIMES[-1]])[0]
         else:
-            self._low, self._high = 0.0, _nice(max([*values, least, 1e-9]))
+            self._low, self._high = 0.0, _nice(max(values, default=0) or 1.0)
 
     def y(self, value: float) -> float:
         span = HEIGHT - TOP - BOTTOM
@@ -45,8 +50,7 @@ class Scale:
 
     def ticks(self) -> list[float]:
         if self._log:
-            steps = round(math.log10(self._high / self._low))
-            return [self._low * 10**n for n in range(0, steps + 1, max(1, steps // 4))]
+            return [tick for tick in _TIMES if self._low <= tick <= self._high]
         return [self._high * n / 4 for n in (0, 2, 4)]
 
 
@@ -65,9 +69,11 @@ def timeline(
     known = [v for s in drawn for v in s.values if v is not None]
     scale = Scale([*known, *([mark[0]] if mark else [])], log)
     parts = [_grid(scale, unit), _days(times)]
-    for one in reversed(drawn) if stacked else drawn:
-        parts.append(_area(one, scale) if one.filled or stacked else "")
+    below: Values = [0.0] * len(times)
+    for one in drawn:
+        parts.append(_area(one, below, scale) if one.filled else "")
         parts.append(_line(one, scale))
+        below = one.values if stacked else below
     if mark:
         y = scale.y(mark[0])
         parts.append(
@@ -175,25 +181,28 @@ def _days(times: Sequence[datetime]) -> str:
 
 
 def _line(one: Series, scale: Scale) -> str:
-    # The tiny step makes a single known value between gaps visible.
-    path, pen = [], "M"
-    for n, value in enumerate(one.values):
+    """With a dot where a value stands alone between gaps."""
+    values, count = one.values, len(one.values)
+    path, dots, pen = [], [], "M"
+    for n, value in enumerate(values):
         if value is None:
             pen = "M"
             continue
-        path.append(f"{pen}{_x(n, len(one.values)):.1f},{scale.y(value):.1f}h.1")
+        x, y = f"{_x(n, count):.1f}", f"{scale.y(value):.1f}"
+        path.append(f"{pen}{x},{y}")
+        if pen == "M" and (n + 1 == count or values[n + 1] is None):
+            dots.append(f'<circle class="fill-{one.tone}" cx="{x}" cy="{y}" r="1.8"/>')
         pen = "L"
-    return f'<path class="line-{one.tone}" d="{"".join(path)}"/>' if path else ""
+    line = f'<path class="line-{one.tone}" d="{"".join(path)}"/>' if path else ""
+    return line + "".join(dots)
 
 
-def _area(one: Series, scale: Scale) -> str:
-    points = [
-        f"{_x(n, len(one.values)):.1f},{scale.y(value or 0):.1f}"
-        for n, value in enumerate(one.values)
-    ]
-    floor = HEIGHT - BOTTOM
-    first, last = _x(0, len(one.values)), _x(len(one.values) - 1, len(one.values))
-    return f'<path class="area-{one.tone}" d="M{first:.1f},{floor}L{"L".join(points)}L{last:.1f},{floor}Z"/>'
+def _area(one: Series, below: Values, scale: Scale) -> str:
+    """Between a line and the one under it."""
+    count = len(one.values)
+    upper = [f"{_x(n, count):.1f},{scale.y(v or 0):.1f}" for n, v in enumerate(one.values)]
+    lower = [f"{_x(n, count):.1f},{scale.y(v or 0):.1f}" for n, v in enumerate(below)]
+    return f'<path class="area-{one.tone}" d="M{"L".join([*upper, *reversed(lower)])}Z"/>'
 
 
 def _stack(series: Sequence[Series]) -> list[Series]:
@@ -242,7 +251,9 @@ def _nice(value: float) -> float:
 def _tick(value: float, unit: str) -> str:
     if unit != "s":
         return short(value) + unit
-    return f"{value:.3g} s" if 1 <= value < 600 else length(value)
+    if value and value % 86400 == 0:
+        return f"{value / 86400:.0f} d"
+    return f"{value:.3g} s" if 1 <= value < 60 else length(value)
 
 
 def _cut(name: str, most: int) -> str:

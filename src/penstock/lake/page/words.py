@@ -39,6 +39,8 @@ def length(seconds: float | None) -> str:
 def percent(share: float | None) -> str:
     if share is None:
         return "–"
+    if 0 < share < 0.001:
+        return "< 0.1 %"
     return f"{share * 100:.1f} %" if 0 < share < 0.1 else f"{share * 100:.0f} %"
 
 

@@ -6,6 +6,7 @@ from datetime import date, datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from penstock.errors import InvalidOption
 from penstock.lake.books import Books
 from penstock.lake.folder import Folder, batch_path
 from penstock.lake.live import write_live
@@ -14,7 +15,10 @@ from .history import Story
 
 
 def write_lake(story: Story, folder: Folder, batch: int = 0, *, live: bool = True) -> int:
-    """As one batch, a file a day, and what is alive at the end. Answers how many days there are."""
+    """As one batch, a file a day, and what is alive at the end. Answers how many days there are.
+    Nothing real is mixed with it: a folder that has batches of a queue is refused."""
+    if any(file.batch != batch for file in folder.history_files()) and live:
+        raise InvalidOption(f"{folder.root} holds a real history: make one up in another folder")
     count = 0
     for day, rows in by_day(story.history):
         path = batch_path(day, batch)
@@ -27,7 +31,9 @@ def write_lake(story: Story, folder: Folder, batch: int = 0, *, live: bool = Tru
 
 
 def write_database(story: Story, books: Books) -> None:
-    """Into the history of a queue, a transaction a day; ids and transactions are the database's."""
+    """Into the empty history of a queue, a transaction a day; ids are the database's."""
+    if books.ask("behind", from_xid=0, from_id=0)[0][0]:
+        raise InvalidOption("the queue has a real history: make one up in another schema")
     for day, rows in by_day(story.history):
         books.load(rows, date.fromisoformat(day))
 

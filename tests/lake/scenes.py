@@ -1,0 +1,116 @@
+"""Two lakes with a report each, and how far each table is from plain SQL over the history."""
+
+import os
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+import pyarrow.compute as pc
+from psycopg import sql
+from pyspark.sql import SparkSession
+
+from penstock import Queue
+from penstock.lake import Lake
+from penstock.lake.columns import LIVE
+from penstock.lake.live import write_live
+from penstock.lake.report import report
+from penstock.lake.settings import Objective
+from penstock.lake.synth import Story, tell
+from penstock.lake.synth.writing import by_day
+from tests.lake.proving import Difference, difference, proved, reported
+from tests.lake.real_run import live_through
+from tests.place import Place
+
+UNTIL = datetime(2026, 11, 10, 13, 7, tzinfo=UTC)
+MESSAGES = int(os.environ.get("PENSTOCK_LAKE_MESSAGES", "3000"))
+DAYS = 4 if MESSAGES < 100_000 else 14
+Prepare = Callable[[psycopg.Connection[Any], str, datetime], None]
+
+
+class Scene(NamedTuple):
+    lake: Lake
+    found: dict[str, Difference]
+
+    @property
+    def page(self) -> str:
+        return self.lake.folder.read_text("report/report.html")
+
+
+def made_up(place: Place, root: Path, spark: SparkSession) -> Scene:
+    """In two steps, so that the second report computes only the days that were touched."""
+    lake = Lake(place.url, root, schema=place.schema)
+    story = tell(MESSAGES, until=UNTIL, days=DAYS)
+    with Queue(place.url, schema=place.schema, upkeep_every=None) as queue:
+        queue.install()
+    for part in _halves(story):
+        for day, rows in by_day(part.history):
+            lake.books.load(rows, date.fromisoformat(day))
+        lake.sync()
+        write_live(lake.folder, part.live, part.until, {})
+        days = report(spark, lake.folder).days
+    assert days < DAYS, "only what was touched"
+    return Scene(lake, _found(place, lake, _load(story)))
+
+
+def _halves(story: Story) -> tuple[Story, Story]:
+    """What had ended the day before the last, and the rest."""
+    border = datetime(2026, 11, 9, 5, 3, tzinfo=UTC)
+    before = pc.less(story.history["ended_at"], border)
+    first = Story(story.history.filter(before), LIVE.empty_table(), border)
+    return first, Story(story.history.filter(pc.invert(before)), story.live, story.until)
+
+
+def real(place: Place, root: Path, spark: SparkSession) -> Scene:
+    lake = Lake(place.url, root, schema=place.schema)
+    live_through(place)
+    assert lake.sync().rows > 100
+    report(spark, lake.folder)
+    return Scene(lake, _found(place, lake, _note))
+
+
+def _found(place: Place, lake: Lake, prepare: Prepare) -> dict[str, Difference]:
+    seen_at = datetime.fromisoformat(lake.folder.read_json("live/numbers.json")["seen_at"])
+    with psycopg.connect(place.url) as connection:
+        prepare(connection, place.schema, seen_at)
+        return {
+            name: difference(name, reported(lake.folder, name), rows)
+            for name, rows in proved(connection, place.schema, seen_at, Objective())
+        }
+
+
+def _load(story: Story) -> Prepare:
+    """The made-up rest, as a table."""
+
+    def load(connection: psycopg.Connection[Any], schema: str, seen_at: datetime) -> None:
+        _create(connection, schema)
+        copy = sql.SQL("copy {}.live from stdin").format(sql.Identifier(schema))
+        with connection.cursor().copy(copy) as target:
+            for row in story.live.to_pylist():
+                target.write_row([row[name] for name in LIVE.names])
+
+    return load
+
+
+def _note(connection: psycopg.Connection[Any], schema: str, seen_at: datetime) -> None:
+    """What really is there; nothing has moved since the sync."""
+    _create(connection, schema)
+    connection.execute(
+        sql.SQL(
+            "insert into {0}.live select m.id, m.queue, m.channel, m.kind, m.state, m.attempt, "
+            "greatest(m.due, m.published_at), m.claimed_at, {1} from {0}.message_v1 m union all "
+            "select d.id, d.queue, d.channel, d.kind, 'dead', d.attempt, null, null, {1} "
+            "from {0}.dead_letter_v1 d"
+        ).format(sql.Identifier(schema), sql.Literal(seen_at))
+    )
+
+
+def _create(connection: psycopg.Connection[Any], schema: str) -> None:
+    connection.execute(
+        sql.SQL(
+            "create table {}.live (message_id bigint, queue text, channel text, kind text, "
+            "state text, attempt bigint, due timestamptz, claimed_at timestamptz, "
+            "seen_at timestamptz)"
+        ).format(sql.Identifier(schema))
+    )

@@ -1,0 +1,93 @@
+"""``penstock lake …`` as a person and a script run it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from penstock import Queue
+from penstock.lake import Lake
+from penstock.lake.books import Books
+from penstock.lake.synth import Story
+from penstock.lake.synth.writing import write_database
+from tests.cli.commands import Cli
+from tests.place import Place
+
+
+@pytest.fixture
+def cli(queue: Queue, place: Place) -> Cli:
+    return Cli(place.url, place.schema)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> str:
+    return str(tmp_path / "lake")
+
+
+def test_a_life_of_a_lake(cli: Cli, root: str, place: Place, story: Story) -> None:
+    done = cli.run("lake", "synth", "--url", place.url, "--messages", "500", "--days", "3")
+    assert "rows of 500 messages" in done.stderr
+    done = cli.run("lake", "sync", "--lake", root, "--batch-rows", "300")
+    assert "batch 0: 300 rows" in done.stderr and done.stdout == ""
+    assert cli.json("lake", "sync", "--lake", root) == [{"batches": 0, "rows": 0}]
+    (checked,) = cli.json("lake", "verify", "--lake", root)
+    assert checked["damaged"] == [] and checked["batches"] == 2
+    assert "files of" in cli.run("lake", "compact", "--lake", root, "--older", "0s").stderr
+    days = cli.json("lake", "purge", "--lake", root, "--keep", "1d", "--dry-run")
+    assert {day["stays"] for day in days} > {None}
+    assert "why not" not in cli.run("lake", "purge", "--lake", root, "--keep", "1d", "--yes").stdout
+    (found,) = cli.json("lake", "status", "--lake", root)
+    assert found["behind"] == 0 and found["rows"] >= 500
+    assert "rows" in cli.run("lake", "status", "--lake", root).stdout
+
+
+def test_a_damaged_file_is_an_exit_code(cli: Cli, root: str, place: Place) -> None:
+    cli.run("lake", "synth", "--url", place.url, "--messages", "50", "--days", "1")
+    cli.run("lake", "sync", "--lake", root)
+    next(Path(root).glob("history/*/*/*.parquet")).write_bytes(b"")
+    done = cli.run("lake", "verify", "--lake", root, code=1)
+    assert "written again by the next penstock lake sync" in done.stderr
+
+
+def test_what_is_no_lake_is_told_apart(cli: Cli, root: str, tmp_path: Path) -> None:
+    said = cli.run("lake", "report", "--lake", root, code=2).stderr
+    assert "there is no lake at" in said and "penstock lake sync" in said
+    assert not Path(root).exists()
+    (tmp_path / "letters").write_text("mine")
+    assert "not a lake" in cli.run("lake", "report", "--lake", str(tmp_path), code=2).stderr
+    assert "not a lake" in cli.run("lake", "sync", "--lake", str(tmp_path), code=2).stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["letters"]
+
+
+def test_another_folder_than_the_books_know_is_refused(
+    cli: Cli, root: str, place: Place, tmp_path: Path
+) -> None:
+    cli.run("lake", "synth", "--url", place.url, "--messages", "50", "--days", "1")
+    cli.run("lake", "sync", "--lake", root)
+    other = str(tmp_path / "other")
+    said = cli.run("lake", "sync", "--lake", other, code=1).stderr
+    assert "name files" in said and "verify --all" in said
+    assert json.loads(cli.run("lake", "sync", "--lake", other, "--name", "b", "--json").stdout)[
+        "rows"
+    ]
+
+
+def test_nothing_is_made_up_beside_what_is_real(
+    cli: Cli, root: str, queue: Queue, place: Place, story: Story
+) -> None:
+    write_database(story, _books(place, root))
+    said = cli.run("lake", "synth", "--url", place.url, "--messages", "5", code=2).stderr
+    assert "real history" in said
+    cli.run("lake", "sync", "--lake", root, "--batch-rows", "1000")
+    assert "real history" in cli.run("lake", "synth", "--lake", root, code=2).stderr
+
+
+def _books(place: Place, root: str) -> Books:
+
+    return Lake(place.url, root, schema=place.schema).books
+
+
+def test_an_objective_that_makes_no_sense_is_refused(cli: Cli, root: str) -> None:
+    cli.run("lake", "sync", "--lake", root)
+    said = cli.run("lake", "report", "--lake", root, "--share", "1.5", code=2).stderr
+    assert "between 0 and 1" in said
