@@ -1,6 +1,5 @@
 """``penstock lake …`` as a person and a script run it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -67,9 +66,8 @@ def test_another_folder_than_the_books_know_is_refused(
     other = str(tmp_path / "other")
     said = cli.run("lake", "sync", "--lake", other, code=1).stderr
     assert "name files" in said and "verify --all" in said
-    assert json.loads(cli.run("lake", "sync", "--lake", other, "--name", "b", "--json").stdout)[
-        "rows"
-    ]
+    (second,) = cli.json("lake", "sync", "--lake", other, "--name", "b")
+    assert second["rows"] >= 50
 
 
 def test_nothing_is_made_up_beside_what_is_real(
