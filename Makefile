@@ -88,6 +88,13 @@ bench-flat: $(STAMP) ## Does the cost per message stay flat as the backlog grows
 bench-spark: $(STAMP) ## Spark into and out of the queue, against Spark's own JDBC; ROWS=1000000 for the full size
 	@$(BIN)/python -m benchmarks.spark_jdbc --rows $(or $(ROWS),200000)
 
+.PHONY: bench-lake lake-proof
+bench-lake: $(STAMP) ## The history into the lake at three sizes, and a report over a million attempts
+	@$(BIN)/python -m benchmarks.lake
+
+lake-proof: $(STAMP) ## Every table of a report over a million messages against plain SQL: the largest difference
+	@PENSTOCK_LAKE_MESSAGES=1000000 $(BIN)/python -m pytest -q -s -k made_up tests/lake/test_report.py
+
 bench-fair: $(STAMP) ## Does a loud tenant take more than its share?
 	@$(BIN)/python -m benchmarks.fairness
 

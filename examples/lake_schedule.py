@@ -1,0 +1,61 @@
+"""The lake's jobs as schedules of the queue itself: no cron, no second scheduler.
+
+DATABASE_URL=postgresql://localhost/shop LAKE=/srv/lake python examples/lake_schedule.py
+"""
+
+import os
+import sys
+from datetime import timedelta
+
+from penstock import Queue, Worker
+from penstock.lake import Lake
+
+URL, ROOT = os.environ["DATABASE_URL"], os.environ["LAKE"]
+
+# A queue of its own: what the lake does is in the history like everything else.
+queue = Queue(URL, queue="lake")
+worker = Worker(queue, concurrency=1)
+
+
+def open_lake() -> Lake:
+    return Lake(URL, ROOT, say=print)
+
+
+@worker.handler("lake.sync")
+def sync() -> None:
+    """Also reads back what it wrote: only what is verified may be purged."""
+    lake = open_lake()
+    lake.sync()
+    damaged = lake.verify().damaged
+    if damaged:
+        raise RuntimeError(f"{len(damaged)} files are damaged; the next sync writes them again")
+
+
+@worker.handler("lake.tidy")
+def tidy() -> None:
+    lake = open_lake()
+    lake.compact()
+    lake.purge(keep=timedelta(days=30))
+
+
+@worker.handler("lake.report", timeout=timedelta(minutes=30))
+def report() -> None:
+    print("report:", open_lake().report().page)
+
+
+def state_schedules() -> None:
+    """Every process may say it; with a key, a tick is passed over while the last one still runs."""
+    queue.schedule("lake-sync", every=timedelta(minutes=5), kind="lake.sync", key="sync")
+    queue.schedule("lake-tidy", cron="30 3 * * *", kind="lake.tidy", key="tidy")
+    queue.schedule("lake-report", cron="5 * * * *", kind="lake.report", key="report")
+
+
+if __name__ == "__main__":
+    queue.install()
+    state_schedules()
+    if "--now" in sys.argv:  # do not wait for the first ticks
+        for name in ("lake-sync", "lake-tidy", "lake-report"):
+            queue.schedules.run(name)
+            worker.run(until_empty=True)
+    else:
+        worker.run()

@@ -1,0 +1,62 @@
+"""The examples of the pipeline run, on the Spark of the tests."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from penstock import Queue
+from penstock.embedded import EmbeddedPostgres
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+
+class Run:
+    """An example, as ``python examples/NAME.py --now`` runs it."""
+
+    def __init__(self, server: EmbeddedPostgres, root: Path, patch: pytest.MonkeyPatch) -> None:
+        self._server, self._root, self._patch = server, root, patch
+        self.url = ""
+
+    def __call__(self, name: str) -> None:
+        self.url = self._server.create_database(f"example {name}")
+        self._patch.setenv("DATABASE_URL", self.url)
+        self._patch.setenv("LAKE", str(self._root / "lake"))
+        path = str(EXAMPLES / f"{name}.py")
+        self._patch.setattr(sys, "argv", [path, "--now"])
+        runpy.run_path(path, run_name="__main__")
+
+
+@pytest.fixture
+def run(
+    server: EmbeddedPostgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> Run:
+    return Run(server, tmp_path, monkeypatch)
+
+
+def test_from_a_data_frame_to_a_report(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run("spark_pipeline")
+    said = capsys.readouterr().out
+    assert "waiting: 300" in said, "published once"
+    assert "synced: 300 damaged: 0" in said
+    assert "outcomes: {'completed': 294, 'failed': 6}" in said
+    assert "invoices" in _page(said)
+
+
+def test_the_lake_is_kept_by_the_queue_itself(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    run("lake_schedule")
+    assert "There is no history in this lake yet" in _page(capsys.readouterr().out)
+    with Queue(run.url, queue="lake") as queue:
+        names = [schedule.name for schedule in queue.schedules.list()]
+        assert names == ["lake-report", "lake-sync", "lake-tidy"]
+        assert queue.dead_letters.count() == 0
+        assert sum(numbers.waiting for numbers in queue.numbers()) == 0
+
+
+def _page(said: str) -> str:
+    found = re.search(r"report: (\S+)", said)
+    assert found
+    return Path(found[1]).read_text()
