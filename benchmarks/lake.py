@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def measure_report(size: int) -> Table:
         seconds = stages.end()
         java = _peak_of_java()
     whole = sum(seconds.values())
-    for stage, spent in seconds.most_common(8):
+    for stage, spent in sorted(seconds.items(), key=lambda item: -item[1])[:8]:
         table.add(stage, round(spent, 1), f"{spent / whole:.0%}")
     table.add("all stages", round(whole, 1), "")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // _MEGABYTE
@@ -79,7 +79,7 @@ class Stages:
     """How long it was until the next thing was said."""
 
     def __init__(self) -> None:
-        self._seconds: Counter[str] = Counter()
+        self._seconds: dict[str, float] = defaultdict(float)
         self._stage, self._began = "", time.perf_counter()
 
     def say(self, text: str) -> None:
@@ -88,7 +88,7 @@ class Stages:
             self._seconds[self._stage] += now - self._began
         self._stage, self._began = text.partition(",")[0], now
 
-    def end(self) -> Counter[str]:
+    def end(self) -> dict[str, float]:
         """The page comes after the last table."""
         self.say("end")
         return self._seconds

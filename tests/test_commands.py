@@ -8,25 +8,44 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from penstock.embedded import EmbeddedPostgres
 from penstock.engines.postgresql.migrations import migrations
 
 LATEST = migrations()[-1].number
 
 
-def _run(*arguments: str, url: str | None = None) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, **({} if url is None else {"DATABASE_URL": url})}
+def _run(
+    *arguments: str, url: str | None = None, **more: str
+) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, **({} if url is None else {"DATABASE_URL": url}), **more}
     command = [sys.executable, "-m", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=400)
 
 
-def test_the_demo_ends_in_a_good_verdict() -> None:
-    _check_verdict(_run("penstock.demo"))
+@pytest.mark.timeout(420)
+def test_the_demo_ends_in_a_good_verdict_and_a_report(tmp_path: Path) -> None:
+    done = _run("penstock.demo", TMPDIR=str(tmp_path))
+    _check_verdict(done)
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith(f"The report: {tmp_path}"), done.stdout
+    page = Path(last.removeprefix("The report: ")).read_text()
+    assert "are what the demo" in page and "made up" in page
+    assert "this message can never be done" in page, "what the poison message said"
 
 
-def test_the_demo_leaves_nothing_in_a_given_database(tmp_path: Path) -> None:
-    file = tmp_path / "demo.db"
-    _check_verdict(_run("penstock.cli", "demo", "--url", f"sqlite:///{file}"))
+def test_the_demo_leaves_nothing_in_a_given_database_and_ends_well_without_spark(
+    tmp_path: Path,
+) -> None:
+    file, without = tmp_path / "demo.db", tmp_path / "without"
+    without.mkdir()
+    (without / "pyspark.py").write_text("raise ImportError('it is not installed here')")
+    place = f"sqlite:///{file}"
+    done = _run("penstock.cli", "demo", "--url", place, PYTHONPATH=str(without))
+    _check_verdict(done)
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("No report this time: ") and 'pip install "penstock[lake]"' in last
     with closing(sqlite3.connect(file)) as connection:
         left = connection.execute("select name from sqlite_master where name not like 'sqlite_%'")
         assert left.fetchall() == []

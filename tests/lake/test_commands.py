@@ -34,7 +34,8 @@ def test_a_life_of_a_lake(cli: Cli, root: str, place: Place, story: Story) -> No
     assert "files of" in cli.run("lake", "compact", "--lake", root, "--older", "0s").stderr
     days = cli.json("lake", "purge", "--lake", root, "--keep", "1d", "--dry-run")
     assert {day["stays"] for day in days} > {None}
-    assert "why not" not in cli.run("lake", "purge", "--lake", root, "--keep", "1d", "--yes").stdout
+    gone = cli.run("lake", "purge", "--lake", root, "--keep", "1d", "--yes").stdout
+    assert "\tyes\t" in gone and "younger than the retention" in gone
     (found,) = cli.json("lake", "status", "--lake", root)
     assert found["behind"] == 0 and found["rows"] >= 500
     assert "rows" in cli.run("lake", "status", "--lake", root).stdout

@@ -1,9 +1,7 @@
 """The lake holds exactly the history, however often it is synced and whatever killed it."""
 
-import os
+import multiprocessing
 import signal
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,13 @@ from penstock import Queue
 from penstock.errors import SchemaMissing
 from penstock.lake import Lake
 from penstock.lake.synth import Story
+from tests.lake import victim
 from tests.place import Place
 
 KEEP = timedelta(days=1)
+# Processes that have all modules loaded from the start: there are many of them.
+_VICTIMS = multiprocessing.get_context("forkserver")
+_VICTIMS.set_forkserver_preload(["tests.lake.victim"])
 
 
 def rows_of(lake: Lake) -> pa.Table:
@@ -238,9 +240,11 @@ def test_a_schema_without_books_says_what_to_do(queue: Queue, place: Place, tmp_
 
 def run(lake: Lake, place: Place, step: str, point: str) -> None:
     """A process that kills itself with SIGKILL at the named call, and dies there for certain."""
-    command = [sys.executable, "-m", "tests.lake.victim", place.url, place.schema]
-    done = subprocess.run([*command, lake.folder.root, step, point], env=os.environ, timeout=120)
-    assert done.returncode == -signal.SIGKILL, "it did not come to that point"
+    names = (place.url, place.schema, lake.folder.root, step, point)
+    process = _VICTIMS.Process(target=victim.main, args=names)
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL, "it did not come to that point"
 
 
 SYNC_POINTS = [

@@ -2,13 +2,15 @@
 
 import os
 import signal
-import sys
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from penstock.lake import Lake
+from penstock.lake import Lake, compact, plain_books, postgresql_books, purge, sync
 from penstock.lake.folder import Folder
+
+LOADED = (compact, plain_books, postgresql_books, purge, sync)
+"""Before the processes are forked."""
 
 
 def main(url: str, schema: str, root: str, step: str, point: str) -> None:
@@ -41,7 +43,3 @@ def _lay_trap(
         return original(*arguments, **named)
 
     setattr(owner, method, trapped)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

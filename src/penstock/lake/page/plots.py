@@ -8,7 +8,7 @@ from datetime import datetime
 from .words import length, short, text
 
 WIDTH, HEIGHT = 560, 170
-LEFT, RIGHT, TOP, BOTTOM = 44, 8, 10, 22
+LEFT, RIGHT, TOP, BOTTOM = 50, 8, 12, 24
 Values = Sequence[float | None]
 
 

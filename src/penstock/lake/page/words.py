@@ -17,7 +17,7 @@ def short(value: float) -> str:
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if abs(value) >= size:
             return f"{value / size:.3g}{unit}"
-    return f"{value:.3g}"
+    return f"{value:.3g}" if abs(value) >= 0.001 else "0"
 
 
 def length(seconds: float | None) -> str:
