@@ -112,6 +112,18 @@ chaos: $(STAMP) ## A minute of faults for each of three seeds, on every database
 	@for engine in $(CHAOS_ENGINES); do for seed in 1 2 3; do \
 		$(BIN)/python -m penstock.cli chaos --engine $$engine --seed $$seed --seconds 60 || exit 1; done; done
 
+.PHONY: chaos-faults
+chaos-faults: $(STAMP) ## Minutes: a full disk (as root), a promoted replica, PgBouncer, MariaDB
+	@PENSTOCK_CHAOS_LONG=1 $(BIN)/python -m pytest -q -n 0 tests/chaos/test_runs.py
+
+.PHONY: chaos-long
+chaos-long: $(STAMP) ## Hours: 60 seeds of a minute on PostgreSQL, 20 elsewhere, into LOG; prints a table
+	@$(BIN)/python -c 'import penstock.embedded_mariadb as m; m.install_mariadb()'
+	@$(BIN)/python scripts/chaos_long.py run $(or $(LOG),chaos.jsonl) --engine postgresql --count 60
+	@$(BIN)/python scripts/chaos_long.py run $(or $(LOG),chaos.jsonl) --engine mariadb --count 20
+	@$(BIN)/python scripts/chaos_long.py run $(or $(LOG),chaos.jsonl) --engine sqlite --count 20
+	@$(BIN)/python scripts/chaos_long.py table $(or $(LOG),chaos.jsonl)
+
 .PHONY: mutants
 mutants: $(STAMP) ## Is every deliberate defect found by chaos? An hour; MUTANTS_AT_ONCE=2
 	@$(BIN)/python -c 'import penstock.embedded_mariadb as m; m.install_mariadb()'

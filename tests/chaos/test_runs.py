@@ -1,9 +1,15 @@
-"""Short runs on every database that is here, as a person starts them; and that nothing is left."""
+"""Short runs on every database that is here, as a person starts them; and that nothing is left.
+
+PENSTOCK_CHAOS_LONG (`make chaos-faults`) adds those that take longer, or need root.
+"""
 
 import json
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,9 +17,15 @@ from typing import Any
 import psutil
 import pytest
 
+from penstock import Queue
 from penstock.chaos.nemesis import decide
+from penstock.embedded_mariadb import install_mariadb
+from penstock.embedded_pgbouncer import pgbouncer_binary
 
 KINDS = ["kill", "stop", "term", "cut", "server", "snapshot", "lock"]
+LONG = pytest.mark.skipif(
+    "PENSTOCK_CHAOS_LONG" not in os.environ, reason="half a minute each: make chaos-faults"
+)
 
 
 def _chaos(*arguments: str) -> tuple[int, dict[str, Any]]:
@@ -37,26 +49,101 @@ def test_every_promise_holds(engine: str) -> None:
     assert _processes_of_runs() <= before
 
 
+@LONG
+def test_every_promise_holds_on_mariadb() -> None:
+    if not install_mariadb():
+        pytest.skip("no mariadbd here, and it could not be installed")
+    _, verdict = _chaos("--engine", "mariadb", "--seed", "3", "--seconds", "20")
+    assert verdict["broken"] == {}
+    assert verdict["kinds"]["server"] > 0
+
+
+@LONG
+@pytest.mark.parametrize("engine", ["postgresql", "sqlite"])
+def test_a_full_disk(engine: str) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a small disk")
+    _, verdict = _chaos(
+        "--engine", engine, "--faults", "disk,kill", "--seed", "3", "--seconds", "15"
+    )
+    assert verdict["broken"] == {}
+    assert verdict["kinds"]["disk"] > 0
+
+
+@LONG
+def test_a_replica_that_is_promoted() -> None:
+    _, verdict = _chaos("--faults", "promote,kill,cut", "--seed", "3", "--seconds", "15")
+    assert verdict["broken"] == {}
+    assert verdict["kinds"]["promote"] == 1
+
+
+@LONG
+def test_through_pgbouncer() -> None:
+    if pgbouncer_binary() is None:
+        pytest.skip("no pgbouncer here, and it could not be fetched")
+    _, verdict = _chaos("--through", "pgbouncer", "--seed", "3", "--seconds", "20")
+    assert verdict["broken"] == {}
+    assert verdict["through"] == "pgbouncer"
+
+
+def _tables(file: Path) -> list[str]:
+    with closing(sqlite3.connect(file)) as connection:
+        names = connection.execute("select name from sqlite_master where name not like 'sqlite_%'")
+        return [name for (name,) in names]
+
+
 def test_a_given_database_is_left_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "given.db"
     _, verdict = _chaos("--url", f"sqlite:///{file}", "--seed", "4", "--seconds", "3")
     assert verdict["broken"] == {}
-    with closing(sqlite3.connect(file)) as connection:
-        left = connection.execute("select name from sqlite_master where name not like 'sqlite_%'")
-        assert left.fetchall() == []
+    assert not {"server", "cut", "lock", "snapshot"} & verdict["kinds"].keys()
+    assert _tables(file) == []
+
+
+def test_a_run_that_is_stopped_cleans_up(tmp_path: Path) -> None:
+    file = tmp_path / "given.db"
+    command = [sys.executable, "-m", "penstock.cli", "chaos", "--url", f"sqlite:///{file}"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (file.exists() and _tables(file)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert _tables(file) == []
+
+
+def test_somebody_elses_run_is_not_touched(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'given.db'}"
+    with Queue(url, schema="penstock_chaos") as queue:
+        queue.install()
+        command = [sys.executable, "-m", "penstock.cli", "chaos", "--url", url]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2
+        assert "penstock_chaos" in done.stderr
+        assert queue.schema_version() > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--engine", "cobol"], "cobol"),
+        (["--faults", "flood"], "flood"),
+        (["--engine", "sqlite", "--faults", "server"], "server"),
+        (["--engine", "sqlite", "--through", "pgbouncer"], "pgbouncer"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments: list[str], says: str) -> None:
+    command = [sys.executable, "-m", "penstock.cli", "chaos", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert says in done.stderr
 
 
 def test_a_seed_decides_every_fault() -> None:
     assert decide(7, 60, KINDS) == decide(7, 60, KINDS)
     assert decide(7, 60, KINDS) != decide(8, 60, KINDS)
     assert {fault.kind for fault in decide(7, 15, KINDS)} == set(KINDS)
-
-
-def test_an_unknown_engine_is_refused() -> None:
-    command = [sys.executable, "-m", "penstock.cli", "chaos", "--engine", "cobol"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2
-    assert "cobol" in done.stderr
 
 
 def _processes_of_runs() -> set[int]:

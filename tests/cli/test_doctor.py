@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from penstock import Queue
 from penstock.embedded import EmbeddedPostgres
+from penstock.embedded_pgbouncer import PgBouncer, pgbouncer_binary
 from penstock.engines.postgresql.durability import Server, judged
 from penstock.engines.postgresql.housekeeping import (
     Holder,
@@ -22,7 +23,6 @@ from penstock.engines.postgresql.housekeeping import (
 )
 from penstock.insight import Finding
 from tests.cli.commands import Cli
-from tests.pgbouncer import PgBouncer, pgbouncer_binary
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WELL = Server(

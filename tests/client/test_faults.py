@@ -11,7 +11,7 @@ import pytest
 from penstock import AsyncQueue, ConnectionUnavailable, DatabaseFailed, Queue
 from penstock.drivers.faults import masked, translated
 from penstock.embedded import EmbeddedPostgres
-from tests.pgbouncer import PgBouncer, pgbouncer_binary
+from penstock.embedded_pgbouncer import PgBouncer, pgbouncer_binary
 from tests.place import Place
 
 SCHEMES = ["postgresql", "postgresql+asyncpg"]

@@ -644,7 +644,14 @@ def figures(books: Books) -> dict[str, int]:
     }
 
 
-def recovery(books: Books) -> dict[str, dict[str, float | None]]:
+def kinds(books: Books) -> dict[str, int]:
+    """How often what went wrong; a stop in good order and an old snapshot are no faults."""
+    lines = [line["kind"] for line in books.by_what["fault"]]
+    lines += [line["what"] for line in books.by_what["term"] + books.by_what["snapshot"]]
+    return dict(sorted(Counter(lines).items()))
+
+
+def recovery(books: Books) -> dict[str, dict[str, Any]]:
     """Seconds from a fault to what must follow, with what we aim at."""
     lease = books.dump["lease"]
     return {
@@ -677,7 +684,7 @@ def _served_again(books: Books) -> Iterator[float]:
         yield from [time - line["t"] for time in times if time >= line["t"]][:1]
 
 
-def _spread(seconds: Iterable[float], target: float) -> dict[str, float | None]:
+def _spread(seconds: Iterable[float], target: float) -> dict[str, Any]:
     found = sorted(round(value, 3) for value in seconds)
     last = len(found) - 1
     return {
@@ -686,6 +693,7 @@ def _spread(seconds: Iterable[float], target: float) -> dict[str, float | None]:
         "p99": found[min(last, int(len(found) * 0.99))] if found else None,
         "most": found[last] if found else None,
         "target": round(target, 3),
+        "times": found,
     }
 
 
@@ -695,7 +703,9 @@ def check(lines: Iterable[Line], dump: dict[str, Any]) -> dict[str, Any]:
     evidence = {rule.__name__: list(rule(books)) for rule in RULES}
     return {
         "good": not any(evidence.values()),
+        "server": books.dump.get("server"),
         "figures": figures(books),
+        "kinds": kinds(books),
         "recovery": recovery(books),
         "counts": {name: len(found) for name, found in evidence.items()},
         "broken": {name: found[:SHOWN] for name, found in evidence.items() if found},

@@ -1,6 +1,7 @@
 """What ``penstock chaos`` calls."""
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -20,11 +21,14 @@ def main(
     as_json: bool,
     keep: Path | None,
     patience: float,
+    faults: list[str] | None,
+    through: str | None,
 ) -> int:
     """Prints the verdict; 0 if it is good."""
     keep_quiet()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up, as Ctrl-C does
     try:
-        verdict = run(engine, seed, seconds, url, keep, patience)
+        verdict = run(engine, seed, seconds, url, keep, patience, faults, through)
     except (EmbeddedServerError, PenstockError) as error:
         print(error, file=sys.stderr)
         return 2

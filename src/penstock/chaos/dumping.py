@@ -16,6 +16,7 @@ def dump(stage: Stage, queue: Queue, position: str) -> dict[str, Any]:
     return {
         "taken_at": queue.clock().timestamp(),
         "lease": LEASE.total_seconds(),
+        "server": str(queue._core.run(ask(sql(stage.engine, "version")))[0][0]),
         "messages": list(_messages(queue)),
         "dead": list(_dead(queue)),
         "history": list(_history(queue, position)),

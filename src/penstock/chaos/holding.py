@@ -26,6 +26,15 @@ class Holder:
         begin = [] if self._stage.engine == "sqlite" else ["begin"]
         return self._hold(*begin, sql(self._stage.engine, "hold"))
 
+    def reaches_server(self) -> bool:
+        try:
+            outside = Outside(self._stage)
+            outside.say(sql(self._stage.engine, "effects"))
+        except Exception:
+            return False
+        outside.close()
+        return True
+
     def _hold(self, *statements: str) -> Callable[[], None]:
         outside = Outside(self._stage)
         # Another may hold it, or the server may be gone: then there is nothing to hold.

@@ -15,6 +15,7 @@ from .stage import LEASE
 
 FOREVER = 1e9
 HEALING = 3.0  # seconds until every client has found a server that is back
+RESTART = 20.0
 
 
 class Fault(NamedTuple):
@@ -24,7 +25,10 @@ class Fault(NamedTuple):
     twist: float
 
 
-WEIGHTS = {"kill": 5, "stop": 3, "term": 2, "cut": 6, "server": 1, "snapshot": 1, "lock": 1}
+WEIGHTS = {
+    "kill": 5, "stop": 3, "term": 2, "cut": 6, "server": 1, "snapshot": 1, "lock": 1, "disk": 1,
+    "promote": 0,
+}  # fmt: skip
 ROLE_KINDS = {
     "kill": tuple(ROLES), "stop": CONSUMERS, "term": CONSUMERS, "cut": tuple(ROLES),
 }  # fmt: skip
@@ -54,17 +58,6 @@ class Nemesis:
         self._ledger = ledger
         self._holder = holder
         self._later: list[tuple[float, Callable[[], None]]] = []
-
-    @staticmethod
-    def kinds(place: Place, proxied: bool) -> list[str]:
-        kinds = ["kill", "stop", "term"]
-        if proxied:
-            kinds.append("cut")
-        if place.server is not None:
-            kinds.append("server")
-        if place.server is not None or place.one_writer:
-            kinds += ["snapshot", "lock"]
-        return kinds
 
     def strike(self, fault: Fault) -> None:
         getattr(self, f"_{fault.kind}")(fault)
@@ -125,7 +118,34 @@ class Nemesis:
         span = time.time() - begun + HEALING
         self._ledger.note("fault", kind="server", target="*", t=begun, span=span)
 
+    def _disk(self, fault: Fault) -> None:
+        """The server may stop and start by itself meanwhile, or not come up until there is room."""
+        assert self._place.disk is not None
+        begun = time.time()
+        self._place.disk.fill()
+        time.sleep(0.3 + fault.twist)
+        self._place.disk.empty()
+        deadline = time.monotonic() + RESTART
+        while self._place.server is not None and time.monotonic() < deadline:
+            self._place.server.start()
+            if self._holder.reaches_server():
+                break
+            time.sleep(0.1)
+        span = time.time() - begun + HEALING
+        self._ledger.note("fault", kind="disk", target="*", t=begun, span=span)
+
+    def _promote(self, fault: Fault) -> None:
+        """The server is killed for good, and its replica takes over."""
+        assert self._place.pair is not None and self._proxy is not None
+        begun = time.time()
+        self._proxy.lead_to(self._place.pair.promote())
+        self._ledger.note("server_back")
+        span = time.time() - begun + HEALING
+        self._ledger.note("fault", kind="promote", target="*", t=begun, span=span)
+
     def _snapshot(self, fault: Fault) -> None:
+        """No fault either: it only costs."""
+        self._ledger.note("snapshot")
         self._later.append((time.monotonic() + 5 + 5 * fault.twist, self._holder.snapshot()))
 
     def _lock(self, fault: Fault) -> None:

@@ -1,7 +1,7 @@
 """The application's own connection: transactions that publish and complete as part of them."""
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from .stage import Stage, sql
 
@@ -11,7 +11,7 @@ class Outside:
 
     def __init__(self, stage: Stage) -> None:
         self._engine = stage.engine
-        self.connection: Any = _connect(stage.engine, stage.url)
+        self.connection: Any = _connect(stage.engine, stage.url, stage.pooled)
 
     def begin(self) -> None:
         # SQLite: a transaction that reads first could not write once another has written.
@@ -33,11 +33,11 @@ class Outside:
             return  # it is broken, which is why it is given up
 
 
-def _connect(engine: str, url: str) -> Any:
+def _connect(engine: str, url: str, pooled: bool) -> Any:
     if engine == "postgresql":
         import psycopg
 
-        return psycopg.connect(url, autocommit=True)
+        return psycopg.connect(url, autocommit=True, prepare_threshold=None if pooled else 5)
     if engine == "sqlite":
         import sqlite3
 
@@ -48,6 +48,6 @@ def _connect(engine: str, url: str) -> Any:
 
     parts = urlsplit(url)
     return pymysql.connect(
-        host=parts.hostname, port=parts.port or 3306, user=parts.username, autocommit=True,
-        password=parts.password or "", database=parts.path[1:],
+        host=parts.hostname, port=parts.port or 3306, user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""), database=unquote(parts.path[1:]), autocommit=True,
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -12,16 +12,16 @@ _CHUNK = 65_536
 
 
 class Door:
-    """One process's way to the server. ``cut``: what becomes of the next statement and its
-    connection: sent, and its answer never comes, or not even sent."""
+    """One process's way to the server, which listens at ``target()``. ``cut``: what becomes of the
+    next statement and its connection: sent, and its answer never comes, or not even sent."""
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: Callable[[], int]) -> None:
         self._target = target
         self.cut: Cut | None = None
 
     async def enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            inner, outer = await asyncio.open_connection("127.0.0.1", self._target)
+            inner, outer = await asyncio.open_connection("127.0.0.1", self._target())
         except OSError:
             writer.close()
             return
@@ -62,8 +62,12 @@ class Proxy:
 
     def open(self, name: str) -> int:
         """A port that leads to the server, for this process only."""
-        door = self._doors[name] = Door(self._target)
+        door = self._doors[name] = Door(lambda: self._target)
         return int(self._run(self._listen(door)))
+
+    def lead_to(self, target: int) -> None:
+        """New connections go there."""
+        self._target = target
 
     def cut(self, name: str, how: Cut) -> None:
         self._doors[name].cut = how

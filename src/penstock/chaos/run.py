@@ -4,12 +4,15 @@ import json
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from penstock import PenstockError, Policy, Queue
+from penstock.embedded_pgbouncer import PgBouncer, pgbouncer_binary
+from penstock.errors import InvalidOption, SchemaMissing
 
 from .checker import check, read_ledgers
 from .crew import CONSUMERS, ROLES, Crew
@@ -30,6 +33,7 @@ from .stage import (
     RANKED,
     RATE,
     RATED,
+    SCHEMA,
     TIGHT,
     TIGHT_LIMIT,
     WORK,
@@ -57,51 +61,100 @@ def run(
     url: str | None = None,
     keep: Path | None = None,
     patience: float = 60,
+    faults: Sequence[str] | None = None,
+    through: str | None = None,
 ) -> dict[str, Any]:
     """The verdict. The ledgers and the dump stay in ``keep`` if it is given; ``patience`` is how
     long what is left after the last fault may take."""
     folder = Path(tempfile.mkdtemp(prefix="penstock-chaos-"))
     try:
-        with open_place(engine, url) as place:
-            stage = Stage(place.engine, place.url, "director", seed, str(folder))
-            document = _Run(place, stage, seconds, patience).go()
+        with open_place(engine, url, faults) as place, ExitStack() as stack:
+            kinds = list(faults or place.faults())
+            proxy, pooled = _open_way(place, through, stack)
+            home = place.url if proxy is None else place.through(proxy.open("director"))
+            stage = Stage(place.engine, home, "director", seed, str(folder), pooled=pooled)
+            document = _Run(place, stage, proxy, kinds, seconds, patience).go()
         (folder / "dump.json").write_text(json.dumps(document))
         verdict = check(read_ledgers(folder), document)
         if keep is not None:
             shutil.copytree(folder, keep, dirs_exist_ok=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return {"engine": place.engine, "seed": seed, "seconds": seconds, **verdict}
+    terms = {"faults": ",".join(faults or ()) or None, "through": through}
+    return {"engine": place.engine, "seed": seed, "seconds": seconds, **terms, **verdict}
+
+
+def _open_way(place: Place, through: str | None, stack: ExitStack) -> tuple[Proxy | None, bool]:
+    """The way to a server of our own, and whether it leads through a pooler."""
+    if through is not None and (through != "pgbouncer" or place.engine != "postgresql"):
+        raise InvalidOption("there is pgbouncer to go through, to PostgreSQL")
+    if place.server is None:
+        if through is not None:
+            raise InvalidOption("a given database is reached as it is: put PgBouncer in its URL")
+        return None, False
+    port = place.port
+    if through is not None:
+        if place.pair is not None:
+            raise InvalidOption("a promotion behind PgBouncer is not played: choose one of them")
+        port = stack.enter_context(_bouncer(port)).port
+    proxy = Proxy(port)
+    stack.callback(proxy.close)
+    return proxy, through is not None
+
+
+def _bouncer(port: int) -> PgBouncer:
+    binary = pgbouncer_binary()
+    if binary is None:
+        raise InvalidOption("no pgbouncer is here: on Debian, the package of that name has it")
+    return PgBouncer(binary, "127.0.0.1", port)
 
 
 class _Run:
-    def __init__(self, place: Place, stage: Stage, seconds: float, patience: float) -> None:
+    def __init__(
+        self,
+        place: Place,
+        stage: Stage,
+        proxy: Proxy | None,
+        kinds: list[str],
+        seconds: float,
+        patience: float,
+    ) -> None:
         self._place = place
         self._stage = stage
+        self._proxy = proxy
+        self._kinds = kinds
         self._seconds = seconds
         self._patience = patience
         self._ledger = stage.ledger()
 
     def go(self) -> dict[str, Any]:
         with self._stage.queue() as queue, ExitStack() as stack:
-            position = self._install(queue)
+            self._check_absent(queue)
             stack.callback(self._remove, queue)
-            proxy = self._open_proxy(stack)
-            crew = stack.enter_context(Crew(self._stage, self._route(proxy)))
+            position = self._install(queue)
+            crew = stack.enter_context(Crew(self._stage, self._route))
             holder = Holder(self._stage)
-            nemesis = Nemesis(self._place, crew, proxy, self._ledger, holder)
+            nemesis = Nemesis(self._place, crew, self._proxy, self._ledger, holder)
             watching = Ledger(Path(self._stage.folder), "sampler")
             with Sampler(self._stage, queue, watching):
                 crew.start()
                 crew.wait_until_begun()
-                self._trouble(crew, nemesis, proxy is not None)
+                self._trouble(crew, nemesis)
                 self._drain(crew, queue)
             return dump(self._stage, queue, position)
+
+    def _check_absent(self, queue: Queue) -> None:
+        """What is there is somebody else's run, or the rest of one that was killed."""
+        with suppress(SchemaMissing):
+            queue.schema_version()
+            raise InvalidOption(
+                f"there is a schema {SCHEMA!r} already: if no other run is at work, remove it with "
+                f"Queue(url, schema={SCHEMA!r}).uninstall()"
+            )
 
     def _install(self, queue: Queue) -> str:
         queue.install()
         queue.configure(backoff_first=timedelta(milliseconds=100))
-        queue._core.run(order(sql(self._stage.engine, "drop_effects")))
         queue._core.run(order(sql(self._stage.engine, "effect_table")))
         for number, (name, target) in enumerate((n, q) for n in POLICIES for q in (WORK, HAND)):
             self._limit(queue, number, channel(name, target), target, POLICIES[name])
@@ -116,24 +169,17 @@ class _Run:
         self._ledger.note("policy_set", number=number, channel=name)
 
     def _remove(self, queue: Queue) -> None:
-        queue._core.run(order(sql(self._stage.engine, "drop_effects")))
-        queue.uninstall()
+        with suppress(SchemaMissing):
+            queue._core.run(order(sql(self._stage.engine, "drop_effects")))
+            queue.uninstall()
 
-    def _open_proxy(self, stack: ExitStack) -> Proxy | None:
-        if self._place.server is None:
-            return None
-        proxy = Proxy(self._place.port)
-        stack.callback(proxy.close)
-        return proxy
+    def _route(self, name: str) -> str:
+        if self._proxy is None:
+            return self._place.url
+        return self._place.through(self._proxy.open(name))
 
-    def _route(self, proxy: Proxy | None) -> Any:
-        if proxy is None:
-            return lambda name: self._place.url
-        return lambda name: self._place.through(proxy.open(name))
-
-    def _trouble(self, crew: Crew, nemesis: Nemesis, proxied: bool) -> None:
-        kinds = nemesis.kinds(self._place, proxied)
-        faults: list[Fault] = decide(self._stage.seed, self._seconds, kinds)
+    def _trouble(self, crew: Crew, nemesis: Nemesis) -> None:
+        faults: list[Fault] = decide(self._stage.seed, self._seconds, self._kinds)
         begun = time.monotonic()
         while (now := time.monotonic() - begun) < self._seconds:
             nemesis.tick()
@@ -161,7 +207,8 @@ class _Run:
 
 
 def replay_line(verdict: dict[str, Any]) -> str:
+    extras = (f" --{name} {verdict[name]}" for name in ("faults", "through") if verdict[name])
     return (
         f"penstock chaos --engine {verdict['engine']} --seed {verdict['seed']} "
-        f"--seconds {verdict['seconds']:g}"
+        f"--seconds {verdict['seconds']:g}{''.join(extras)}"
     )

@@ -28,7 +28,8 @@ BACKLOG = 5
 
 @dataclass(frozen=True)
 class Stage:
-    """Handed to a process as JSON. ``skew`` is by how many seconds its clock is wrong."""
+    """Handed to a process as JSON. ``skew`` is by how many seconds its clock is wrong, ``pooled``
+    whether the URL leads through PgBouncer."""
 
     engine: str
     url: str = field(repr=False)  # it may hold a password
@@ -36,6 +37,7 @@ class Stage:
     seed: int
     folder: str
     skew: float = 0.0
+    pooled: bool = False
 
     @property
     def dice(self) -> random.Random:
@@ -47,7 +49,7 @@ class Stage:
     def queue(self, name: str = WORK) -> Queue:
         return Queue(
             self.url, queue=name, schema=SCHEMA, worker=self.name, lease=LEASE, upkeep_every=UPKEEP,
-            pool_size=4,
+            pool_size=4, pooler=self.pooled,
         )  # fmt: skip
 
     def text(self) -> str:

@@ -17,6 +17,7 @@ def tell(verdict: dict[str, Any]) -> str:
     lines = [
         f"{verdict['engine']}, seed {verdict['seed']}, {verdict['seconds']:g} s: "
         f"{figures['faults']} faults, {figures['samples']} snapshots",
+        "  " + ", ".join(f"{kind} {count}" for kind, count in verdict["kinds"].items()),
         f"  published: {figures['acknowledged']:,} acknowledged, {figures['unknown']} unknown, "
         f"{figures['rolled_back']} undone",
         f"  worked on: {figures['starts']:,} starts, {figures['duplicated']} messages again",

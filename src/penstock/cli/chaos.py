@@ -15,6 +15,16 @@ def chaos(
         int | None, typer.Option(help="Decides what happens; by default a new one.")
     ] = None,
     seconds: Annotated[float, typer.Option(min=2, help="How long faults go on.")] = 60,
+    faults: Annotated[
+        str | None,
+        typer.Option(
+            help="Only these, with commas: kill, stop, term, cut, server, snapshot, lock; "
+            "and two that are played only if they are named: disk (as root), promote."
+        ),
+    ] = None,
+    through: Annotated[
+        str | None, typer.Option(help="pgbouncer, in transaction mode, before the server.")
+    ] = None,
     url: Annotated[
         str | None,
         typer.Option(
@@ -34,4 +44,5 @@ def chaos(
     from penstock.chaos.command import main
 
     number = secrets.randbelow(1_000_000) if seed is None else seed
-    raise typer.Exit(main(engine, number, seconds, url, json, keep, patience))
+    kinds = None if faults is None else [kind.strip() for kind in faults.split(",")]
+    raise typer.Exit(main(engine, number, seconds, url, json, keep, patience, kinds, through))

@@ -1,4 +1,4 @@
-"""PgBouncer in transaction mode for tests: found on the machine, or fetched without root."""
+"""PgBouncer in transaction mode, for tests and chaos: installed here, or fetched without root."""
 
 import logging
 import os
@@ -13,10 +13,10 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
-from penstock.embedded import free_port, server_account
-from penstock.embedded_mariadb import packages_lock
+from .embedded import free_port, server_account
+from .embedded_mariadb import packages_lock
 
-_CACHE = Path(__file__).resolve().parent.parent / ".cache" / "pgbouncer"
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "penstock/pgbouncer"
 _START_TIMEOUT = 10  # seconds
 
 _CONFIG = """
@@ -32,6 +32,7 @@ pool_mode = transaction
 default_pool_size = {pool_size}
 max_client_conn = 500
 ignore_startup_parameters = extra_float_digits
+server_login_retry = 1
 logfile = {log}
 """
 

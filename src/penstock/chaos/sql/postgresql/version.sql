@@ -1,0 +1,1 @@
+select 'PostgreSQL ' || current_setting('server_version')

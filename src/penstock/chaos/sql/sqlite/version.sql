@@ -1,0 +1,1 @@
+select 'SQLite ' || sqlite_version()
