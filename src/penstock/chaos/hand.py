@@ -10,10 +10,11 @@ from penstock.errors import ConnectionUnavailable, LeaseLost
 from .child import begin, handed_over, stop_on_sigterm
 from .laborer import REPEATS, note_start, real_time
 from .outside import Outside
-from .stage import HAND, LEASE, Stage
+from .stage import HAND, LEASE, LINE, RANKED, Stage
 
 TENTH = timedelta(milliseconds=100)
 SOON = timedelta(milliseconds=200)
+LATE = 9  # of so many messages one
 
 
 class Hand:
@@ -46,8 +47,10 @@ class Hand:
         """Settled by what the message is, and by dice that only it decides."""
         if message.kind in ("fail", "repeat", "effect"):
             return message.kind
+        if message.id % LATE == 0 and not message.channel.startswith((LINE, RANKED)):
+            return "late" if message.attempt == 1 else "extend"
         number = (message.id * 7 + message.fence) % 20
-        return {0: "late", 1: "extend", 2: "single", 3: "give_up", 4: "single"}.get(number, "batch")
+        return {1: "extend", 2: "single", 3: "give_up", 4: "single"}.get(number, "batch")
 
     def _treat(self, verb: str, messages: list[Message]) -> None:
         if verb == "batch":
@@ -71,8 +74,8 @@ class Hand:
         return self._settle([message], "fail" if message.attempt == 1 else "complete")
 
     def _late(self, message: Message) -> None:
-        """Kept past its lease, and settled then: if it is somebody else's by now, it is refused."""
-        until = time.monotonic() + LEASE.total_seconds() + self._dice.uniform(0.2, 3)
+        """Kept past its lease, and settled while the next holder has it: that must be refused."""
+        until = time.monotonic() + LEASE.total_seconds() + self._dice.uniform(0.8, 3)
         self._ledger.note(
             "fault", kind="late", target=self._stage.name, id=message.id, span=LEASE.total_seconds()
         )
@@ -91,10 +94,11 @@ class Hand:
                 self._settle([message], "complete")
 
     def _extend(self, message: Message) -> None:
-        """Twice, the second time for less: an extension never shortens."""
+        """Twice, the second time for less: an extension never shortens. Kept for a while, so that
+        whoever had it before is late while we have it."""
         if self._prolong(message, LEASE * 2):
             self._prolong(message, LEASE / 8)
-        self._pocket.append((time.monotonic() + LEASE.total_seconds() / 2, message))
+        self._pocket.append((time.monotonic() + LEASE.total_seconds() * 0.8, message))
 
     def _prolong(self, message: Message, length: timedelta) -> bool:
         tried = real_time()
