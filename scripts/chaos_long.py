@@ -118,6 +118,7 @@ def _column(group: list[Verdict]) -> dict[str, object]:
 
 
 RECOVERY = {
+    "killed → leases ended: median / p99 / most": "returned",
     "killed → claimed again: median / p99 / most": "killed",
     "server back → first claim: median / p99 / most": "server",
     "resumed process beside the next: median / p99 / most": "zombie",

@@ -655,14 +655,15 @@ def recovery(books: Books) -> dict[str, dict[str, Any]]:
     """Seconds from a fault to what must follow, with what we aim at."""
     lease = books.dump["lease"]
     return {
-        "killed": _spread(_claimed_again(books), lease + 1),
+        "returned": _spread(_held_by_the_dead(books, lambda first, _: first.ended), lease + 1),
+        "killed": _spread(_held_by_the_dead(books, lambda _, second: second.claimed), lease + 1),
         "server": _spread(_served_again(books), 5.0),
         "zombie": _spread((seconds for _, seconds in overlaps(books)), lease / 3),
     }
 
 
-def _claimed_again(books: Books) -> Iterator[float]:
-    """From the end of a process to the next claim of what it held, where no limit holds it up."""
+def _held_by_the_dead(books: Books, what: Callable[[Claim, Claim], float]) -> Iterator[float]:
+    """From the end of a process to what became of its leases, where no limit holds that up."""
     ends = {
         fault["target"]: fault["t"]
         for fault in books.by_what["fault"]
@@ -674,7 +675,7 @@ def _claimed_again(books: Books) -> Iterator[float]:
             if first.outcome == "expired" and first.channel.startswith("free") and (
                 first.claimed < killed < first.ended
             ):  # fmt: skip
-                yield second.claimed - killed
+                yield what(first, second) - killed
 
 
 def _served_again(books: Books) -> Iterator[float]:

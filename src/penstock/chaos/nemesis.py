@@ -35,11 +35,13 @@ ROLE_KINDS = {
 
 
 def decide(seed: int, seconds: float, kinds: list[str]) -> list[Fault]:
-    """The faults of a run; one of each kind comes early, so that a short run has them all."""
+    """The faults of a run; one of each kind comes early, so that a short run has them all. Poison
+    is in the messages."""
     dice = random.Random(f"{seed}/nemesis")
+    kinds = [kind for kind in kinds if kind != "poison"]
     first = dice.sample(kinds, len(kinds))
     faults, at = [], 1.5
-    while at < seconds:
+    while at < seconds and kinds:
         weights = [WEIGHTS[kind] for kind in kinds]
         kind = first.pop() if first else dice.choices(kinds, weights)[0]
         role = dice.choice(ROLE_KINDS.get(kind, ("*",)))

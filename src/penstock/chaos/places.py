@@ -52,7 +52,7 @@ class Place:
 
     def faults(self) -> list[str]:
         """What can go wrong here."""
-        kinds = ["kill", "stop", "term"]
+        kinds = ["poison", "kill", "stop", "term"]
         if self.server is not None:
             kinds += ["cut", "server"]
         if self.own:

@@ -120,6 +120,8 @@ class Producer:
         self._publish([message])
 
     def _poison(self) -> None:
+        if not self._stage.poison:
+            return
         kind = self._dice.choice(("exit", "segfault", "hog"))
         self._publish([self._message(POISON, kind, queue=WORK, max_attempts=2)])
 

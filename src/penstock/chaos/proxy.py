@@ -26,7 +26,8 @@ class Door:
             writer.close()
             return
         back = asyncio.ensure_future(_copy(inner, writer))
-        with suppress(OSError):
+        # Cancelled at the end of the run: asyncio's streams would complain if it got any further.
+        with suppress(OSError, asyncio.CancelledError):
             await self._forward(reader, outer)
         back.cancel()
         for end in (writer, outer):

@@ -72,7 +72,10 @@ def run(
             kinds = list(faults or place.faults())
             proxy, pooled = _open_way(place, through, stack)
             home = place.url if proxy is None else place.through(proxy.open("director"))
-            stage = Stage(place.engine, home, "director", seed, str(folder), pooled=pooled)
+            stage = Stage(
+                place.engine, home, "director", seed, str(folder), pooled=pooled,
+                poison="poison" in kinds,
+            )  # fmt: skip
             document = _Run(place, stage, proxy, kinds, seconds, patience).go()
         (folder / "dump.json").write_text(json.dumps(document))
         verdict = check(read_ledgers(folder), document)

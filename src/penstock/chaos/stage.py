@@ -29,7 +29,7 @@ BACKLOG = 5
 @dataclass(frozen=True)
 class Stage:
     """Handed to a process as JSON. ``skew`` is by how many seconds its clock is wrong, ``pooled``
-    whether the URL leads through PgBouncer."""
+    whether the URL leads through PgBouncer, ``poison`` whether messages hurt whoever has them."""
 
     engine: str
     url: str = field(repr=False)  # it may hold a password
@@ -38,6 +38,7 @@ class Stage:
     folder: str
     skew: float = 0.0
     pooled: bool = False
+    poison: bool = True
 
     @property
     def dice(self) -> random.Random:

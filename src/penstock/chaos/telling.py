@@ -6,6 +6,7 @@ from .checker import RULES
 from .run import replay_line
 
 RECOVERY = {
+    "returned": "from a kill to the end of its leases",
     "killed": "from a kill to the next claim",
     "server": "from the server's return to a claim",
     "zombie": "a resumed process beside the next",

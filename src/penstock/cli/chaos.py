@@ -18,7 +18,7 @@ def chaos(
     faults: Annotated[
         str | None,
         typer.Option(
-            help="Only these, with commas: kill, stop, term, cut, server, snapshot, lock; "
+            help="Only these, with commas: poison, kill, stop, term, cut, server, snapshot, lock; "
             "and two that are played only if they are named: disk (as root), promote."
         ),
     ] = None,
