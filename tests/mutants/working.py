@@ -33,7 +33,7 @@ MUTANTS: list[Mutant] = [
         ("due = [held for held in table.leases() if _is_due(held, lease)]", "due: list[Lease] = []")),
     python("the clock is not looked at before a start", "late_starts", "worker/crew.py",
         ("if job.deadline > now() or await self._is_ours(job):", "if True:")),
-    python("a handler is not told that its lease is lost", "zombies", "worker/shift.py",
+    python("a handler is not told that its lease is lost", "zombies", "worker/workshop.py",
         ('            self._crew.interrupt(job, "lost")\n', "")),
     python("a stop forgets what runs", "expired_unexplained", "worker/deciding.py",
         ('    if job.interruption == "shutdown":\n        return GIVE_BACK\n',
