@@ -34,7 +34,7 @@ MUTANTS: list[Mutant] = [
     python("the clock is not looked at before a start", "late_starts", "worker/crew.py",
         ("if job.deadline > now() or await self._is_ours(job):", "if True:")),
     python("a handler is not told that its lease is lost", "zombies", "worker/workshop.py",
-        ('            self._crew.interrupt(job, "lost")\n', "")),
+        ('            self.crew.interrupt(job, "lost")\n', "")),
     python("a stop forgets what runs", "expired_unexplained", "worker/deciding.py",
         ('    if job.interruption == "shutdown":\n        return GIVE_BACK\n',
          '    if job.interruption == "shutdown":\n        return LEAVE\n')),
