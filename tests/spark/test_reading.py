@@ -8,9 +8,12 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
+from pyspark.sql.types import StructType
 
 from penstock import NewMessage, Queue
-from penstock.spark import doctor, reason
+from penstock.spark import doctor, reading, reason
+from penstock.spark.options import parse
+from penstock.spark.reading import PenstockReader
 from tests.place import Place
 from tests.spark.conftest import load, options
 
@@ -57,6 +60,25 @@ def test_history_is_read_once_in_partitions_of_equal_size(
     assert _ODD in one.error
     assert one.kind == "" and one.terminal is expected.terminal and one.dead is True
     assert one.ended_at.astimezone(UTC) == expected.ended_at
+
+
+@pytest.mark.parametrize("percent", [5, 50, 100])
+def test_a_large_history_is_cut_by_a_sample(
+    module_place: Place, filled: Queue, monkeypatch: pytest.MonkeyPatch, percent: int
+) -> None:
+    """However the sample falls, every row is in one part; from a good one they are about equal."""
+    for name, value in {"_LARGE": 0, "_SAMPLED_ROWS": 0, "_PERCENT": percent}.items():
+        monkeypatch.setattr(reading, name, value)
+    given = parse(options(module_place, rowsPerPartition=600), "read")
+    reader = PenstockReader(given, "history", StructType().add("id", "long"))
+    parts = [
+        [id for batch in reader.read(part) for id in batch["id"].to_pylist()]
+        for part in reader.partitions()
+    ]
+    ids = [id for part in parts for id in part]
+    assert len(ids) == len(set(ids)) == 2003
+    if percent == 100:
+        assert sorted(map(len, parts)) == [203, 600, 600, 600]
 
 
 @pytest.mark.parametrize("transport", ["adbc", "copy"])
