@@ -33,8 +33,8 @@ LISTS = {
     "totals",
     "uninstall",
 }
-# One row, or a few: who listens and what they have not read, schedules of all queues.
-SMALL = {"state", "listener", "mail", "schedule", "migration"}
+# One row, or a few: who listens and what they have not read, schedules of all queues, lakes.
+SMALL = {"state", "listener", "mail", "schedule", "migration", "lake_sure"}
 # Reads on from one end and stops after some rows; or asks for one message, among those under way.
 BOUNDED = {("chores", "history"), ("forget_history", "history"), ("message", "lease")}
 NAMES = sorted(file.name.removesuffix(".sql") for file in (FOLDER / "queries").iterdir())

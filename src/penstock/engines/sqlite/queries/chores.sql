@@ -6,7 +6,5 @@ select
     exists (select 1 from "penstock_channel" where closing and waiting = 0 and leased = 0) as closing,
     exists (select 1 from "penstock_listener" where until <= $1) as mail,
     (select ended_at < $1 - history_days * 86400000000 - $1 % 86400000000
-            and id <= coalesce((select min(b.sure) from (
-                select coalesce(min(case when c.state in ('planned', 'written') then c.from_id end), max(c.to_id)) as sure
-                from "penstock_lake_commit" c group by c.lake) b), id)
+            and id <= coalesce((select s.id from "penstock_lake_sure" s), id)
         from "penstock_history", "penstock_state" order by id limit 1) as history

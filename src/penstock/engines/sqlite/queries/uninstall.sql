@@ -7,6 +7,7 @@ drop view "penstock_channel_v1";
 drop view "penstock_history_v1";
 drop view "penstock_dead_letter_v1";
 drop view "penstock_message_v1";
+drop view "penstock_lake_sure";
 drop table "penstock_lake_file";
 drop table "penstock_lake_commit";
 drop table "penstock_done";

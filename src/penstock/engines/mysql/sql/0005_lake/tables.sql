@@ -13,7 +13,8 @@ create table if not exists `penstock_lake_commit` (
     last_ended_at bigint not null,
     state varbinary(16) not null,
     planned_at bigint not null,
-    primary key (lake, batch)
+    primary key (lake, batch),
+    key lake_commit_open (lake, state, from_xid)
 ) engine = InnoDB;
 
 -- One row per file; batches and replaces are JSON lists. While staged is set, the file lies there and

@@ -30,3 +30,5 @@ create table "penstock_lake_file" (
     replaces text,
     primary key (lake, path)
 ) without rowid;
+
+create index "penstock_lake_commit_open" on "penstock_lake_commit" (lake, from_id) where state in ('planned', 'written');
