@@ -639,13 +639,14 @@ def figures(books: Books) -> dict[str, int]:
         "expired": outcomes["expired"],
         "stale_refused": len(books.by_what["settle_lost"]),
         "dead": len(books.dead),
-        "faults": len(books.by_what["fault"]),
+        "faults": sum(line["kind"] != "stall" for line in books.by_what["fault"]),
         "samples": sum(line["count"] for line in books.by_what["sampled"]),
     }
 
 
 def kinds(books: Books) -> dict[str, int]:
-    """How often what went wrong; a stop in good order and an old snapshot are no faults."""
+    """How often what went wrong; stops in good order, old snapshots and stalls of the machine
+    are no faults of ours."""
     lines = [line["kind"] for line in books.by_what["fault"]]
     lines += [line["what"] for line in books.by_what["term"] + books.by_what["snapshot"]]
     return dict(sorted(Counter(lines).items()))

@@ -42,6 +42,7 @@ from .stage import (
     order,
     sql,
 )  # fmt: skip
+from .stalls import StallWatch
 
 TICK = 0.05
 
@@ -139,7 +140,7 @@ class _Run:
             holder = Holder(self._stage)
             nemesis = Nemesis(self._place, crew, self._proxy, self._ledger, holder)
             watching = Ledger(Path(self._stage.folder), "sampler")
-            with Sampler(self._stage, queue, watching):
+            with Sampler(self._stage, queue, watching), StallWatch(self._ledger):
                 crew.start()
                 crew.wait_until_begun()
                 self._trouble(crew, nemesis)
