@@ -62,6 +62,7 @@ MUTANTS: list[Mutant] = [
         ("g.key_window, g.attempt, 0, coalesce", "g.key_window, g.attempt, g.max_attempts - 1, coalesce")),
     sql("cancel takes what somebody holds", "cancelled wrongly_lost lost history", "end_waiting_v1",
         (" and not exists (select from lease l where l.message_id = m.id offset 0)", "")),
-    sql("a cancelled message is not off the count in time", "stuck", "serve_v1",
-        ("(r.fewer or r.places > 0) and r.quota = r.n", "r.fewer and r.quota = r.n")),
+    Mutant("a cancelled message hides another", frozenset({"stuck"}), [
+        Patch(_CLAIM, "case when l.placed and l.n = t.taken then exists (", "case when false then exists ("),
+        Patch(_SERVE, "(r.fewer or r.places > 0) and r.quota = r.n", "r.fewer and r.quota = r.n")]),
 ]  # fmt: skip

@@ -34,17 +34,20 @@ def hunt(mutant: Mutant, seeds: range, seconds: float, patience: float = 20) -> 
     with tempfile.TemporaryDirectory(prefix="penstock-mutant-") as folder:
         mutant.write(Path(folder))
         for count, seed in enumerate(seeds, 1):
-            seen = run(Path(folder), mutant.engine, seed, seconds, patience)
+            seen = run(Path(folder), mutant.engine, seed, seconds, patience, mutant.faults)
             if mutant.kills & seen.keys():
                 return Hunted(mutant, True, count, seen)
     return Hunted(mutant, False, len(seeds), seen)
 
 
-def run(folder: Path, engine: str, seed: int, seconds: float, patience: float) -> dict[str, int]:
+def run(
+    folder: Path, engine: str, seed: int, seconds: float, patience: float, faults: str | None = None
+) -> dict[str, int]:
     """The rules that one run broke, each with how often."""
     command = [
         sys.executable, "-m", "penstock.cli", "chaos", "--json", "--engine", engine,
         "--seed", str(seed), "--seconds", str(seconds), "--patience", str(patience),
+        *(["--faults", faults] if faults else []),
     ]  # fmt: skip
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(

@@ -36,12 +36,13 @@ class Patch:
 @dataclass(frozen=True)
 class Mutant:
     """``kills``: the rules of the checker of which one must be broken; dying of anything else
-    would be an accident."""
+    would be an accident. ``faults``: those that bring it to light soonest, or all."""
 
     name: str
     kills: frozenset[str]
     patches: Sequence[Patch]
     engine: str = "postgresql"
+    faults: str | None = None
 
     def files(self) -> dict[str, str]:
         """Those that are changed, as they are with the defect."""
@@ -65,8 +66,13 @@ def sql(name: str, kills: str, file: str, *pairs: tuple[str, str]) -> Mutant:
 
 
 def python(
-    name: str, kills: str, file: str, *pairs: tuple[str, str], engine: str = "postgresql"
+    name: str,
+    kills: str,
+    file: str,
+    *pairs: tuple[str, str],
+    engine: str = "postgresql",
+    faults: str | None = None,
 ) -> Mutant:
     """A defect in one file."""
     patches = [Patch(file, old, new) for old, new in pairs]
-    return Mutant(name, frozenset(kills.split()), patches, engine)
+    return Mutant(name, frozenset(kills.split()), patches, engine, faults)

@@ -35,7 +35,8 @@ MUTANTS: list[Mutant] = [
         ("            return _split(self.run(verb(merged)), parts)",
          "            from penstock.errors import ConnectionUnavailable\n"
          "            try:\n                return _split(self.run(verb(merged)), parts)\n"
-         "            except ConnectionUnavailable:\n                return _split(self.run(verb(merged)), parts)")),
+         "            except ConnectionUnavailable:\n                return _split(self.run(verb(merged)), parts)"),
+        faults="cut,server"),
     python("completing ignores the caller's transaction", "effects", "client/sync_settling.py",
         ("engine.complete, leases(messages), connection", "engine.complete, leases(messages), None")),
 ]  # fmt: skip

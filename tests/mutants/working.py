@@ -32,10 +32,10 @@ MUTANTS: list[Mutant] = [
     python("nobody extends the leases", "expired_unexplained", "worker/pulse_process.py",
         ("due = [held for held in table.leases() if _is_due(held, lease)]", "due: list[Lease] = []")),
     python("the clock is not looked at before a start", "late_starts", "worker/crew.py",
-        ("if job.deadline > now() or await self._is_ours(job):", "if True:")),
+        ("if job.deadline > now() or await self._is_ours(job):", "if True:"), faults="stop"),
     python("a handler is not told that its lease is lost", "zombies", "worker/workshop.py",
-        ('            self.crew.interrupt(job, "lost")\n', "")),
+        ('            self.crew.interrupt(job, "lost")\n', ""), faults="stop"),
     python("a stop forgets what runs", "expired_unexplained", "worker/deciding.py",
         ('    if job.interruption == "shutdown":\n        return GIVE_BACK\n',
-         '    if job.interruption == "shutdown":\n        return LEAVE\n')),
+         '    if job.interruption == "shutdown":\n        return LEAVE\n'), faults="term"),
 ]  # fmt: skip
