@@ -181,6 +181,7 @@ def synth(
     from penstock.lake.synth import tell
     from penstock.lake.synth.writing import write_database, write_lake
 
+    say(f"making up {messages:,} messages of {days:g} days")
     end = moment(until) if until else datetime.now(UTC)
     story = tell(messages, until=end, days=days, seed=seed, calm=calm)
     if lake is not None:
