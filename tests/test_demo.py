@@ -1,10 +1,13 @@
-"""The demo's accounts can come out bad: what they are read with, on forged histories."""
+"""The demo's accounts can come out bad, read from forged histories; and its report can fail."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from penstock import HistoryEntry
 from penstock.demo.evidence import most_at_once, rate_excess, weigh
+from penstock.demo.story import report_on
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -44,3 +47,10 @@ def test_what_was_done_twice_lost_or_dead_shows() -> None:
     assert (found.completed, found.twice, found.dead, found.redelivered) == (2, 1, 1, 1)
     assert found.expired == {"worker-1": 1}
     assert found.first_starts == {"limited": 2, "poison": 1}
+
+
+def test_a_report_that_cannot_be_made_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    report_on("postgresql://me:canary@127.0.0.1:1/none")
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("No report this time: ") and "127.0.0.1" in last
+    assert "canary" not in last

@@ -45,11 +45,11 @@ def tell(url: str) -> bool:
     evidence = weigh(reader.entries, WINDOW, RATE, BURST)
     _show_shares(evidence)
     good = _verdict(evidence, published, codes)
-    _report(url)
+    report_on(url)
     return good
 
 
-def _report(url: str) -> None:
+def report_on(url: str) -> None:
     """The same history once more, as a page to look at. Not having one is not a bad verdict."""
     print("Now the lake: the history as Parquet, and a report on Spark (half a minute) ...")
     try:
