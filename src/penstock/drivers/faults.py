@@ -141,9 +141,10 @@ def _secrets(url: str) -> list[str]:
     """The password as it may occur in a driver's text: as written, as meant, and in pieces, because
     one with a slash or a hash in it is read as a port or a path."""
     whole = [*_PASSWORD_PART.findall(url), *_PASSWORD_OPTION.findall(url)]
-    pieces = [piece for text in whole for piece in _CUTS.split(text) if len(piece) > 2]
-    found = {form for text in [*whole, *pieces] for form in (text, unquote(text)) if form}
-    return sorted(found, key=len, reverse=True)
+    pieces = [piece for text in whole for piece in _CUTS.split(text)]
+    found = {form for text in [*whole, *pieces] for form in (text, unquote(text))}
+    # One or two letters are in every sentence.
+    return sorted((form for form in found if len(form) > 2), key=len, reverse=True)
 
 
 def _scrub(error: BaseException | None, url: str) -> None:
