@@ -54,10 +54,10 @@ MUTANTS: list[Mutant] = [
     sql("a message that kills is tried once more", "budget", "expire_leases_v1",
         ("m.spent + 1 >= m.max_attempts as dead", "m.spent >= m.max_attempts as dead")),
     sql("a redrive loses some", "lost", "redrive_v1",
-        ("    back as (\n        insert into message", "    some as (select g.* from gone g where g.id % 3 <> 0),\n"
+        ("    back as (\n        insert into message", "    spared as (select g.* from gone g where g.id % 3 <> 0),\n"
          "    back as (\n        insert into message"),
         ("g.headers, g.state_type, g.state, g.payload\n        from gone g", "g.headers, g.state_type, g.state, "
-         "g.payload\n        from some g")),
+         "g.payload\n        from spared g")),
     sql("a redrive gives no new budget", "budget", "redrive_v1",
         ("g.key_window, g.attempt, 0, coalesce", "g.key_window, g.attempt, g.max_attempts - 1, coalesce")),
     sql("cancel takes what somebody holds", "cancelled wrongly_lost lost history", "end_waiting_v1",
