@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from penstock.embedded import EmbeddedPostgres
+from penstock.embedded_mariadb import OwnMariaDB
 from penstock.engines.postgresql.migrations import migrations
 
 LATEST = migrations()[-1].number
@@ -49,6 +50,12 @@ def test_the_demo_leaves_nothing_in_a_given_database_and_ends_well_without_spark
     with closing(sqlite3.connect(file)) as connection:
         left = connection.execute("select name from sqlite_master where name not like 'sqlite_%'")
         assert left.fetchall() == []
+
+
+def test_the_demo_on_mariadb(mariadb: OwnMariaDB) -> None:
+    done = _run("penstock.cli", "demo", "--no-report", "--url", mariadb.create_database("demo"))
+    _check_verdict(done)
+    assert not done.stderr.strip()  # its warnings are of no interest to anybody
 
 
 def _check_verdict(done: "subprocess.CompletedProcess[str]") -> None:

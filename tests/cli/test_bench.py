@@ -1,16 +1,14 @@
 """bench and demo: they measure and show in places of their own, and leave nothing behind."""
 
 import json
-import os
 import signal
-import subprocess
 import time
 
 import psycopg
 import pytest
 
 from penstock.embedded import EmbeddedPostgres
-from tests.cli.commands import COMMAND, Cli
+from tests.cli.commands import Cli
 
 _SCHEMAS = "select count(*) from pg_namespace where nspname like 'penstock_bench%'"
 
@@ -53,14 +51,6 @@ def test_bench_cleans_up_when_it_is_stopped(bench: Cli) -> None:
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130 and "Traceback" not in errors
     assert schemas(bench.url) == 0
-
-
-def test_demo_is_the_demo() -> None:
-    done = subprocess.run(
-        [*COMMAND, "demo"], capture_output=True, text=True, env=os.environ, timeout=100
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "BAD" not in done.stdout and "ok " in done.stdout
 
 
 def test_version_and_sql(bench: Cli) -> None:

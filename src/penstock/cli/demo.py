@@ -10,8 +10,11 @@ def demo(
         str | None,
         typer.Option(help="Use a schema of its own in this database, removed at the end."),
     ] = None,
+    report: Annotated[
+        bool, typer.Option(help="End with a report on Spark, which takes half a minute.")
+    ] = True,
 ) -> None:
     """Show the queue at work on a throwaway server: fair shares, limits, a kill, a verdict."""
     from penstock.demo.__main__ import main
 
-    raise typer.Exit(main(url))
+    raise typer.Exit(main(url, report=report))

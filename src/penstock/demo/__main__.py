@@ -9,10 +9,10 @@ from .cast import SCHEMA
 from .story import tell
 
 
-def main(url: str | None = None) -> int:
+def main(url: str | None = None, *, report: bool = True) -> int:
     """On a throwaway PostgreSQL, or in a schema of its own of the database at ``url``."""
     try:
-        good = _on_embedded() if url is None else _on_given(url)
+        good = _on_embedded(report) if url is None else _on_given(url, report)
     except (EmbeddedServerError, PenstockError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -22,15 +22,15 @@ def main(url: str | None = None) -> int:
     return 0 if good else 1
 
 
-def _on_embedded() -> bool:
+def _on_embedded(report: bool) -> bool:
     print("Starting an embedded PostgreSQL 18 (a temporary one, on loopback) ...", flush=True)
     with EmbeddedPostgres() as server:
-        return tell(server.create_database("demo"))
+        return tell(server.create_database("demo"), report)
 
 
-def _on_given(url: str) -> bool:
+def _on_given(url: str, report: bool) -> bool:
     try:
-        return tell(url)
+        return tell(url, report)
     finally:
         with Queue(url, schema=SCHEMA) as queue:
             queue.uninstall()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import asyncmy
+from asyncmy.cursors import Cursor
 from asyncmy.errors import MySQLError
 
 from penstock.errors import PenstockError
@@ -107,9 +108,16 @@ async def _lives(connection: Any) -> bool:
     return True
 
 
+class _Cursor(Cursor):
+    """Asks for no warnings: a channel that is there already is none, and asking is a round trip."""
+
+    async def _show_warnings(self, conn: object) -> None:
+        return
+
+
 async def _execute(connection: Any, statement: Statement) -> Sequence[Row]:
     """The rows; or, of a statement that has none, the first id that it inserted."""
-    async with connection.cursor() as cursor:
+    async with connection.cursor(_Cursor) as cursor:
         await cursor.execute(statement.sql, statement.params or None)
         if cursor.description is None:
             return [(cursor.lastrowid,)]
