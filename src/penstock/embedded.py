@@ -7,6 +7,7 @@ every folder above the binaries, home folders included.
 Anyone on this machine may log in as superuser ("trust"): never keep real data here.
 """
 
+import argparse
 import atexit
 import fcntl
 import importlib.util
@@ -408,14 +409,23 @@ def _render(value: Setting) -> str:
 
 
 def main() -> None:
-    """``python -m penstock.embedded [FOLDER]``: a server until Ctrl-C; FOLDER keeps its data."""
-    with EmbeddedPostgres(*sys.argv[1:2]) as server:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        sys.stdout.write(f"export DATABASE_URL={server.url()}\n")
-        sys.stdout.flush()
-        sys.stderr.write("Ctrl-C stops it.\n")
-        with suppress(KeyboardInterrupt):
-            signal.pause()
+    parser = argparse.ArgumentParser(
+        prog="python -m penstock.embedded",
+        description="A PostgreSQL on loopback to play with, until Ctrl-C.",
+    )
+    parser.add_argument("directory", nargs="?", help="keeps the data here; else it is thrown away")
+    directory = parser.parse_args().directory
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with EmbeddedPostgres(directory) as server:
+            sys.stdout.write(f"export DATABASE_URL={server.url()}\n")
+            sys.stdout.flush()
+            kept = "stays" if directory else "is thrown away then"
+            sys.stderr.write(f"Ctrl-C stops it; its data in {server.directory} {kept}.\n")
+            with suppress(KeyboardInterrupt):
+                signal.pause()
+    except EmbeddedServerError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

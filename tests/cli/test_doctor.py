@@ -214,9 +214,20 @@ def test_a_viewer_sees_all_but_what_it_may_not(well: Cli) -> None:
         connection.execute("create role looker login in role doctor_viewer")
     viewer = Cli(well.url.replace("postgres@", "looker@"), "penstock")
     found = findings(viewer, 3)
-    assert [check for check, finding in found.items() if finding["level"] != "ok"] == ["schedules"]
+    assert [check for check, finding in found.items() if finding["level"] != "ok"] == [
+        "dead letters",
+        "schedules",
+    ]
     assert "permission denied" in found["schedules"]["says"]
     stranger = Cli(well.url.replace("postgres@", "stranger@"), "penstock")
     with psycopg.connect(well.url, autocommit=True) as connection:
         connection.execute("create role stranger login")
     assert findings(stranger, 3)["database"]["level"] == "warn"
+
+
+def test_what_was_given_up_lately_is_named(cli: Cli, queue: Queue) -> None:
+    queue.publish("x", kind="receipt")
+    queue.claim()[0].fail("no such customer")
+    found = findings(cli, 1)  # its server does without fsync
+    assert found["dead letters"]["level"] == "warn"
+    assert "default, receipt: no such customer" in found["dead letters"]["says"]

@@ -117,3 +117,28 @@ def test_a_module_that_cannot_import_shows_where(folder: Path) -> None:
     )
     assert done.returncode == 1
     assert "broken_jobs.py" in done.stderr and "nothing_of_this_name" in done.stderr
+
+
+def test_a_variable_that_is_not_exported_is_named(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "needy_jobs.py").write_text("import os\nos.environ['SHOP_KEY_OF_TESTS']")
+    with start(cli, tmp_path, "needy_jobs:worker") as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "SHOP_KEY_OF_TESTS" in errors and "Traceback" not in errors
+
+
+def test_a_failure_says_which_message_and_what_comes_of_it(
+    cli: Cli, queue: Queue, tmp_path: Path
+) -> None:
+    text = _MODULE.replace('print("hello", name, flush=True)', 'raise ValueError("no " + name)')
+    text = text.replace("from penstock import", "from penstock import Constant,")
+    text = text.replace('"greet")', '"greet", retry=Constant(every=0, attempts=2))')
+    (tmp_path / "shop_jobs.py").write_text(text)
+    id = queue.publish("Ada", kind="greet").id
+    with start(cli, tmp_path, "shop_jobs:worker", "--until-empty") as process:
+        _, errors = process.communicate(timeout=60)
+    again, dead = (line for line in errors.splitlines() if f"message {id} (default, " in line)
+    assert "failed at try 1, again in 0 s: ValueError: no Ada" in again
+    assert " ERROR " in dead and "failed at try 2, now a dead letter: ValueError: no Ada" in dead
+    assert "performing.py" not in errors, "only the handler's own frames"
+    assert "serves default: greet; 2 at once" in errors

@@ -1,5 +1,6 @@
 """All that doctor looks at, one after the other."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 _MOST_NAMED = 5
 _LATE = timedelta(minutes=1)
+_LATELY = timedelta(days=1)
+_MOST_LETTERS = 1000
 
 
 def examined(config: Config) -> Iterator[Finding]:
@@ -31,6 +34,7 @@ def examined(config: Config) -> Iterator[Finding]:
         yield from found
         yield from pooler(config)
         if all(finding.level != "fail" for finding in found if finding.check == "schema"):
+            yield from _tried("dead letters", client, _dead_letters)
             yield from _tried("paused channels", client, _channels)
             yield from _tried("schedules", client, _schedules)
 
@@ -55,6 +59,18 @@ def _connection(client: "Queue") -> Finding:
     except PenstockError as error:
         return Finding("connection", "fail", f"{error}.", "See the text.")
     return Finding("connection", "ok", "The database answers.")
+
+
+def _dead_letters(client: "Queue") -> Sequence[Finding]:
+    letters = client.dead_letters.list(since=client.clock() - _LATELY, limit=_MOST_LETTERS)
+    if not letters:
+        return [Finding("dead letters", "ok", "No message was given up in the last day.")]
+    count = f"{_MOST_LETTERS} or more" if len(letters) == _MOST_LETTERS else str(len(letters))
+    why = Counter(
+        f"{letter.queue}, {letter.kind or 'no kind'}: {letter.reason}" for letter in letters
+    )
+    says = f"Given up in the last day: {count} ({_few([name for name, _ in why.most_common()])})."
+    return [Finding("dead letters", "warn", says, "penstock dead list, then redrive or discard.")]
 
 
 def _channels(client: "Queue") -> Sequence[Finding]:

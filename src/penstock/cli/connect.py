@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -34,7 +35,9 @@ def settled(url: str | None, schema: str | None, queue: str | None = None) -> Co
 def open_queue(
     url: str | None, schema: str | None, queue: str | None = None, **options: Any
 ) -> "Queue":
-    return open_config(settled(url, schema, queue), **options)
+    config = settled(url, schema, queue)
+    check_file(config)
+    return open_config(config, **options)
 
 
 def open_config(config: Config, **options: Any) -> "Queue":
@@ -45,3 +48,13 @@ def open_config(config: Config, **options: Any) -> "Queue":
     assert config.url is not None
     wanted: dict[str, Any] = {"pool_size": 2, "upkeep_every": None, "pooler": config.pooler}
     return Queue(config.url, schema=config.schema, queue=config.queue, **(wanted | options))
+
+
+def check_file(config: Config) -> None:
+    """SQLite makes the file that it does not find: only install and bench are to do that."""
+    if config.url and config.url.startswith("sqlite"):
+        from penstock.drivers.sqlite_place import read_url
+
+        place = read_url(config.url)
+        if not place.in_memory and not Path(place.path).exists():
+            raise typer.BadParameter(f"there is no file {place.path}: penstock install makes it")

@@ -25,13 +25,13 @@ _PREVIEW = 5
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 _COLUMNS = (
     Column("id", right=True),
-    Column("queue"),
+    Column("queue", wide=100),
     Column("channel"),
-    Column("kind", wide=90),
-    Column("try", right=True, wide=80),
+    Column("kind"),
+    Column("try", right=True, wide=90),
     Column("died", right=True),
     Column("reason"),
-    Column("error", wide=100),
+    Column("error"),
 )
 
 Ids = Annotated[list[int] | None, typer.Argument(help="Which; or say it by filters.", min=1)]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .connect import settled
+from .connect import check_file, settled
 from .exits import Code
 from .options import Json, Schema, Url
 from .output import emit, printable, say
@@ -35,6 +35,7 @@ def doctor(
     from .checks import examined
 
     config = settled(url, schema)
+    check_file(config)
     levels = set()
     for finding in (*_of_spark(spark), *examined(config)):
         levels.add(finding.level)

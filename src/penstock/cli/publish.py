@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .connect import open_config, settled
+from .connect import open_queue
 from .exits import Code
 from .lines import Form, open_input, parsed, read_batches
 from .options import InQueue, Json, Schema, Url
@@ -83,7 +83,7 @@ def publish(
         max_attempts=max_attempts,
         content_type=content_type,
     )
-    with open_config(settled(url, schema, queue)) as client:
+    with open_queue(url, schema, queue) as client:
         if lines is not None:
             _publish_lines(client, lines, form, pattern, skip, rejects, as_json)
         else:

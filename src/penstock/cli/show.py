@@ -22,7 +22,7 @@ _COLUMNS = (
     Column("try", right=True),
     Column("took", right=True, wide=70),
     Column("reason"),
-    Column("error", wide=90),
+    Column("error"),
     Column("worker", wide=120),
 )
 _MOST_SHOWN = 4000

@@ -1,5 +1,6 @@
 """worker: run a worker that a module defines."""
 
+import os
 import sys
 from importlib import import_module
 from types import ModuleType
@@ -85,6 +86,12 @@ def _import(name: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
         raise typer.BadParameter(f"there is no module {error.name!r} here or installed") from None
+    except KeyError as error:
+        # What a module reads from the environment at its import is what one forgets most.
+        if error.args[0] in os.environ or not str(error.args[0]).isupper():
+            raise
+        missing = f"{name} wants the environment variable {error.args[0]}: export it in this shell"
+        raise typer.BadParameter(missing) from None
 
 
 def _check(target: str, found: "Worker", as_json: bool) -> None:

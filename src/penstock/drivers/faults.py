@@ -84,8 +84,8 @@ def missing_schema(error: BaseException) -> SchemaMissing | None:
     if not states and not _no_such_table(error):
         return None
     return SchemaMissing(
-        f"{_first_line(error)}: run queue.install(), "
-        "or queue.upgrade() if an older version is installed"
+        f"{_first_line(error)}: run queue.install() or penstock install; "
+        "upgrade if an older version is installed"
     )
 
 

@@ -1,13 +1,12 @@
 """Running a handler: in the loop, in a thread, in a process; in a transaction or not; in time."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from penstock.client.async_core import AsyncCore
 from penstock.client.fields import MessageFields
-from penstock.client.settlement import held, said
+from penstock.client.settlement import held
 from penstock.client.sync_core import Core
 from penstock.errors import DecodeError
 from penstock.model import Settled
@@ -15,6 +14,7 @@ from penstock.plan import Plan
 
 from .deciding import UndecodablePayload, after_error, after_return
 from .entries import entry_for, settling_plan
+from .failing import tell_failure
 from .hand import Hand, HeldMessage, HeldThreadMessage, ThreadHand
 from .handlers import Handler
 from .hooks import Hooks
@@ -23,8 +23,6 @@ from .outcomes import LEAVE, Defer, Fail, Outcome
 from .processes import Processes
 from .threads import Threads
 from .transactions import Transactions
-
-_log = logging.getLogger("penstock.worker")
 
 Call = Callable[[Job, Handler], Awaitable[object]]
 Next = Callable[[], Awaitable[object]]
@@ -79,14 +77,7 @@ class Performer:
     async def _failed(self, job: Job, handler: Handler, error: Exception) -> Outcome:
         outcome = after_error(job, handler, error)
         if outcome is not LEAVE or handler.ack == "first":
-            _log.warning(
-                "%s failed: %s: %s",
-                handler.name,
-                type(error).__name__,
-                said(error),
-                exc_info=error,
-                extra=job.log_fields(),
-            )
+            tell_failure(job, handler, error, outcome)
             await self._hooks.tell("error", job, error)
         return outcome
 

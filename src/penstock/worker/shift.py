@@ -48,6 +48,7 @@ class Shift:
         self._watchers = watchers
         self._core = client._core
         self._options = kit.options
+        self._kinds = kit.handlers.kinds()
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
         self._room = asyncio.Event()
@@ -70,9 +71,15 @@ class Shift:
                 raise SchemaTooOld(problem)
             channel = await self._patiently(self._core.engine.bell)
             await self._pulse.until_ready()
+            self._introduce()
             await self._work_by(channel)
         finally:
             await self._shop.close()
+
+    def _introduce(self) -> None:
+        kinds = ", ".join(self._kinds) or "every kind"
+        queues, most = ", ".join(self._options.queues), self._options.concurrency
+        _log.info("%s serves %s: %s; %d at once", self._client.worker, queues, kinds, most)
 
     def stop(self) -> None:
         """No more claims; what runs may end within the grace, the rest is given back."""

@@ -71,7 +71,8 @@ class Migrations(Base):
         applied = yield from self._applied()
         if applied is None:
             raise SchemaMissing(
-                f"Penstock is not installed with prefix {self.schema!r}: run queue.install()"
+                f"Penstock is not installed with prefix {self.schema!r}: "
+                "run queue.install() or penstock install"
             )
         return applied
 

@@ -73,7 +73,8 @@ class Migrations(Base):
         applied = yield from self._applied()
         if applied is None:
             raise SchemaMissing(
-                f"Penstock is not installed in schema {self.schema!r}: run queue.install()"
+                f"Penstock is not installed in schema {self.schema!r}: "
+                "run queue.install() or penstock install"
             )
         return applied
 

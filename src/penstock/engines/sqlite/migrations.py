@@ -58,7 +58,8 @@ class Migrations(Base):
         applied = yield from self._applied(ask)
         if applied is None:
             raise SchemaMissing(
-                f"Penstock is not installed under the prefix {self.schema!r}: run queue.install()"
+                f"Penstock is not installed under the prefix {self.schema!r}: "
+                "run queue.install() or penstock install"
             )
         return applied
 
