@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import pymysql
 from pymysql import MySQLError
+from pymysql.cursors import Cursor
 
 from penstock.errors import PenstockError
 from penstock.plan import Plan, Repeatable, Row, Statement
@@ -109,9 +110,16 @@ def _lives(connection: Any) -> bool:
     return True
 
 
+class _Cursor(Cursor):
+    """Asks for no warnings: a channel that is there already is none, and asking is a round trip."""
+
+    def _show_warnings(self, conn: object) -> None:
+        return
+
+
 def _execute(connection: Any, statement: Statement) -> Sequence[Row]:
     """The rows; or, of a statement that has none, the first id that it inserted."""
-    with connection.cursor() as cursor:
+    with connection.cursor(_Cursor) as cursor:
         cursor.execute(statement.sql, statement.params or None)
         if cursor.description is None:
             return [(cursor.lastrowid,)]
