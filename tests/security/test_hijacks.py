@@ -86,6 +86,19 @@ def test_no_verb_finds_what_its_caller_planted(
     assert hostile.planted_rows() == 0
 
 
+def test_doctor_finds_a_search_path_that_is_open_to_all(server: EmbeddedPostgres) -> None:
+    """As `public` is before PostgreSQL 15."""
+    url = server.create_database("open path")
+    with Queue(url, upkeep_every=None) as queue:
+        queue.install()
+        levels = {}
+        for change in ("grant create on schema public to", "revoke create on schema public from"):
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(f"{change} public".encode())
+            levels[change] = [f.level for f in queue.examine() if f.check == "search path"]
+    assert list(levels.values()) == [["warn"], ["ok"]]
+
+
 SQUATTED = {
     "the schema is another's": "create schema squatted authorization squatter",
     "another may create": "create schema squatted; grant create on schema squatted to squatter",

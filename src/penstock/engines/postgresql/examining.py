@@ -20,6 +20,8 @@ class Examining(Migrations):
         rows = yield self._say("examine_snapshot")
         oldest = housekeeping.Holder(*rows[0]) if rows else None
         findings.append(housekeeping.snapshot_judged(oldest, server.now))
+        rows = yield self._say("examine_path")
+        findings.append(_path([str(row[0]) for row in rows]))
         version = yield from self._applied()
         findings.append(schema_judged(version, self.newest_version, self.schema))
         if version is not None:
@@ -31,3 +33,13 @@ class Examining(Migrations):
         tables = [housekeeping.Table(*row) for row in rows]
         rows = yield self._say_now("examine_leases", _UPKEEP_LATE)
         return [*housekeeping.tables_judged(tables), upkeep_judged(*rows[0])]
+
+
+def _path(open_to_all: list[str]) -> Finding:
+    """What somebody creates there may be found instead of what a statement means."""
+    if not open_to_all:
+        return Finding("search path", "ok", "Nobody else can create what this session would find.")
+    names = ", ".join(open_to_all)
+    says = f"Anybody may create things in {names}, where this session looks names up."
+    mend = f"revoke create on schema {names} from public;"
+    return Finding("search path", "warn", says, mend)
