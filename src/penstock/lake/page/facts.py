@@ -71,12 +71,11 @@ class Facts:
         return numbers
 
     def timeline(self) -> list[datetime]:
-        """Every hour of the page's plots. The current one is not over: it would look like a fall,
-        so it is shown only where there is hardly anything else."""
+        """Every hour of the page's plots; the last one is not over yet."""
         start = min(row["hour"] for row in self.hours)
         end = self.now.replace(minute=0, second=0, microsecond=0)
         count = max(int((end - start) / timedelta(hours=1)), 0)
-        return [start + timedelta(hours=n) for n in range(count if count > 2 else count + 1)]
+        return [start + timedelta(hours=n) for n in range(count + 1)]
 
     def by_hour(
         self, rows: Iterable[Row], queue: str, column: str, gap: float | None = 0.0

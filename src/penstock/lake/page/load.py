@@ -209,7 +209,9 @@ def forecast(facts: Facts) -> str:
                 Series("backlog", [r["backlog"] for r in mine], "two", True),
             ]
             figures.append(
-                timeline(f"{queue}, the next 24 hours", [r["hour"] for r in mine], lines)
+                timeline(
+                    f"{queue}, the next 24 hours", [r["hour"] for r in mine], lines, ahead=True
+                )
             )
     return section(
         "forecast",

@@ -63,17 +63,20 @@ def timeline(
     log: bool = False,
     mark: tuple[float, str] | None = None,
     stacked: bool = False,
+    ahead: bool = False,
 ) -> str:
-    """Values over time. ``mark`` is a level to compare with, and its name."""
+    """Values over time. ``mark`` is a level to compare with, and its name. ``ahead``: the times are
+    to come; else the last hour is under way, and what falls there has not fallen yet."""
     drawn = _stack(series) if stacked else list(series)
     known = [v for s in drawn for v in s.values if v is not None]
     scale = Scale([*known, *([mark[0]] if mark else [])], log)
-    parts = [_grid(scale, unit), _days(times)]
+    parts = [_grid(scale, unit), _days(times), "" if ahead else _under_way(len(times))]
     below: Values = [0.0] * len(times)
     for one in drawn:
         parts.append(_area(one, below, scale) if one.filled else "")
-        parts.append(_line(one, scale))
         below = one.values if stacked else below
+    # Stacked, the lower line is seen where the upper one adds nothing.
+    parts += [_line(one, scale) for one in (reversed(drawn) if stacked else drawn)]
     if mark:
         y = scale.y(mark[0])
         parts.append(
@@ -178,6 +181,17 @@ def _days(times: Sequence[datetime]) -> str:
             )
             parts.append(f'<text class="tick mid" x="{x:.1f}" y="{HEIGHT - 7}">{said}</text>')
     return "".join(parts)
+
+
+def _under_way(count: int) -> str:
+    """A veil over the hour that is not over."""
+    if count < 2:
+        return ""
+    x, edge = _x(count - 2, count), _x(count - 1, count)
+    return (
+        f'<rect class="under-way" x="{x:.1f}" y="{TOP}" width="{edge - x:.1f}" '
+        f'height="{HEIGHT - TOP - BOTTOM}"><title>this hour is not over</title></rect>'
+    )
 
 
 def _line(one: Series, scale: Scale) -> str:

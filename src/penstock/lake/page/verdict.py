@@ -115,11 +115,16 @@ def _new(facts: Facts) -> list[Problem]:
             40 + row["n"] / 10,
             f"A failure that was never seen before: {row['type']} in {row['queue']}/{row['kind'] or '(no kind)'}, "
             f"{number(row['n'])} times since {clock(row['first_at'])}.",
-            f"Ask what was released shortly before {clock(row['first_at'])} UTC, and roll it back if it fits.",
+            _LOST
+            if row["type"] == "LeaseExpired"
+            else f"Ask what was released shortly before {clock(row['first_at'])} UTC, and roll it back if it fits.",
             row["dead"] > 0,
         )
         for row in fresh
     ]
+
+
+_LOST = "See below on which workers: they died, or the work takes longer than its lease."
 
 
 def _poison(facts: Facts) -> list[Problem]:

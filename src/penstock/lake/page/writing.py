@@ -80,5 +80,5 @@ def _links() -> str:
 def _footer(facts: Facts) -> str:
     return (
         f"<footer>All times are UTC. Percentiles come from sketches and are within {percent(ERROR)} of the exact ones. "
-        "The plots show the last 14 days; the tables beside this page (tables/, Parquet) hold everything.</footer>"
+        "The plots show the last 14 days; the grey hour at their end is not over; the tables beside this page (tables/, Parquet) hold everything.</footer>"
     )
