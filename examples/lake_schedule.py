@@ -53,9 +53,10 @@ def state_schedules() -> None:
 if __name__ == "__main__":
     queue.install()
     state_schedules()
-    if "--now" in sys.argv:  # do not wait for the first ticks
-        for name in ("lake-sync", "lake-tidy", "lake-report"):
+    if "--now" in sys.argv:  # sync and tidy once, and do not wait for ticks
+        for name in ("lake-sync", "lake-tidy"):
             queue.schedules.run(name)
             worker.run(until_empty=True)
     else:
         worker.run()
+    queue.close()

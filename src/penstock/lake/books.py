@@ -82,8 +82,8 @@ class Books(ABC):
         """The rows of a statement."""
 
     @abstractmethod
-    def fetch(self, name: str, schema: pa.Schema, **blanks: Any) -> pa.Table:
-        """The rows of a large query."""
+    def fetch(self, name: str, schema: pa.Schema, rows: int = 0, **blanks: Any) -> pa.Table:
+        """The rows of a large query; ``rows``: about how many, if that is known."""
 
     @abstractmethod
     def plan(self, number: int, start: Place, rows: int) -> None:

@@ -43,12 +43,12 @@ class PlainBooks(Books):
         names = [column[0] for column in cursor.description]
         return [read(names, row) for row in cursor.fetchall()]
 
-    def fetch(self, name: str, schema: pa.Schema, **blanks: Any) -> pa.Table:
+    def fetch(self, name: str, schema: pa.Schema, rows: int = 0, **blanks: Any) -> pa.Table:
         pages = []
         with self.transaction() as connection:
             cursor = self._execute(connection, name, blanks, streamed=True)
-            while rows := cursor.fetchmany(_PAGE):
-                columns = zip(*rows, strict=True)
+            while page := cursor.fetchmany(_PAGE):
+                columns = zip(*page, strict=True)
                 arrays = [_array(c, f.type) for c, f in zip(columns, schema, strict=True)]
                 pages.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
         return pa.Table.from_batches(pages, schema)

@@ -27,6 +27,10 @@ _TYPES = {
 }
 
 
+_MANY = 50_000
+"""Rows from which ADBC is faster: it reads all types of the database when it connects."""
+
+
 class PostgresqlBooks(Books):
     @contextmanager
     def transaction(self) -> Iterator[Connection[Any]]:
@@ -37,11 +41,12 @@ class PostgresqlBooks(Books):
         cursor = connection.execute(self._filled(name, blanks))
         return cursor.fetchall() if cursor.description else []
 
-    def fetch(self, name: str, schema: pa.Schema, **blanks: Any) -> pa.Table:
+    def fetch(self, name: str, schema: pa.Schema, rows: int = 0, **blanks: Any) -> pa.Table:
         types = {field.name: _TYPES[str(field.type)] for field in schema}
         # Nothing read is nothing known about nulls; the file's own schema says what may be null.
         loose = pa.schema([field.with_nullable(True) for field in schema])
-        batches = fetch(self._address, self._text(name, **blanks), types, loose, "auto")
+        transport = "auto" if rows >= _MANY else "copy"
+        batches = fetch(self._address, self._text(name, **blanks), types, loose, transport)
         return pa.Table.from_batches(batches, loose).cast(schema)
 
     def plan(self, number: int, start: Place, rows: int) -> None:

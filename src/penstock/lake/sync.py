@@ -56,7 +56,7 @@ def _next(books: Books, batch_rows: int) -> Batch | None:
 
 def write_batch(books: Books, folder: Folder, batch: Batch) -> None:
     """Files first, books second: a file that the books do not know is written over or swept."""
-    rows = books.fetch("columns", HISTORY, **batch.range)
+    rows = books.fetch("columns", HISTORY, rows=batch.rows, **batch.range)
     files = [_write_file(folder, batch.number, day, part) for day, part in by_day(rows)]
     found = sum(file.rows for file in files), sum(file.checksum for file in files)
     if found != (batch.rows, batch.checksum):
