@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock import Queue
 from penstock.spark import session
+from penstock.spark.session import quick_java
 from tests.place import Place, fresh_schema
 
 # Small queries on two busy cores: no code generation, few partitions.
@@ -17,6 +18,7 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **quick_java(),
 }
 
 LONG = pytest.mark.skipif(

@@ -38,6 +38,7 @@ def demo_report(
     )
     if damaged:
         note += f" {len(damaged)} files are not what was written!"
+    _start_small_spark()
     return lake.report(note=note).page
 
 
@@ -49,6 +50,13 @@ def _need(*modules: str) -> None:
             import_module(name)
         except ImportError as error:
             raise DriverMissing(f'reports need: pip install "penstock[lake]" ({error})') from error
+
+
+def _start_small_spark() -> None:
+    """For a few small queries: no time is spent on making them fast."""
+    from penstock.spark.session import quick_java, session
+
+    session("demo", settings={**quick_java(), "spark.sql.shuffle.partitions": "2"})
 
 
 def _first_start(lake: Lake) -> datetime | None:
