@@ -6,24 +6,24 @@ from importlib.resources import files
 from penstock.lake.folder import Folder
 from penstock.lake.settings import ERROR, Objective
 
-from . import load, people
+from . import failing, load, needs, people
 from .facts import Facts
 from .verdict import Verdict, judge
 from .words import clock, percent, text
 
 _SECTIONS = (
     ("normal", "normal?", people.normal),
-    ("slo", "objective", load.slo),
+    ("slo", "objective", needs.slo),
     ("waits", "waits", load.waits),
     ("flow", "throughput", load.flow),
     ("depth", "depth", load.depth),
-    ("failures", "failures", people.failures),
-    ("letters", "dead letters", people.letters),
+    ("failures", "failures", failing.failures),
+    ("letters", "dead letters", failing.letters),
     ("fairness", "fairness", people.fairness),
-    ("capacity", "capacity", load.capacity),
-    ("forecast", "forecast", load.forecast),
+    ("capacity", "capacity", needs.capacity),
+    ("forecast", "forecast", needs.forecast),
     ("tries", "attempts", people.tries),
-    ("crashes", "crashes", people.crashes),
+    ("crashes", "crashes", failing.crashes),
     ("tenants", "tenants", people.tenants),
 )
 
