@@ -664,14 +664,18 @@ def recovery(books: Books) -> dict[str, dict[str, Any]]:
 
 
 def _held_by_the_dead(books: Books, what: Callable[[Claim, Claim], float]) -> Iterator[float]:
-    """From the end of a process to what became of its leases, where no limit holds that up."""
+    """From the end of a process to what became of its leases: those of the usual length, in
+    channels where no limit holds that up."""
     ends = {
         fault["target"]: fault["t"]
         for fault in books.by_what["fault"]
         if fault["kind"] in ("kill", "exit")
     }
+    longer = {(line["id"], line["fence"]) for line in books.by_what["extended"]}
     for claims in books.claims_of.values():
         for first, second in pairwise(claims):
+            if (first.id, first.fence) in longer:
+                continue
             killed = ends.get(first.worker, NEVER)
             if first.outcome == "expired" and first.channel.startswith("free") and (
                 first.claimed < killed < first.ended
