@@ -19,7 +19,7 @@ def main() -> int:
     parser.add_argument("words", nargs="*", help="only mutants whose names have one of these words")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=1, help="the first seed")
-    parser.add_argument("--seconds", type=float, default=14)
+    parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     seeds = range(given.first, given.first + given.seeds)

@@ -52,7 +52,8 @@ MUTANTS: list[Mutant] = [
     sql("a lease that ran out is not noted", "history", "expire_leases_v1",
         ("from fate f where v_setting.history <> 'none'", "from fate f where f.message_id % 5 <> 0")),
     sql("a message that kills is tried once more", "budget", "expire_leases_v1",
-        ("m.spent + 1 >= m.max_attempts as dead", "m.spent >= m.max_attempts as dead")),
+        ("m.spent + 1 >= m.max_attempts as dead", "m.spent >= m.max_attempts as dead"),
+        faults="poison,kill"),
     sql("a redrive loses some", "lost", "redrive_v1",
         ("    back as (\n        insert into message", "    spared as (select g.* from gone g where g.id % 3 <> 0),\n"
          "    back as (\n        insert into message"),

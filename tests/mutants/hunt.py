@@ -47,7 +47,7 @@ def run(
     command = [
         sys.executable, "-m", "penstock.cli", "chaos", "--json", "--engine", engine,
         "--seed", str(seed), "--seconds", str(seconds), "--patience", str(patience),
-        *(["--faults", faults] if faults else []),
+        *([] if faults is None else ["--faults", faults]),
     ]  # fmt: skip
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(

@@ -9,6 +9,7 @@ import penstock
 
 SOURCE = Path(penstock.__file__).parent
 POSTGRESQL = "engines/postgresql/sql/0001_queue"
+USUAL = "kill,stop,term"
 
 
 class PatchDoesNotApply(Exception):
@@ -36,13 +37,14 @@ class Patch:
 @dataclass(frozen=True)
 class Mutant:
     """``kills``: the rules of the checker of which one must be broken; dying of anything else
-    would be an accident. ``faults``: those that bring it to light soonest, or all."""
+    would be an accident. ``faults``: those that bring it to light; poison only where it is needed,
+    because what it kills and holds up takes time."""
 
     name: str
     kills: frozenset[str]
     patches: Sequence[Patch]
     engine: str = "postgresql"
-    faults: str | None = None
+    faults: str = USUAL
 
     def files(self) -> dict[str, str]:
         """Those that are changed, as they are with the defect."""
@@ -60,9 +62,9 @@ class Mutant:
             (folder / "penstock" / file).write_text(text)
 
 
-def sql(name: str, kills: str, file: str, *pairs: tuple[str, str]) -> Mutant:
+def sql(name: str, kills: str, file: str, *pairs: tuple[str, str], faults: str = USUAL) -> Mutant:
     """A defect in one function of the PostgreSQL engine."""
-    return python(name, kills, f"{POSTGRESQL}/{file}.sql", *pairs)
+    return python(name, kills, f"{POSTGRESQL}/{file}.sql", *pairs, faults=faults)
 
 
 def python(
@@ -71,7 +73,7 @@ def python(
     file: str,
     *pairs: tuple[str, str],
     engine: str = "postgresql",
-    faults: str | None = None,
+    faults: str = USUAL,
 ) -> Mutant:
     """A defect in one file."""
     patches = [Patch(file, old, new) for old, new in pairs]
