@@ -120,7 +120,8 @@ class Producer:
         self._publish([message])
 
     def _poison(self) -> None:
-        if not self._stage.poison:
+        # Rarely: it takes a worker away for seconds, and more would take both away for good.
+        if not self._stage.poison or self._dice.random() < 0.7:
             return
         kind = self._dice.choice(("exit", "segfault", "hog"))
         self._publish([self._message(POISON, kind, queue=WORK, max_attempts=2)])

@@ -61,7 +61,7 @@ def run(
     seconds: float,
     url: str | None = None,
     keep: Path | None = None,
-    patience: float = 60,
+    patience: float = 180,
     faults: Sequence[str] | None = None,
     through: str | None = None,
 ) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def chaos(
     ] = None,
     patience: Annotated[
         float, typer.Option(min=5, help="Seconds for what is left after the last fault.")
-    ] = 60,
+    ] = 180,
     keep: Annotated[
         Path | None, typer.Option(help="Keep the ledgers and the dump in this folder.")
     ] = None,
