@@ -29,7 +29,16 @@ LONG = pytest.mark.skipif(
 
 
 def _chaos(*arguments: str) -> tuple[int, dict[str, Any]]:
-    command = [sys.executable, "-m", "penstock.cli", "chaos", "--json", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "penstock.cli",
+        "chaos",
+        "--json",
+        "--patience",
+        "60",
+        *arguments,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=115)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
