@@ -97,7 +97,7 @@ class Hand:
         """Twice, the second time for less: an extension never shortens. Kept for a while, so that
         whoever had it before is late while we have it."""
         if self._prolong(message, LEASE * 2):
-            self._prolong(message, LEASE / 8)
+            self._prolong(message, LEASE / 4)
         self._pocket.append((time.monotonic() + LEASE.total_seconds() * 0.8, message))
 
     def _prolong(self, message: Message, length: timedelta) -> bool:
