@@ -67,6 +67,11 @@ class Engine(Protocol):
     """Settling verbs answer in the order of what they were given, one for one."""
 
     @property
+    def dialect(self) -> str:
+        """Whose SQL this is: postgresql, mysql or sqlite."""
+        ...
+
+    @property
     def atomic(self) -> bool:
         """Whether every plan needs a transaction around it."""
         ...

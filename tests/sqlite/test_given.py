@@ -211,3 +211,12 @@ def test_the_callers_own_rows_commit_with_it(queue: Queue, path: Path) -> None:
         connection.execute("insert into orders values (2)")
         queue.publish({"order": 2}, connection=connection)
     assert [m.json() for m in queue.claim(10)] == [{"order": 2}]
+
+
+def test_a_connection_of_another_database_is_refused(database: str) -> None:
+    with (
+        Queue(database) as queue,
+        closing(sqlite3.connect(":memory:")) as connection,
+        pytest.raises(UnsupportedConnection, match="on postgresql"),
+    ):
+        queue.publish("x", connection=connection)

@@ -27,6 +27,15 @@ KINDS = {
     "asyncmy.connection.Connection": "async mysql",
 }
 
+# The others are for any database.
+_DIALECTS = {
+    "psycopg": "postgresql",
+    "asyncpg": "postgresql",
+    "sqlite3": "sqlite",
+    "aiosqlite": "sqlite",
+    "mysql": "mysql",
+}
+
 _ADVICE = (
     "pass a connection of psycopg, asyncpg, PyMySQL, asyncmy, sqlite3, aiosqlite, SQLAlchemy or "
     "Django, or an object "
@@ -39,7 +48,7 @@ def kind_of_class(kind: type) -> str | None:
     return _known(kind)
 
 
-def kind_of(connection: object, *, is_async: bool) -> str:
+def kind_of(connection: object, *, dialect: str, is_async: bool) -> str:
     """Which adapter fits, without its world; raises UnsupportedConnection if none does."""
     kind = _known(type(connection)) or _protocol(connection)
     shown = f"{type(connection).__module__}.{type(connection).__qualname__}"
@@ -50,7 +59,12 @@ def kind_of(connection: object, *, is_async: bool) -> str:
             f"a {shown} cannot be used with {'AsyncQueue' if is_async else 'Queue'}: "
             f"use {'Queue' if is_async else 'AsyncQueue'}, or a connection of this world"
         )
-    return kind.removeprefix("async ")
+    kind = kind.removeprefix("async ")
+    if _DIALECTS.get(kind, dialect) != dialect:
+        raise UnsupportedConnection(
+            f"a {shown} cannot be used: this queue is in another database, on {dialect}"
+        )
+    return kind
 
 
 def opens_transactions(connection: Any) -> bool:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from .protocols import AsyncExecutor
 
 
-def execute_on(connection: Any) -> AsyncExecute:
+def execute_on(connection: Any, dialect: str) -> AsyncExecute:
     """What runs statements on this connection; never begins or commits."""
-    run = _ADAPTERS[kind_of(connection, is_async=True)]
+    run = _ADAPTERS[kind_of(connection, dialect=dialect, is_async=True)]
 
     async def execute(statement: Statement) -> Sequence[Row]:
         try:

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from .protocols import Executor
 
 
-def execute_on(connection: Any) -> Execute:
+def execute_on(connection: Any, dialect: str) -> Execute:
     """What runs statements on this connection; never begins or commits."""
-    run = _ADAPTERS[kind_of(connection, is_async=False)]
+    run = _ADAPTERS[kind_of(connection, dialect=dialect, is_async=False)]
 
     def execute(statement: Statement) -> Sequence[Row]:
         try:

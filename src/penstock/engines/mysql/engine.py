@@ -36,6 +36,7 @@ class MysqlEngine(
 ):
     """Every verb is a few statements that belong together."""
 
+    dialect = "mysql"
     atomic = True
     lacks: Mapping[Ability, str] = {}
 

@@ -35,6 +35,7 @@ class PostgresqlEngine(
     """Verbs on messages and channels are one statement each, and so their own transactions; redrive
     and discard are one a batch."""
 
+    dialect = "postgresql"
     atomic = False
     lacks: Mapping[Ability, str] = {}
 

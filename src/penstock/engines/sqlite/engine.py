@@ -34,6 +34,7 @@ class SqliteEngine(
 ):
     """A verb is a few statements, so each needs a transaction."""
 
+    dialect = "sqlite"
     atomic = True
     lacks: Mapping[Ability, str] = {
         "open transactions": "SQLite has one writer at a time: all others wait for it to commit",
