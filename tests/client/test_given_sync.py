@@ -124,8 +124,14 @@ def django_connections(place: Place) -> Any:
         "USER": info["user"],
     }
     if not settings.configured:
-        settings.configure(DATABASES={"default": database}, USE_TZ=True)
+        settings.configure(USE_TZ=True)
         django.setup()
+    # Other tests of this process may have had another one.
+    connections.databases["default"] = connections.configure_settings({"default": database})[
+        "default"
+    ]
+    if hasattr(connections._connections, "default"):
+        del connections["default"]
     return connections
 
 
