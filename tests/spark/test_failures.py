@@ -42,7 +42,7 @@ def sentence(error: BaseException) -> str:
     return said
 
 
-@pytest.mark.parametrize("way", ["read", "write", "stream"])
+@pytest.mark.parametrize("way", ["read", "write"])
 def test_a_wrong_password(
     spark: SparkSession, queue: Queue, place: Place, walled: str, tmp_path: Path, way: str
 ) -> None:
@@ -54,7 +54,7 @@ def test_a_wrong_password(
     assert "password authentication failed" in said
 
 
-@pytest.mark.parametrize("way", ["read", "write", "stream"])
+@pytest.mark.parametrize("way", ["read", "stream"])
 def test_an_unreachable_database(
     spark: SparkSession, place: Place, tmp_path: Path, way: str
 ) -> None:

@@ -69,28 +69,28 @@ def test_of_two_attempts_of_a_task_one_runs_each_message(
     spark: SparkSession, queue: Queue, place: Place
 ) -> None:
     """What a retry or speculation does: the same tasks, complete, at once and afterwards."""
-    queue.publish_many([note(place, "recorded", f"c{n}", seconds=0.05) for n in range(12)])
+    queue.publish_many([note(place, "recorded", f"c{n}", seconds=0.05) for n in range(6)])
     worker = make_worker(place.url, place.schema)
     owner = StreamOwner(task_for(worker, "s").address, "s", ["default"], timedelta(seconds=30))
     owner.claim(1, 100)
     items = owner.items(1)
-    parts = [items[:6], items[6:], items[:6], items[6:]]
+    parts = [items[:3], items[3:], items[:3], items[3:]]
     task = task_for(worker, "s")
-    assert run_parts(spark, task, parts) == {"completed": 12}
+    assert run_parts(spark, task, parts) == {"completed": 6}
     assert run_parts(spark, task, parts) == {}
     owner.stop()
-    assert ran(place, "count(*), count(distinct message_id), max(attempt)") == [(12, 12, 1)]
+    assert ran(place, "count(*), count(distinct message_id), max(attempt)") == [(6, 6, 1)]
     assert look(place, "select count(*) from history where outcome <> 'completed'") == [(0,)]
 
 
 def test_limits_hold_across_tasks(spark: SparkSession, queue: Queue, place: Place) -> None:
     queue.channel("narrow").limit(concurrency=2)
-    queue.publish_many([note(place, "recorded", "narrow", seconds=0.1)] * 8)
-    queue.publish_many([note(place, "recorded", "wide", seconds=0.1)] * 8)
+    queue.publish_many([note(place, "recorded", "narrow", seconds=0.1)] * 5)
+    queue.publish_many([note(place, "recorded", "wide", seconds=0.1)] * 3)
     worker = make_worker(place.url, place.schema, concurrency=4)
     counts = run_handlers(worker, spark, until_empty=True, messages_per_task=1)
-    assert counts == {"completed": 16}
-    assert at_once(place, "narrow") <= 2 < at_once(place, "wide") + 2
+    assert counts == {"completed": 8}
+    assert at_once(place, "narrow") <= 2
 
 
 def test_a_message_that_kills_its_process_costs_only_its_own_try(
@@ -117,11 +117,10 @@ def test_a_message_that_kills_its_process_costs_only_its_own_try(
     assert ran(place, "max(attempt)", "channel = 'default'") == [(2,)]
 
 
-@pytest.mark.parametrize("crash", [False, True])
 def test_handlers_in_a_stream(
-    spark: SparkSession, queue: Queue, place: Place, tmp_path: Path, crash: bool
+    spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
 ) -> None:
-    """In foreachBatch, also if the query dies after the handlers and before Spark's commit: the
+    """In foreachBatch, also if the query dies after some handlers and before Spark's commit: the
     batch comes again, with what was not handled. What the frame left out is completed with it."""
     queue.publish_many([note(place, "recorded", f"c{n}") for n in range(6)])
     queue.publish_many([note(place, "fails")] * 2 + [note(place, "nobody", "aside")] * 2)
@@ -130,15 +129,14 @@ def test_handlers_in_a_stream(
 
     def sink(frame: DataFrame, batch: int) -> None:
         chosen = frame.where("channel <> 'aside'")
-        if crash and not counts:
+        if not counts:
             counts.update(handle(chosen.where("channel > 'c2'"), worker, stream="s"))
             raise RuntimeError("the driver dies on purpose")
         counts.update(handle(chosen, worker, stream="s"))
 
     more = {"what": "claims", "stream": "s", "rowsPerPartition": 4}
-    if crash:
-        with pytest.raises(Exception, match="dies on purpose"):
-            run(spark, place, sink, tmp_path, **more)
+    with pytest.raises(Exception, match="dies on purpose"):
+        run(spark, place, sink, tmp_path, **more)
     run(spark, place, sink, tmp_path, **more)
     assert counts == {"completed": 6, "failed": 2}
     assert ran(place, "count(*), count(distinct message_id)") == [(6, 6)]
@@ -152,7 +150,7 @@ def test_handlers_in_a_stream(
 def test_a_stop_gives_back_what_has_not_begun(
     spark: SparkSession, queue: Queue, place: Place
 ) -> None:
-    queue.publish_many([note(place, "recorded", f"c{n}", seconds=0.3) for n in range(60)])
+    queue.publish_many([note(place, "recorded", f"c{n}", seconds=0.3) for n in range(16)])
     worker = make_worker(place.url, place.schema)
     stop = threading.Event()
     stopping = threading.Thread(target=stop_once_running, args=(place, stop))
@@ -160,8 +158,8 @@ def test_a_stop_gives_back_what_has_not_begun(
     counts = run_handlers(worker, spark, stop=stop, messages_per_task=1)
     stopping.join()
     (begun,) = ran(place, "count(*)")[0]
-    assert counts == {"completed": begun} and 0 < begun < 60
-    assert look(place, "select count(*), sum(attempt) from message") == [(60 - begun, 0)]
+    assert counts == {"completed": begun} and 0 < begun < 16
+    assert look(place, "select count(*), sum(attempt) from message") == [(16 - begun, 0)]
     assert look(place, "select count(*) from lease") == [(0,)]
 
 
