@@ -21,9 +21,8 @@ def follow(spark: SparkSession, url: str, customers: DataFrame, folder: str) -> 
 
     def save(batch: DataFrame, number: int) -> None:
         failed = count_if(col("outcome").isin("retried", "failed", "expired")).alias("failed")
-        counted = batch.groupBy("plan", "kind").agg(
-            failed, count_if(col("terminal")).alias("ended")
-        )
+        ended = count_if(col("terminal") | col("dead")).alias("ended")
+        counted = batch.groupBy("plan", "kind").agg(failed, ended)
         # A batch that is replayed after a crash replaces itself.
         counted.write.mode("overwrite").parquet(f"{folder}/counts/batch={number}")
 

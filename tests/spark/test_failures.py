@@ -103,7 +103,7 @@ def test_no_pyarrow_on_workers(queue: Queue, place: Place, tmp_path: Path) -> No
     python.chmod(0o755)
     done = run_app("no_pyarrow.py", place.url, place.schema, str(python))
     assert (
-        "DOCTOR workers cannot import pyarrow, penstock.spark.source: "
+        "DOCTOR workers cannot import penstock.spark.source, pyarrow: "
         "install penstock[spark] on each node" in done.stdout
     ), done.stdout + done.stderr[-3000:]
     assert "REASON workers cannot import pyarrow: install penstock[spark] on each node" in (
