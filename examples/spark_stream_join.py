@@ -16,8 +16,8 @@ from penstock.spark import session
 
 def follow(spark: SparkSession, url: str, customers: DataFrame, folder: str) -> None:
     """``customers`` has the columns tenant and plan; a message's channel is its tenant."""
-    ended = spark.readStream.format("penstock").options(url=url, what="history").load()
-    joined = ended.join(customers, ended.channel == customers.tenant)
+    history = spark.readStream.format("penstock").options(url=url, what="history").load()
+    joined = history.join(customers, history.channel == customers.tenant)
 
     def save(batch: DataFrame, number: int) -> None:
         failed = count_if(col("outcome").isin("retried", "failed", "expired")).alias("failed")

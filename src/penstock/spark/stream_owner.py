@@ -99,11 +99,14 @@ class StreamOwner:
         """Until the process ends or another one takes the stream."""
         while not self._stopped.wait(self._lease.total_seconds() / 3):
             try:
-                self._ask("stream_extend", lease=self._lease)
+                self._beat_once()
             except DatabaseFailed:
                 return
             except PenstockError as error:
                 _log.warning("stream %s: no heartbeat: %s", self.name, error)
+
+    def _beat_once(self) -> None:
+        self._ask("stream_extend", lease=self._lease)
 
     def _upkeep_if_due(self) -> None:
         if time.monotonic() >= self._next_upkeep:

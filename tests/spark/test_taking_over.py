@@ -1,0 +1,110 @@
+"""Who has a message of a stream: the stream until a task takes it over, then that task alone."""
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from penstock import Queue
+from penstock.spark.connections import ask, connected
+from penstock.spark.handling import task_for
+from penstock.spark.stream_owner import Item, StreamOwner
+from penstock.spark.task_handling import Task
+from tests.place import Place
+from tests.spark.handled import look
+from tests.spark.jobs import make_worker
+
+_LEASE = timedelta(seconds=30)
+
+
+@pytest.fixture
+def task(queue: Queue, place: Place) -> Task:
+    queue.publish_many([b"{}"] * 4)
+    return task_for(make_worker(place.url, place.schema), "s")
+
+
+@pytest.fixture
+def owner(task: Task) -> Iterator[StreamOwner]:
+    owner = StreamOwner(task.address, "s", ["default"], _LEASE)
+    yield owner
+    owner.stop()
+
+
+def claimed(owner: StreamOwner) -> list[Item]:
+    owner.begin()
+    assert owner.claim(1, 10)[0] == 4
+    return owner.items(1)
+
+
+def test_what_a_task_took_is_no_longer_the_streams(
+    task: Task, owner: StreamOwner, place: Place
+) -> None:
+    """Not completed, not given back, not extended with its batch."""
+    items = claimed(owner)
+    taken = task._take(items[:2])
+    assert [(handed.row[0], handed.row[1]) for handed in taken] == items[:2]
+    assert all(0 < handed.left <= 30 for handed in taken)
+    assert task._take(items[:2]) == []
+    until = "select until from lease where message_id in (1, 2)"
+    before = look(place, until)
+    owner._beat_once()
+    assert look(place, until) == before
+    owner.complete(1, owner.query)
+    assert look(place, "select message_id from history order by 1") == [(3,), (4,)]
+    owner.begin()
+    assert look(place, "select message_id from lease order by 1") == [(1,), (2,)]
+
+
+def test_two_attempts_at_the_same_moment(task: Task, owner: StreamOwner, place: Place) -> None:
+    """The second waits for the first, and gets what that one leaves."""
+    items = claimed(owner)
+    ids, fences = [id for id, _ in items[:3]], [fence for _, fence in items[:3]]
+    blanks = {"schema": place.schema, "stream": "s"}
+    got: list[int] = []
+    second = threading.Thread(
+        target=lambda: got.extend(handed.row[0] for handed in task._take(items))
+    )
+    with connected(task.address) as connection:
+        first = ask(connection, "take", ids=ids, fences=fences, **blanks)
+        second.start()
+        wait_for_lock(place)
+    second.join()
+    assert sorted(row[0] for row in first) == [1, 2, 3]
+    assert got == [4]
+
+
+@pytest.mark.parametrize("verb", ["begin", "complete"])
+def test_a_task_that_begins_while_the_stream_ends_a_batch(
+    task: Task, owner: StreamOwner, place: Place, queue: Queue, verb: str
+) -> None:
+    """Whoever is first has the messages: here the task, whose transaction is open."""
+    items = claimed(owner)
+    ids, fences = [id for id, _ in items], [fence for _, fence in items]
+
+    def end() -> None:
+        if verb == "begin":
+            owner.begin()
+        else:
+            owner.complete(1, owner.query)
+
+    ending = threading.Thread(target=end)
+    with connected(task.address) as connection:
+        blanks = {"schema": place.schema, "stream": "s"}
+        assert len(ask(connection, "take", ids=ids, fences=fences, **blanks)) == 4
+        ending.start()
+        wait_for_lock(place)
+    ending.join()
+    assert look(place, "select count(*) from lease") == [(4,)]
+    assert look(place, "select count(*) from history") == [(0,)]
+    assert not queue.claim(1)
+
+
+def wait_for_lock(place: Place) -> None:
+    """Until somebody waits for another's transaction."""
+    waiting = sql.SQL("select count(*) from pg_locks where not granted")
+    with psycopg.connect(place.url, autocommit=True) as connection:
+        while connection.execute(waiting).fetchone() == (0,):
+            pass
