@@ -1,4 +1,8 @@
-"""``format("penstock")``: which reader or writer the options ask for."""
+"""``format("penstock")``: which reader or writer the options ask for.
+
+Spark imports this in a process of its own for each plan and each commit: what only some need is
+imported by them.
+"""
 
 import sys
 
@@ -19,8 +23,6 @@ from .options import parse
 from .publishing import PenstockStreamWriter, PenstockWriter
 from .pushing import PushingReader
 from .reading import PenstockReader
-from .row_publishing import RowWriter
-from .row_reading import RowReader
 from .tables import TABLES
 
 # Spark plans a read that may push filters in a process of its own kind; elsewhere a reader that can
@@ -44,6 +46,8 @@ class PenstockSource(DataSource):
         if what == "claims":
             raise InvalidOption("claims are a stream: use spark.readStream")
         if options.address.dialect != "postgresql":
+            from .row_reading import RowReader
+
             return RowReader(options, what, schema)
         if _PUSHING in sys.modules:
             return PushingReader(options, what, schema)
@@ -65,6 +69,8 @@ class PenstockSource(DataSource):
             raise InvalidOption("a queue cannot be overwritten: use mode('append')")
         options = parse(self.options, "write")
         if options.address.dialect != "postgresql":
+            from .row_publishing import RowWriter
+
             return RowWriter(options, schema)
         return PenstockWriter(options, schema)
 
