@@ -71,11 +71,11 @@ def test_of_two_attempts_of_a_task_one_runs_each_message(
     """What a retry or speculation does: the same tasks, complete, at once and afterwards."""
     queue.publish_many([note(place, "recorded", f"c{n}", seconds=0.05) for n in range(6)])
     worker = make_worker(place.url, place.schema)
-    owner = StreamOwner(task_for(worker, "s").address, "s", ["default"], timedelta(seconds=30))
+    owner = StreamOwner(task_for(worker).address, "s", ["default"], timedelta(seconds=30))
     owner.claim(1, 100)
     items = owner.items(1)
     parts = [items[:3], items[3:], items[:3], items[3:]]
-    task = task_for(worker, "s")
+    task = task_for(worker)
     assert run_parts(spark, task, parts) == {"completed": 6}
     assert run_parts(spark, task, parts) == {}
     owner.stop()
@@ -130,9 +130,9 @@ def test_handlers_in_a_stream(
     def sink(frame: DataFrame, batch: int) -> None:
         chosen = frame.where("channel <> 'aside'")
         if not counts:
-            counts.update(handle(chosen.where("channel > 'c2'"), worker, stream="s"))
+            counts.update(handle(chosen.where("channel > 'c2'"), worker))
             raise RuntimeError("the driver dies on purpose")
-        counts.update(handle(chosen, worker, stream="s"))
+        counts.update(handle(chosen, worker))
 
     more = {"what": "claims", "stream": "s", "rowsPerPartition": 4}
     with pytest.raises(Exception, match="dies on purpose"):

@@ -7,8 +7,9 @@ from datetime import timedelta
 import psycopg
 import pytest
 from psycopg import sql
+from pyspark import cloudpickle
 
-from penstock import Queue
+from penstock import NewMessage, Queue
 from penstock.spark.connections import ask, connected
 from penstock.spark.handling import task_for
 from penstock.spark.stream_owner import Item, StreamOwner
@@ -22,8 +23,8 @@ _LEASE = timedelta(seconds=30)
 
 @pytest.fixture
 def task(queue: Queue, place: Place) -> Task:
-    queue.publish_many([b"{}"] * 4)
-    return task_for(make_worker(place.url, place.schema), "s")
+    queue.publish_many([NewMessage({}, kind="completes")] * 4)
+    return task_for(make_worker(place.url, place.schema))
 
 
 @pytest.fixture
@@ -62,13 +63,12 @@ def test_two_attempts_at_the_same_moment(task: Task, owner: StreamOwner, place: 
     """The second waits for the first, and gets what that one leaves."""
     items = claimed(owner)
     ids, fences = [id for id, _ in items[:3]], [fence for _, fence in items[:3]]
-    blanks = {"schema": place.schema, "stream": "s"}
     got: list[int] = []
     second = threading.Thread(
         target=lambda: got.extend(handed.row[0] for handed in task._take(items))
     )
     with connected(task.address) as connection:
-        first = ask(connection, "take", ids=ids, fences=fences, **blanks)
+        first = ask(connection, "take", schema=place.schema, ids=ids, fences=fences)
         second.start()
         wait_for_lock(place)
     second.join()
@@ -92,14 +92,24 @@ def test_a_task_that_begins_while_the_stream_ends_a_batch(
 
     ending = threading.Thread(target=end)
     with connected(task.address) as connection:
-        blanks = {"schema": place.schema, "stream": "s"}
-        assert len(ask(connection, "take", ids=ids, fences=fences, **blanks)) == 4
+        assert len(ask(connection, "take", schema=place.schema, ids=ids, fences=fences)) == 4
         ending.start()
         wait_for_lock(place)
     ending.join()
     assert look(place, "select count(*) from lease") == [(4,)]
     assert look(place, "select count(*) from history") == [(0,)]
     assert not queue.claim(1)
+
+
+def test_a_task_settles_what_it_took(task: Task, owner: StreamOwner, place: Place) -> None:
+    """As it is sent to an executor, and run a second time: no JVM is needed to see this."""
+    items = claimed(owner)
+    sent: Task = cloudpickle.loads(cloudpickle.dumps(task))  # type: ignore[no-untyped-call]
+    assert sent.run(items[:3]) == {"completed": 3}
+    assert sent.run(items) == {"completed": 1}
+    assert sent.run(items) == sent.run([]) == {}
+    assert look(place, "select outcome, count(*) from history group by 1") == [("completed", 4)]
+    assert look(place, "select count(*) from lease") == [(0,)]
 
 
 def wait_for_lock(place: Place) -> None:

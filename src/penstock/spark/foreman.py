@@ -48,10 +48,10 @@ def run_handlers(
     >>> run_handlers(worker, spark, until_empty=True)
     Counter({'completed': 998, 'retried': 2})
     """
-    name = stream or worker.queues[0]
     foreman = _Foreman(
         spark,
-        task_for(worker, name),
+        task_for(worker),
+        stream or worker.queues[0],
         check_number("messages_per_batch", messages_per_batch, 1, BATCH),
         check_number("messages_per_task", messages_per_task, 1, BATCH),
         stop or threading.Event(),
@@ -66,6 +66,7 @@ class _Foreman:
         self,
         spark: "SparkSession",
         task: Task,
+        stream: str,
         batch: int,
         part: int,
         stop: threading.Event,
@@ -73,6 +74,7 @@ class _Foreman:
     ) -> None:
         self._spark = spark
         self._task = task
+        self._stream = stream
         self._batch = batch
         self._part = part
         self._stop = stop
@@ -83,9 +85,7 @@ class _Foreman:
 
     def work(self, until_empty: bool) -> Counter[str]:
         options = self._task.kit.options
-        self._owner = StreamOwner(
-            self._task.address, self._task.stream, options.queues, options.lease
-        )
+        self._owner = StreamOwner(self._task.address, self._stream, options.queues, options.lease)
         pool = ThreadPoolExecutor(_IN_FLIGHT, "penstock-batch")
         try:
             self._owner.begin()

@@ -27,16 +27,16 @@ _RESULT = "outcome string, n bigint"
 Batches = Iterator["pyarrow.RecordBatch"]
 
 
-def handle(frame: "DataFrame", worker: Worker, *, stream: str) -> Counter[str]:
+def handle(frame: "DataFrame", worker: Worker) -> Counter[str]:
     """Runs the worker's handlers on a batch of a claim stream, for ``foreachBatch``; answers how
     many messages got which outcome.
 
-    ``stream`` is the name in the stream's options. Each message is settled by its handler's
-    outcome; what the frame leaves out is completed with the batch.
+    Each message is settled by its handler's outcome; what the frame leaves out is completed with
+    the batch.
 
-    >>> stream.writeStream.foreachBatch(lambda frame, _: handle(frame, worker, stream="clicks"))
+    >>> stream.writeStream.foreachBatch(lambda frame, _: handle(frame, worker))
     """
-    task = task_for(worker, stream)
+    task = task_for(worker)
 
     def run(batches: Batches) -> Batches:
         items = [
@@ -61,13 +61,13 @@ def run_parts(spark: "SparkSession", task: Task, parts: Sequence[Sequence[Item]]
     return _added(places.mapInArrow(run, _RESULT))
 
 
-def task_for(worker: Worker, stream: str) -> Task:
+def task_for(worker: Worker) -> Task:
     """Refuses a worker that cannot be sent to executors, before anything is claimed."""
     kit = worker.kit()
     if not kit.handlers.all():
         raise InvalidOption("the worker has no handler: register one with @worker.handler")
     options = parse({"url": kit.address.url, "schema": kit.address.schema}, "claim stream")
-    task = Task(options.address, stream, kit)
+    task = Task(options.address, kit)
     _check_sendable(task, kit)
     return task
 

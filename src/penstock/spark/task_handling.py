@@ -26,7 +26,6 @@ class Task:
     """It is sent to executors, so it holds no connection."""
 
     address: Address
-    stream: str
     kit: Kit
 
     def run(self, items: Sequence[Item]) -> Counter[str]:
@@ -41,12 +40,12 @@ class Task:
     def _take(self, items: Sequence[Item]) -> list[Handed]:
         """A database that is away for a moment is waited for: these leases are held meanwhile."""
         ids, fences = [id for id, _ in items], [fence for _, fence in items]
-        blanks = {"schema": self.address.schema, "stream": self.stream}
+        schema = self.address.schema
         patience = time.monotonic() + self.kit.options.lease.total_seconds()
         while True:
             try:
                 with connected(self.address) as connection:
-                    rows = ask(connection, "take", ids=ids, fences=fences, **blanks)
+                    rows = ask(connection, "take", schema=schema, ids=ids, fences=fences)
             except ConnectionUnavailable:
                 if time.monotonic() > patience:
                     raise

@@ -1,1 +1,1 @@
-select t.* from {schema}.take_stream_v1({stream}, {ids}::bigint[], {fences}::bigint[]) t
+select t.* from {schema}.take_stream_v1({ids}::bigint[], {fences}::bigint[]) t

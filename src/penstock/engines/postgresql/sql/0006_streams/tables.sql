@@ -21,4 +21,5 @@ create table "penstock".stream_item (
     fence bigint not null,
     primary key (stream, seq, place)
 );
+create index stream_item_lease on "penstock".stream_item (message_id, fence);
 alter table "penstock".stream_item set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);

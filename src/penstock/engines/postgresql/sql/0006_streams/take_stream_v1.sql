@@ -1,9 +1,10 @@
 -- take: a task takes messages of a stream's batches over, to settle each by itself. From now on the
 -- stream neither extends nor completes them.
 --
--- Keeps: whoever deletes the item has the message, so of two attempts of one task only one gets it. No
--- epoch is asked for: a task of an older owner is as good as any, if it is the first. Locks items.
-create or replace function "penstock".take_stream_v1(p_stream text, p_ids bigint[], p_fences bigint[])
+-- Keeps: whoever deletes the item has the message, so of two attempts of one task only one gets it. It is
+-- found by its lease, in whatever stream it is, and no epoch is asked for: a task of an older owner is as
+-- good as any, if it is the first. Locks items.
+create or replace function "penstock".take_stream_v1(p_ids bigint[], p_fences bigint[])
 returns table (
     id bigint, fence bigint, queue text, channel text, kind text, priority smallint, attempt bigint,
     max_attempts integer, due double precision, published_at double precision,
@@ -21,8 +22,7 @@ begin
     with wanted as materialized (
         select i.stream, i.seq, i.place
         from stream_item i join unnest(p_ids, p_fences) w(id, fence) on w.id = i.message_id and w.fence = i.fence
-        where i.stream = p_stream
-        order by i.seq, i.place for update of i
+        order by i.stream, i.seq, i.place for update of i
     ),
     taken as (
         delete from stream_item i using wanted w
