@@ -33,7 +33,7 @@ Rows = Annotated[int, typer.Option(help="Rows a batch, at most.", min=1)]
 @app.command()
 def sync(
     lake: Root,
-    batch_rows: Rows = 250_000,
+    batch_rows: Rows = 100_000,
     name: Name = "lake",
     url: Url = None,
     schema: Schema = None,

@@ -17,7 +17,7 @@ from .leftovers import finish_compactions, sweep
 from .live import write_live
 from .synth.writing import by_day
 
-BATCH_ROWS = 250_000
+BATCH_ROWS = 100_000
 Progress = Callable[[str], None]
 
 
