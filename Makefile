@@ -113,8 +113,8 @@ chaos: $(STAMP) ## A minute of faults for each of three seeds, on every database
 		$(BIN)/python -m penstock.cli chaos --engine $$engine --seed $$seed --seconds 60 || exit 1; done; done
 
 .PHONY: chaos-faults
-chaos-faults: $(STAMP) ## Minutes: a full disk (as root), a promoted replica, PgBouncer, MariaDB
-	@PENSTOCK_CHAOS_LONG=1 $(BIN)/python -m pytest -q -n 0 tests/chaos/test_runs.py
+chaos-faults: $(STAMP) ## Minutes: a full disk (as root), a promoted replica, PgBouncer, MariaDB, two mutants
+	@PENSTOCK_CHAOS_LONG=1 $(BIN)/python -m pytest -q -n 0 tests/chaos tests/mutants
 
 .PHONY: chaos-long
 chaos-long: $(STAMP) ## Hours: 60 seeds of a minute on PostgreSQL, 20 elsewhere, into LOG; prints a table
