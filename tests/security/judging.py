@@ -1,5 +1,6 @@
 """What must hold of any call, whatever it was given."""
 
+import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -99,6 +100,7 @@ class Judge:
             given = arguments.get(field)
             assert given is None or getattr(info, field) == given, field
         assert info.max_attempts == wanted.max_attempts
+        assert alike(dict(info.headers), json.loads(wanted.headers or "{}"))
         if isinstance(at := arguments.get("at"), datetime):
             assert info.due is not None and info.due == at.astimezone(UTC), (info.due, at)
         if isinstance(at := arguments.get("expires_at"), datetime):
@@ -122,6 +124,17 @@ class Judge:
         await channel.unlimited()
         while claim := await self._queue.claim(100):
             await self._queue.complete(claim)
+
+
+def alike(one: Any, two: Any) -> bool:
+    """The same, but for how a number is written: PostgreSQL keeps headers as jsonb."""
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(alike(one[key], two[key]) for key in one)
+    if isinstance(one, list) and isinstance(two, list):
+        return len(one) == len(two) and all(map(alike, one, two))
+    if isinstance(one, int | float) and isinstance(two, float) and not isinstance(one, bool):
+        return float(one) == two
+    return type(one) is type(two) and bool(one == two)
 
 
 async def read_everything(queue: AsyncQueue) -> None:
