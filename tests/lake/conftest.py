@@ -22,7 +22,7 @@ NOW = datetime.now(UTC)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "lake" in item.path.parts:
-            item.add_marker(pytest.mark.timeout(600))
+            item.add_marker(pytest.mark.timeout(600 if scenes.MESSAGES < 100_000 else 3600))
 
 
 @pytest.fixture(scope="session")
