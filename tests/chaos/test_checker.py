@@ -304,6 +304,18 @@ def test_a_start_before_the_deferral_is_over(forger: Forger) -> None:
     assert forger.broken() == {"too_early"}
 
 
+def test_a_redrive_does_not_wait_for_the_delay_of_the_last_try(forger: Forger) -> None:
+    n = forger.publish(2, 200.0, max_attempts=1)
+    forger.start(2, 2, 201.0, n)
+    forger.line("settle_tried", 202.0, by="w", id=2, fence=2, verb="defer", delay=2.0)
+    forger.row(2, 2, 201.0, 202.0, "retried", dead=True)
+    forger.row(2, None, None, 202.5, "redriven")
+    forger.start(2, 3, 203.0, n)
+    forger.settle(2, 3, 204.0, "complete")
+    forger.row(2, 3, 203.0, 204.0, "completed", attempt=2)
+    assert forger.broken() == set()
+
+
 def test_a_saved_state_that_is_gone(forger: Forger) -> None:
     n = forger.publish(2, 200.0)
     forger.start(2, 2, 201.0, n)

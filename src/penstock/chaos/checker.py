@@ -403,7 +403,8 @@ def too_early(books: Books) -> Evidence:
     for claims in books.claims_of.values():
         for first, second in pairwise(claims):
             early = first.ended + delays.get((first.id, first.fence), 0.0) - second.claimed
-            if first.outcome in ("deferred", "retried") and early > 0.01:
+            # A dead letter waits for nothing but its redrive.
+            if first.outcome in ("deferred", "retried") and not first.dead and early > 0.01:
                 yield f"message {first.id} was claimed {early:.2f} s before it was due"
 
 
