@@ -7,7 +7,6 @@ report's seconds are split by what it says while it works.
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -53,7 +52,7 @@ def sync_once(url: str, root: str) -> None:
         began = time.perf_counter()
         work()
         told[step] = time.perf_counter() - began
-    told["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // _MEGABYTE
+    told["peak"] = _peak(Path("/proc/self"))
     print(json.dumps(told))
 
 
@@ -70,7 +69,7 @@ def measure_report(size: int) -> Table:
     for stage, spent in sorted(seconds.items(), key=lambda item: -item[1])[:8]:
         table.add(stage, round(spent, 1), f"{spent / whole:.0%}")
     table.add("all stages", round(whole, 1), "")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // _MEGABYTE
+    peak = _peak(Path("/proc/self"))
     table.notes.append(f"peak memory: Python {peak} MB (with the made-up history), JVM {java} MB")
     return table
 
@@ -94,6 +93,12 @@ class Stages:
         return self._seconds
 
 
+def _peak(process: Path) -> int:
+    """Not getrusage: a child inherits its parent's there."""
+    lines = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+    return int(lines["VmHWM"].split()[0]) // _MEGABYTE
+
+
 def _peak_of_java() -> int:
     """Of this process's JVM, as Linux has noted it."""
     for status in Path("/proc").glob("[0-9]*/status"):
@@ -102,7 +107,7 @@ def _peak_of_java() -> int:
         except OSError:  # gone in the meantime
             continue
         if lines["Name"].strip() == "java" and int(lines["PPid"]) == os.getpid():
-            return int(lines["VmHWM"].split()[0]) // _MEGABYTE
+            return _peak(status.parent)
     return 0
 
 
