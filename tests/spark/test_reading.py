@@ -142,7 +142,7 @@ def test_filters_answer_the_same_pushed_or_not(
         ({"rowsPerPartition": "0"}, "option 'rowsPerPartition' is '0': it must be a number from 1"),
         ({"what": "tables"}, "option 'what' is 'tables': it must be history or"),
         ({"what": "claims"}, "claims are a stream: use spark.readStream"),
-        ({"url": "sqlite:///x.db"}, "no database URL that Penstock knows"),
+        ({"url": "oracle://x"}, "no database URL that Penstock knows"),
         ({"schema": "elsewhere"}, "run queue.install()"),
     ],
 )
