@@ -1,5 +1,6 @@
 """A queue with a made-up history and a lake beside it; one Spark for the whole run."""
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from tests.place import Place, fresh_schema
 from tests.spark.conftest import SETTINGS
 
 NOW = datetime.now(UTC)
+LONG = "PENSTOCK_SPARK_LONG" in os.environ or "PENSTOCK_LAKE_MESSAGES" in os.environ
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -48,6 +50,8 @@ def spark(session_spark: SparkSession) -> Iterator[SparkSession]:
 def made_up(
     database: str, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> scenes.Scene:
+    if not LONG:
+        pytest.skip("two minutes: make test-spark-long, make lake-proof")
     place = Place(database, fresh_schema())
     return scenes.made_up(place, tmp_path_factory.mktemp("made-up"), spark)
 

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from penstock import Queue
 from penstock.embedded import EmbeddedPostgres
 from penstock.lake import Lake
+from tests.lake.conftest import LONG
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
@@ -36,6 +37,7 @@ def run(server: EmbeddedPostgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     return Run(server, tmp_path, monkeypatch)
 
 
+@pytest.mark.skipif(not LONG, reason="a minute: make test-spark-long")
 def test_from_a_data_frame_to_a_report(
     run: Run, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:

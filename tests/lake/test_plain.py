@@ -11,6 +11,7 @@ from penstock import Queue
 from penstock.errors import InvalidOption, SchemaMissing
 from penstock.lake import Lake
 from penstock.lake.synth import Story
+from tests.lake.conftest import LONG
 from tests.lake.test_sync import KEEP, damage, in_database, rows_of, run, states
 from tests.place import Place, fresh_schema
 from tests.stores import Databases
@@ -18,6 +19,8 @@ from tests.stores import Databases
 
 @pytest.fixture(params=["sqlite_files", "mariadb"])
 def place(request: pytest.FixtureRequest) -> Place:
+    if request.param == "mariadb" and not (LONG or "arrive" in request.node.name):
+        pytest.skip("ten seconds each: make test-spark-long")
     databases: Databases = request.getfixturevalue(request.param)
     schema = fresh_schema()
     return Place(databases.create_database(f"lake {schema}"), schema)

@@ -87,6 +87,8 @@ def test_the_right_to_read_is_enough_to_look(clients: Clients, name: str) -> Non
 
 @pytest.mark.parametrize("name", ["publish", "publish_topic", "claim", "configure", "subscribe"])
 def test_who_may_only_read_writes_nothing(clients: Clients, name: str) -> None:
+    clients.app.topic("t").subscribe("q")
+    clients.app.publish("to be claimed", queue="q", channel=name)
     core, verb = clients.reader._core, VERBS[name]
     with pytest.raises(DatabaseFailed) as refused:
         core.run(verb.plan(core.engine), atomic=verb.atomic)

@@ -14,6 +14,7 @@ SETTINGS = {
     "spark.ui.enabled": "true",
     "spark.ui.port": "0",
     "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
     "spark.log.level": "INFO",
     "spark.driver.extraJavaOptions": "",
     "spark.sql.shuffle.partitions": "2",
