@@ -54,7 +54,7 @@ pytest: $(STAMP) ## Only the tests
 
 .PHONY: test-spark-long bench-spark
 test-spark-long: $(STAMP) ## Spark on a cluster of processes, by spark-submit, over Connect, and killed: minutes
-	@PENSTOCK_SPARK_LONG=1 $(BIN)/python -m pytest -q tests/spark tests/lake
+	@PENSTOCK_SPARK_LONG=1 $(BIN)/python -m pytest -q tests/spark tests/lake tests/test_commands.py
 
 sync: $(STAMP) ## Generate the sync code from the async source
 	@$(BIN)/python scripts/make_sync.py

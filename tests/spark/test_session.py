@@ -9,6 +9,7 @@ from penstock.errors import DriverMissing
 from penstock.spark import java
 from penstock.spark.java import find_java
 from tests.place import Place
+from tests.spark.conftest import LONG
 from tests.spark.running import run_app, without_java
 
 _CANARY = "canary-7f3a9"
@@ -19,6 +20,7 @@ def no_java(tmp_path: Path) -> dict[str, str]:
     return without_java(tmp_path / "tools")
 
 
+@LONG
 def test_without_java_and_a_password_nobody_sees(
     queue: Queue, place: Place, tmp_path: Path, no_java: dict[str, str]
 ) -> None:
