@@ -84,6 +84,7 @@ class OwnMariaDB(OwnServer):
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._directory: Path | None = None
+        self._environment: dict[str, str] = {}
 
     @property
     def directory(self) -> Path:
@@ -153,6 +154,12 @@ class OwnMariaDB(OwnServer):
         atexit.register(self._close_at_exit)
         if account := server_account():
             os.chown(self._directory, account.pw_uid, account.pw_gid)
+        # A server that starts sweeps its temporary folder: no other server's tables may be there.
+        temporary = self._directory / "tmp"
+        temporary.mkdir()
+        if account:
+            os.chown(temporary, account.pw_uid, account.pw_gid)
+        self._environment = {**os.environ, "TMPDIR": str(temporary)}
         self._initialise()
 
     def _initialise(self) -> None:
@@ -169,7 +176,9 @@ class OwnMariaDB(OwnServer):
             "--skip-name-resolve",
             *([f"--user={account.pw_name}"] if account else []),
         ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=self._environment
+        )
         if done.returncode:
             raise EmbeddedServerError(f"mariadb-install-db failed:\n{done.stdout}{done.stderr}")
 
@@ -188,6 +197,7 @@ class OwnMariaDB(OwnServer):
         self._process = subprocess.Popen(
             command,
             cwd=self.directory,
+            env=self._environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

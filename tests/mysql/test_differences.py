@@ -222,3 +222,11 @@ def test_urls() -> None:
         "mysql+pymysql",
         "mysql+asyncmy",
     }
+
+
+def test_the_servers_temporary_folder_is_its_own(mariadb: OwnMariaDB, url: str) -> None:
+    """Any server that starts sweeps its temporary folder, whoever else's tables are there."""
+    with connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute("select @@tmpdir")
+        (folder,) = cursor.fetchone()
+    assert folder == str(mariadb.directory / "tmp")

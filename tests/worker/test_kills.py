@@ -42,7 +42,7 @@ def test_killed_in_the_middle_of_its_handlers(place: Place, tmp_path: Path) -> N
         for id in ids:
             assert there.outcomes(id)[-1] == "completed"
             assert there.outcomes(id).count("completed") == 1
-        assert not any(is_alive(pid) for pid in pulses)
+        eventually(lambda: not any(is_alive(pid) for pid in pulses))
         assert stop(second) == 0
 
 

@@ -16,6 +16,7 @@ from .cast import LEASE, URL
 WORKERS = ("worker-1", "worker-2", "worker-3")
 _HELD = 4  # messages at which a worker is surely in the middle of something
 _PATIENCE = 30.0
+_SETTLED = 0.2  # seconds in which the server ends what a stopped worker had sent
 
 Say = Callable[[str], None]
 
@@ -33,13 +34,12 @@ class Troop:
 
     def make_trouble(self, queue: Queue, say: Say) -> None:
         """One step, if its time has come: kill one at work, freeze another past its lease."""
-        if self._left and self._left[0] == "kill" and _at_work(queue, "worker-1"):
+        if self._left and self._left[0] == "kill" and self._catches(queue, "worker-1"):
             self._left.pop(0)
             self._processes["worker-1"].send_signal(signal.SIGKILL)
             say("worker-1 was killed with SIGKILL in the middle of its work; nobody is told.")
-        elif self._left and self._left[0] == "freeze" and _at_work(queue, "worker-2"):
+        elif self._left and self._left[0] == "freeze" and self._catches(queue, "worker-2"):
             self._left.pop(0)
-            self._processes["worker-2"].send_signal(signal.SIGSTOP)
             self._stopped_at = time.monotonic()
             say("worker-2 was frozen with SIGSTOP while it held leases.")
         elif self._stopped_at is not None and self._was_missed(queue):
@@ -72,6 +72,17 @@ class Troop:
             if process.poll() is None:
                 process.kill()
             process.wait()
+
+    def _catches(self, queue: Queue, worker: str) -> bool:
+        """Stops it in the middle of something: at a glance it may be, and have done it since."""
+        if not _at_work(queue, worker):
+            return False
+        self._processes[worker].send_signal(signal.SIGSTOP)
+        time.sleep(_SETTLED)
+        if _at_work(queue, worker):
+            return True
+        self._processes[worker].send_signal(signal.SIGCONT)
+        return False
 
     def _was_missed(self, queue: Queue) -> bool:
         """Its leases ran out and were taken back. (Frozen in a transaction on SQLite, it keeps

@@ -1,5 +1,7 @@
 """What could go wrong, or has."""
 
+import asyncio
+
 from penstock.conformance.registry import case
 from penstock.conformance.world import World
 from penstock.insight import Finding
@@ -33,5 +35,15 @@ async def upkeep(world: World) -> None:
     world.clock.advance(120)
     late = await found(world, "upkeep")
     assert late.level == "fail" and late.mend
-    await world.queue.upkeep()
-    assert (await found(world, "upkeep")).level == "ok"
+    await eventually_well(world)
+
+
+async def eventually_well(world: World) -> None:
+    """Leases of other cases are seen too, and one whose holder's connection has just ended is
+    left to the next upkeep."""
+    for _ in range(50):
+        await world.queue.upkeep()
+        if (await found(world, "upkeep")).level == "ok":
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(await found(world, "upkeep"))

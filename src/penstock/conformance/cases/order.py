@@ -15,6 +15,21 @@ async def publish_order(world: World) -> None:
     assert [m.id for m in await world.drain(3)] == ids
 
 
+@case("order", "an elder message whose commit came late, before a younger one")
+async def late_commit(world: World) -> None:
+    """The claims meanwhile have moved on; only news of the younger one is where they look."""
+    world.needs("open transactions")
+    async with await world.caller() as mine:
+        elder = await world.queue.publish("elder", channel="a", connection=mine.connection)
+        for number in range(3):
+            world.clock.advance(1)
+            await world.publish(number, channel="b")
+            await world.claim_one()
+        await mine.commit()
+    (younger,) = await world.publish("younger", channel="a")
+    assert [m.id for m in await world.drain(1)] == [elder.id, younger]
+
+
 @case("order", "due time before publish order")
 async def due(world: World) -> None:
     delays = [5, 1, 4, 2, 3]

@@ -19,6 +19,9 @@ from .visits import PARKED
 _FULL_LOOK_EVERY = 1.0  # seconds
 # Sessions commit out of order by some milliseconds; that much is looked at again.
 _MARGIN = SECOND // 5
+# A channel that is visited hears its own wakes from further back: an elder message whose commit
+# took this long still starts before a younger one.
+_LATE = 60 * SECOND
 _MOST_SPAN = 200_000
 
 
@@ -40,6 +43,7 @@ class Look(NamedTuple):
     now: int
     later: "Later"
     wake_from: int
+    """From when on the channels' own wakes are heard."""
     cut: bool
     """Whether there was more to read."""
 
@@ -112,7 +116,7 @@ class Looking(Base):
         self._wakes_needed[queues] = 2 * read if calls_cut or wakes > turns else 0
         if offset == 0:
             self._floors[queues] = Floors(_first(ring, now) - _MARGIN, _first(calls, now) - _MARGIN)
-        return Look(lanes, now, _later(rows), start.wake, ring_cut or calls_cut)
+        return Look(lanes, now, _later(rows), start.wake - _LATE, ring_cut or calls_cut)
 
     def _later(self, queues: tuple[str, ...], now: int) -> Plan[Later]:
         rows = yield self._say_each("next", [(queue.encode(), now) for queue in queues])

@@ -137,23 +137,27 @@ begin
                     where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
                     order by k.turn limit v_want offset v_offset) t
             ),
+            -- The wakes before the start are read too: a channel that is chosen by a later one needs its
+            -- earlier ones, or a younger message would start before an elder.
             call as materialized (
-                select w.tid, w.channel_id, w.at, w.n, w.plain
+                select w.tid, w.channel_id, w.at, w.n, w.plain, w.passed
                 from unnest(p_queues) q(name) cross join lateral (
-                    select k.ctid as tid, k.channel_id, k.at, k.n, k.priority = 0 and k.n > 0 and k.freed = 0 as plain
+                    select k.ctid as tid, k.channel_id, k.at, k.n, k.priority = 0 and k.n > 0 and k.freed = 0 as plain,
+                        row_number() over (order by k.at) <= v_offset as passed
                     from wake k
                     where k.queue = q.name and k.at >= v_wake_from and k.at <= v_now
-                    order by k.at limit v_span offset v_offset) w
+                    order by k.at limit v_span + v_offset) w
             ),
             lane as (
                 select e.channel_id, sum(e.n)::bigint as n, count(e.turn) > 0 as ringed,
                     coalesce(min(e.turn), min(case when e.at < p_wake_floor then v_now else e.at end)) as place
                 from (
-                    select r.channel_id, r.turn, null::timestamptz as at, r.n from ring r
+                    select r.channel_id, r.turn, null::timestamptz as at, r.n, false as passed from ring r
                     union all
-                    select c.channel_id, null, c.at, c.n from call c
+                    select c.channel_id, null, c.at, c.n, c.passed from call c
                 ) e
                 group by e.channel_id
+                having not bool_and(e.passed)
             ),
             -- As many as fill the batch from the ring, and as many from the wakes: those may turn out to be
             -- news of channels whose turn is yet to come.
@@ -230,8 +234,8 @@ begin
                 k.weight = 1 and k.concurrency is null and k.rate is null and not k.paused as plain
             from channel k where k.id = any(v_lanes) for no key update skip locked
         ) c;
-        v_unread := v_read >= v_span or v_offset > 0;
-        v_more := v_unread or cardinality(v_owned) < cardinality(v_lanes);
+        v_unread := v_read >= v_span + v_offset;
+        v_more := v_unread or v_offset > 0 or cardinality(v_owned) < cardinality(v_lanes);
         if cardinality(v_owned) = 0 then
             answer := 'busy';
             exit when v_holding;
