@@ -204,8 +204,8 @@ def rows_examined(url: str, channels: int, messages: int, whole: bool) -> tuple[
             numbers = range(place, min(place + CHUNK, messages))
             queue.publish_many([NewMessage(b"x", f"c{n % channels}") for n in numbers])
         if not whole:
-            _cycle(queue, 5)
-        return _cycle(queue, messages // BATCH if whole else 20)
+            _cycle(queue, 2)
+        return _cycle(queue, messages // BATCH if whole else 7)
 
 
 def _cycle(queue: Counted, batches: int) -> tuple[float, float]:
@@ -247,10 +247,10 @@ def main() -> None:
         return
     messages, rounds = (5_000, 1) if options.quick else (20_000, 3)
     sizes, lanes = (
-        ([10_000, 50_000], [100, 1_000])
+        ([1_000, 50_000], [100, 1_000])
         if options.quick
         else (
-            [10_000, 100_000, 1_000_000],
+            [1_000, 10_000, 100_000, 1_000_000],
             [1_000, 10_000, 100_000],
         )
     )

@@ -6,6 +6,7 @@ python scripts/chaos_long.py table chaos.jsonl
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -58,9 +59,11 @@ def run(given: argparse.Namespace) -> int:
 
 
 def one(given: argparse.Namespace, seed: int) -> Verdict:
+    """The ledgers of a broken run are kept beside the log, to be read."""
+    kept = given.log.with_suffix("") / f"{given.engine}-{seed}"
     command = [
         sys.executable, "-m", "penstock.cli", "chaos", "--json", "--engine", given.engine,
-        "--seed", str(seed), "--seconds", str(given.seconds),
+        "--seed", str(seed), "--seconds", str(given.seconds), "--keep", str(kept),
     ]  # fmt: skip
     for name in ("faults", "through"):
         if value := getattr(given, name):
@@ -69,6 +72,8 @@ def one(given: argparse.Namespace, seed: int) -> Verdict:
     if not done.stdout:
         raise SystemExit(done.stderr)
     verdict: Verdict = json.loads(done.stdout)
+    if verdict["good"]:
+        shutil.rmtree(kept, ignore_errors=True)
     return {"at": datetime.now(UTC).isoformat(timespec="seconds"), **verdict}
 
 
