@@ -12,7 +12,7 @@ CHAOS_ENGINES ?= postgresql sqlite mariadb
 MUTANTS_AT_ONCE ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-flat bench-fair bench-events crash-mysql chaos pairs-mysql fmt clean
+.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-recovery bench-flat bench-fair bench-events crash-mysql chaos pairs-mysql fmt clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -80,6 +80,9 @@ bench: $(STAMP) ## Throughput, against a bare table on the same server
 
 bench-worker: $(STAMP) ## The worker: throughput against a bare loop, pick-up latency, memory
 	@$(BIN)/python -m benchmarks.worker
+
+bench-recovery: $(STAMP) ## How soon work goes on after a kill, a server's return, a frozen worker's waking
+	@$(BIN)/python -m benchmarks.recovery
 
 bench-flat: $(STAMP) ## Does the cost per message stay flat as the backlog grows?
 	@$(BIN)/python -m benchmarks.flat

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import events, fairness, flat, report, sqlite, sqlite_flat, throughput
+from benchmarks import events, fairness, flat, recovery, report, sqlite, sqlite_flat, throughput
 from benchmarks.bench import Bench
 from benchmarks.cases import alone, backlog, blocked, foreign, many_channels, scheduled
 from benchmarks.single import DRIVERS, loops
@@ -113,3 +113,8 @@ def test_tables_are_text_or_json(capsys: pytest.CaptureFixture[str]) -> None:
 def _number(cell: report.Cell) -> float:
     assert isinstance(cell, int | float)
     return cell
+
+
+def test_recovery_waits_for_the_next_handler(bench: Bench, tmp_path: Path) -> None:
+    (row,) = recovery.measure(bench.server, tmp_path, recovery.Size(1, 0, 0)).records()
+    assert row["times"] == 1 and _number(row["most s"]) > 0

@@ -12,6 +12,7 @@ import select
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,8 +113,8 @@ class Extender:
 
 def _tell_worker() -> None:
     """The first byte says that we are ready, any other that leases were lost."""
-    sys.stdout.buffer.write(b".")
-    sys.stdout.buffer.flush()
+    with suppress(BrokenPipeError):  # it was killed, and we are about to see it
+        os.write(sys.stdout.fileno(), b".")
 
 
 def is_stopped(process: int) -> bool:
