@@ -46,6 +46,8 @@ MUTANTS: list[Mutant] = [
         ("self.tat = max(channel.tat or now, now)", "self.tat = now")),
     _on_mariadb("MariaDB: a pause is ignored", "paused_starts", f"{_MYSQL}/visits.py",
         ("if channel.paused or self.early:", "if self.early:")),
+    _on_mariadb("MariaDB: a late commit is heard too late", "order", f"{_MYSQL}/looking.py",
+        ("_later(rows), start.wake - _LATE,", "_later(rows), start.wake,")),
     _on_mariadb("MariaDB: leases end before their time", "expired_early", f"{_MYSQL}/expiring.py",
         ('self._say("overdue", floor, found.now, limit)', 'self._say("overdue", floor, found.now + 1_500_000, limit)'),
         ('self._say("overdue_held", wanted, found.now)', 'self._say("overdue_held", wanted, found.now + 1_500_000)')),

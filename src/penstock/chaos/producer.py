@@ -1,16 +1,15 @@
 """Publishes by its dice: ``python -m penstock.chaos.producer``."""
 
 import random
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
-from penstock import NewMessage, PenstockError, Published, Queue
-from penstock.errors import ConnectionUnavailable, PublishRefused
+from penstock import NewMessage, PenstockError, Queue
+from penstock.errors import PublishRefused
 
 from .child import begin, handed_over, stop_on_sigterm
-from .outside import Outside
+from .notes import Notes
 from .stage import (
     FAILS,
     FREE,
@@ -29,9 +28,12 @@ from .stage import (
     Stage,
     channel,
 )  # fmt: skip
+from .transacting import Transactions, Wish
 
 HOUR = timedelta(hours=1)
 KEYS = 6
+POISONS = ("exit", "segfault", "hog")
+FIRST_POISON = {"producer-1.1": "exit", "producer-2.1": "segfault"}
 TOGETHER = 4
 
 
@@ -40,20 +42,24 @@ class Producer:
         self._stage = stage
         self._queue = queue
         self._dice = stage.dice
-        self._ledger = stage.ledger()
-        self._outside: Outside | None = None
+        self._notes = Notes(stage.ledger())
         self._count = 0
-        self._unknown: list[NewMessage] = []
+        self._transactions = Transactions(stage, queue, self._notes, self._dice)
         self._threads = ThreadPoolExecutor(TOGETHER)
 
     def act(self) -> None:
         actions: dict[Callable[[], None], int] = {
             self._plain: 8, self._many: 4, self._in_line: 4, self._in_transaction: 4,
             self._keyed: 4, self._again: 2, self._later: 2, self._special: 6, self._poison: 1,
-            self._ranked: 1, self._crowded: 2, self._together: 2,
+            self._ranked: 1, self._crowded: 2, self._together: 2, self._late_elder: 1,
         }  # fmt: skip
         action = self._dice.choices(list(actions), list(actions.values()))[0]
         action()
+
+    def begin(self) -> None:
+        """One poison comes early, so that a short run sees it die."""
+        if self._stage.poison and self._stage.name in FIRST_POISON:
+            self._publish_poison(FIRST_POISON[self._stage.name])
 
     def _plain(self) -> None:
         self._publish([self._message(self._dice.choice(FREE))])
@@ -65,10 +71,21 @@ class Producer:
         )
 
     def _in_line(self) -> None:
-        """To a channel of one at a time, whose order is checked; nothing else goes there."""
+        """To a channel of one at a time, whose order is checked; nothing else goes there. Together,
+        or one close behind the other, so that both may be news to the same claim."""
         queue = self._dice.choice((WORK, HAND))
         messages = [self._message(LINE, queue=queue) for _ in range(self._dice.randint(1, 3))]
-        self._publish(messages, ordered=True)
+        parts = [messages] if self._dice.random() < 0.5 else [[message] for message in messages]
+        for part in parts:
+            self._publish(part, ordered=True)
+
+    def _late_elder(self) -> None:
+        """To the same channel: one whose commit comes late, and a younger one close behind it."""
+        queue = self._dice.choice((WORK, HAND))
+        elder, younger = (self._message(LINE, queue=queue) for _ in range(2))
+        pause = self._dice.uniform(0.25, 0.6)
+        self._transactions.do(Wish(elder, None, True, ordered=True, pause=pause))
+        self._publish([younger], ordered=True)
 
     def _ranked(self) -> None:
         """Several priorities in one publish, to a channel of one at a time."""
@@ -105,8 +122,8 @@ class Producer:
 
     def _again(self) -> None:
         """After an unknown outcome: the same message with the same key."""
-        if self._unknown:
-            self._publish([self._unknown.pop(0)])
+        if self._notes.unsure:
+            self._publish([self._notes.unsure.pop(0)])
 
     def _special(self) -> None:
         kind = self._dice.choice(("repeat", "fail", "fail", "effect", "effect", "long"))
@@ -123,7 +140,9 @@ class Producer:
         # Rarely: it takes a worker away for seconds, and more would take both away for good.
         if not self._stage.poison or self._dice.random() < 0.7:
             return
-        kind = self._dice.choice(("exit", "segfault", "hog"))
+        self._publish_poison(self._dice.choice(POISONS))
+
+    def _publish_poison(self, kind: str) -> None:
         self._publish([self._message(POISON, kind, queue=WORK, max_attempts=2)])
 
     def _message(
@@ -142,18 +161,18 @@ class Producer:
         )  # fmt: skip
 
     def _publish(self, messages: list[NewMessage], ordered: bool = False) -> None:
-        self._note_tried(messages, ordered)
+        self._notes.tried(messages, ordered)
         try:
             answers = self._queue.publish_many(messages)
         except PublishRefused as error:
             answers = list(error.results)
         except PenstockError as error:
-            self._note_failed(messages, error)
+            self._notes.failed(messages, error)
             return
-        self._note_answers(messages, answers)
+        self._notes.answers(messages, answers)
 
     def _publish_one(self, message: NewMessage) -> None:
-        self._note_tried([message], False)
+        self._notes.tried([message], False)
         try:
             answer = self._queue.publish(
                 message.payload, channel=str(message.channel), queue=message.queue,
@@ -161,9 +180,9 @@ class Producer:
                 max_attempts=message.max_attempts,
             )  # fmt: skip
         except PenstockError as error:
-            self._note_failed([message], error)
+            self._notes.failed([message], error)
         else:
-            self._note_answers([message], [answer])
+            self._notes.answers([message], [answer])
 
     def _in_transaction(self) -> None:
         """One message undone by a savepoint, one by the transaction's end, as the dice say. A key
@@ -174,72 +193,7 @@ class Producer:
             first = self._message(KEYED, queue=WORK, key=key, key_window=HOUR)
         undone = self._message(self._dice.choice(FREE))
         commits, saves = self._dice.random() < 0.6, self._dice.random() < 0.5
-        self._note_tried([first, *([undone] if saves else [])], False)
-        try:
-            self._outside = self._outside or Outside(self._stage)
-            kept, gone = self._transact(self._outside, first, undone if saves else None, commits)
-        except Exception as error:
-            self._note_failed([first], error)
-            if saves:  # whatever became of the first, this one was undone or never committed
-                self._note_undone(undone, None)
-            self._drop_connection()
-            return
-        if commits:
-            self._note_answers([first], [kept])
-        else:
-            self._note_undone(first, kept.id)
-        if gone is not None:
-            self._note_undone(undone, gone.id)
-
-    def _drop_connection(self) -> None:
-        if self._outside is not None:
-            self._outside.close()
-        self._outside = None
-
-    def _transact(
-        self, outside: Outside, first: NewMessage, undone: NewMessage | None, commits: bool
-    ) -> tuple[Published, Published | None]:
-        gone = None
-        outside.begin()
-        if self._stage.engine != "sqlite" and self._dice.random() < 0.1:
-            time.sleep(0.5)  # whatever the transaction's own time is, it is past
-        kept = self._queue.publish_many([first], connection=outside.connection)[0]
-        if undone is not None:
-            outside.say("savepoint regret")
-            gone = self._queue.publish_many([undone], connection=outside.connection)[0]
-            outside.say("rollback to savepoint regret")
-        outside.say("commit" if commits else "rollback")
-        return kept, gone
-
-    def _note_tried(self, messages: list[NewMessage], ordered: bool) -> None:
-        for message in messages:
-            self._ledger.note(
-                "publish_tried", n=message.payload["n"], channel=message.channel, kind=message.kind,
-                key=message.key, window=message.key_window is not None, ordered=ordered,
-                max_attempts=message.max_attempts, priority=message.priority,
-                delay=0.0 if message.delay is None else message.delay.total_seconds(),
-            )  # fmt: skip
-
-    def _note_answers(self, messages: list[NewMessage], answers: list[Published]) -> None:
-        for message, answer in zip(messages, answers, strict=True):
-            n = message.payload["n"]
-            if answer.refused:
-                self._ledger.note("publish_refused", n=n, status=answer.status)
-            else:
-                self._ledger.note("publish_acknowledged", n=n, id=answer.id, status=answer.status)
-
-    def _note_undone(self, message: NewMessage, id: int | None) -> None:
-        self._ledger.note("publish_rolled_back", n=message.payload["n"], id=id)
-
-    def _note_failed(self, messages: list[NewMessage], error: Exception) -> None:
-        unknown = isinstance(error, ConnectionUnavailable) or not isinstance(error, PenstockError)
-        for message in messages:
-            if unknown:
-                self._ledger.note("publish_unknown", n=message.payload["n"], error=str(error))
-            else:
-                self._ledger.note("publish_rolled_back", n=message.payload["n"], id=None)
-            if unknown and message.key_window is not None:
-                self._unknown.append(message)
+        self._transactions.do(Wish(first, undone if saves else None, commits))
 
 
 def main(text: str) -> None:
@@ -248,6 +202,7 @@ def main(text: str) -> None:
     pace = random.Random(f"{stage.seed}/{stage.name}/pace")
     with stage.queue() as queue:
         producer = Producer(stage, queue)
+        producer.begin()
         while not stopping.wait(pace.uniform(0.0, 0.08)):
             producer.act()
 
