@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import psycopg
@@ -228,17 +229,48 @@ def test_of_two_complete_attempts_one_is_published(queue: Queue, place: Place) -
     batch = pyarrow.RecordBatch.from_pydict({"payload": [b"a", b"b"]})
     names = [stage(given, "job", attempt, iter([batch]))[0] for attempt in (7, 8)]
     assert staging_tables(place) == 2
-    call = "select * from {{s}}.publish_staged_v1('job', array['{}'], array[2], null, 0, 'q', 'c')"
+    call = "select * from {{s}}.publish_staged_v1('job', array['{}'], array[2], null, 0)"
     call = call.format(names[1])
     assert look(place, call) == [(2, 0, False)]
     assert look(place, "select payload from {s}.message order by 1") == [(b"a",), (b"b",)]
     assert staging_tables(place) == 0
 
 
+@pytest.mark.parametrize("transport", ["adbc", "copy"])
+def test_rows_go_to_their_channels_in_their_order(
+    queue: Queue, place: Place, transport: str
+) -> None:
+    """Tasks compute the channel's id themselves and put the rows of a channel side by side."""
+    names = ["ü", None, "a", "naïve", "ü", "a", None, "😀", "ü", "a"]
+    rows = {
+        "payload": [str(n).encode() for n in range(10)],
+        "queue": ["q", "ñ"] * 5,
+        "channel": names,
+    }
+    batch = pyarrow.RecordBatch.from_pydict(rows)
+    given = parse(options(place, channel="main", transport=transport), "write")
+    name, _ = stage(given, "job", 1, iter([batch]))
+    look(place, f"select {{s}}.publish_staged_v1('job', array['{name}'], array[10], null, 0)")
+    found = look(place, "select queue, channel, payload from {s}.message order by id")
+    expected = list(zip(rows["queue"], [n or "main" for n in names], rows["payload"], strict=True))
+    assert sorted(found) == sorted(expected)
+    for lane in {row[:2] for row in expected}:
+        assert [row for row in found if row[:2] == lane] == [
+            row for row in expected if row[:2] == lane
+        ]
+    changes = sum(one[:2] != two[:2] for one, two in pairwise(found))
+    assert changes + 1 == len({row[:2] for row in expected})
+    wrong = (
+        "select 1 from {s}.message m where m.channel_id <> {s}.channel_id_v1(m.queue, m.channel)"
+    )
+    assert look(place, wrong) == []
+    assert look(place, "select sum(n) from {s}.wake") == [(10,)]
+
+
 def test_rows_that_a_crash_took_are_missed(queue: Queue, place: Place) -> None:
     """A staging table that lost its rows (unlogged, after a crash) fails the job, loudly."""
     name = look(place, "select {s}.stage_v1('job', 1)")[0][0]
-    call = "select {{s}}.publish_staged_v1('job', array['{}'], array[5], null, 0, 'q', 'c')"
+    call = "select {{s}}.publish_staged_v1('job', array['{}'], array[5], null, 0)"
     with pytest.raises(psycopg.Error, match="staged 5 rows, 0 are left"):
         look(place, call.format(name))
     with pytest.raises(psycopg.Error, match="a staging table of job job is gone"):

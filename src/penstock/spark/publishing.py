@@ -92,8 +92,6 @@ class _Writing:
         options = self.options
         return {
             "schema": self._schema,
-            "queue": options["queue"] or "default",
-            "channel": options["channel"] or "default",
             "kind": options["kind"] or "",
             "content_type": self.content_type,
             "priority": options["priority"] or 0,

@@ -11,6 +11,7 @@ import pyarrow.csv
 from .connections import ask, connected, speaking
 from .fetching import uses_adbc
 from .options import Options
+from .placing import placed
 from .shaping import shaped
 from .statements import statement
 
@@ -30,9 +31,9 @@ def stage(
 def _checked(
     options: Options, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    yield shaped(first, options["max_payload"])
-    for batch in rest:
-        yield shaped(batch, options["max_payload"])
+    queue, channel = options["queue"] or "default", options["channel"] or "default"
+    for batch in _chain(first, rest):
+        yield placed(shaped(batch, options["max_payload"]), queue, channel)
 
 
 def _by_adbc(
@@ -84,6 +85,9 @@ def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa
 def _as_csv(batch: pa.RecordBatch) -> bytes:
     place = batch.schema.get_field_index("payload")
     written = batch.set_column(place, "payload", _as_text(batch["payload"]))
+    place = batch.schema.get_field_index("channel_id")
+    lanes = [value.hex() for value in batch["channel_id"].to_pylist()]
+    written = written.set_column(place, "channel_id", pa.array(lanes, pa.string()))
     buffer = io.BytesIO()
     pyarrow.csv.write_csv(written, buffer, pyarrow.csv.WriteOptions(include_header=False))
     return buffer.getvalue()

@@ -12,8 +12,6 @@ create or replace function "penstock".publish_staged_v1(
     p_counts bigint[],
     p_source text,
     p_batch bigint,
-    p_queue text,
-    p_channel text,
     p_kind text default '',
     p_content_type text default 'application/octet-stream',
     p_priority smallint default 0,
@@ -24,8 +22,6 @@ create or replace function "penstock".publish_staged_v1(
 language plpgsql
 set search_path = "penstock", pg_temp
 set jit = off
-set enable_nestloop = off
-set enable_mergejoin = off
 as $$
 declare
     v_now timestamptz := write_time_v1(p_now);
@@ -68,9 +64,8 @@ begin
         from unnest(p_names) with ordinality n(name, ordinal));
 
     execute format(
-        'select array_agg(s.id), array_agg(coalesce(s.queue, $1)), array_agg(s.key)
-        from (%s) s where s.key is not null', v_all)
-    into v_ids, v_queues, v_keys using p_queue;
+        'select array_agg(s.id), array_agg(s.queue), array_agg(s.key) from (%s) s where s.key is not null', v_all)
+    into v_ids, v_queues, v_keys;
     if v_ids is not null then
         v_taken := array(
             select x.id
@@ -81,9 +76,9 @@ begin
 
     if exists (select from channel c where c.backlog is not null or c.closing) then
         execute format(
-            'select array_agg(coalesce(s.queue, $1)), array_agg(coalesce(s.channel, $2))
-            from (%s) s where not exists (select from unnest($3) t(id) where t.id = s.id)', v_all)
-        into v_queues, v_channels using p_queue, p_channel, v_taken;
+            'select array_agg(s.queue), array_agg(s.channel)
+            from (%s) s where not exists (select from unnest($1) t(id) where t.id = s.id)', v_all)
+        into v_queues, v_channels using v_taken;
         v_status := refuse_v1(array_fill(null::text, array[coalesce(cardinality(v_queues), 0)]), v_queues, v_channels);
         select count(*) over () as n, x.* into v_refused
         from unnest(v_status, v_queues, v_channels) x(status, queue, channel) where x.status is not null limit 1;
@@ -94,41 +89,36 @@ begin
         end if;
     end if;
 
-    -- Two passes over what was staged: one for the wakes and the channels, one for the messages.
+    if v_taken <> '{}' then
+        v_all := format('select s.* from (%s) s where not exists (select from unnest($6) t(id) where t.id = s.id)', v_all);
+    end if;
+    -- Two passes over what was staged: one for the wakes, one for the messages.
     execute format(
-        'with spread as materialized (
-            select x.queue, x.channel, x.priority, x.due, min(x.id) as id, count(*) as n
+        'insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
+        select greatest(p.due, $1), p.channel_id, min(p.due), min(p.id), sum(p.n), p.priority, p.queue, p.channel
+        from (
+            select x.channel_id, x.queue, x.channel, x.priority, x.due, min(x.id) as id, count(*) as n
             from (
-                select s.id, coalesce(s.queue, $2) as queue, coalesce(s.channel, $3) as channel,
-                    coalesce(s.priority, $6) as priority, coalesce(s.at, $1 + s.delay * interval ''1 microsecond'', $1) as due
-                from (%1$s) s
+                select s.id, s.channel_id, s.queue, s.channel, coalesce(s.priority, $4) as priority,
+                    coalesce(s.at, $1 + s.delay * interval ''1 microsecond'', $1) as due
+                from (%s) s
             ) x
-            group by x.queue, x.channel, x.priority, x.due
-        ),
-        lane as materialized (
-            select l.queue, l.channel, channel_id_v1(l.queue, l.channel) as channel_id
-            from (select distinct p.queue, p.channel from spread p) l
-        ),
-        woken as (
-            insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
-            select greatest(p.due, $1), l.channel_id, min(p.due), min(p.id), sum(p.n), p.priority, l.queue, l.channel
-            from spread p join lane l on l.queue = p.queue and l.channel = p.channel
-            group by greatest(p.due, $1), l.channel_id, p.priority, l.queue, l.channel
-        )
-        insert into message (
+            group by x.channel_id, x.queue, x.channel, x.priority, x.due
+        ) p
+        group by greatest(p.due, $1), p.channel_id, p.priority, p.queue, p.channel', v_all)
+    using v_now, p_kind, p_content_type, p_priority, p_max_attempts, v_taken;
+    execute format(
+        'insert into message (
             id, channel_id, due, published_at, first_published_at, expires_at, key_window,
             max_attempts, priority, queue, channel, kind, key, content_type, headers, payload)
         select
-            s.id, l.channel_id, coalesce(s.at, $1 + s.delay * interval ''1 microsecond'', $1), $1, $1,
+            s.id, s.channel_id, coalesce(s.at, $1 + s.delay * interval ''1 microsecond'', $1), $1, $1,
             coalesce(s.expires_at, $1 + s.expires_in * interval ''1 microsecond''),
-            s.key_window * interval ''1 microsecond'', coalesce(s.max_attempts, $7), coalesce(s.priority, $6),
-            l.queue, l.channel, coalesce(s.kind, $4), s.key, coalesce(s.content_type, $5),
+            s.key_window * interval ''1 microsecond'', coalesce(s.max_attempts, $5), coalesce(s.priority, $4),
+            s.queue, s.channel, coalesce(s.kind, $2), s.key, coalesce(s.content_type, $3),
             nullif(s.headers::jsonb, ''{}''), s.payload
-        from (%1$s) s
-        join lane l on l.queue = coalesce(s.queue, $2) and l.channel = coalesce(s.channel, $3)',
-        case when v_taken = '{}' then v_all else format(
-            'select s.* from (%s) s where not exists (select from unnest($8) t(id) where t.id = s.id)', v_all) end)
-    using v_now, p_queue, p_channel, p_kind, p_content_type, p_priority, p_max_attempts, v_taken;
+        from (%s) s', v_all)
+    using v_now, p_kind, p_content_type, p_priority, p_max_attempts, v_taken;
     get diagnostics published = row_count;
 
     if published + existing <> (select coalesce(sum(c), 0) from unnest(p_counts) c) then
@@ -137,14 +127,13 @@ begin
             using errcode = 'PNS01', hint = 'The server lost unlogged tables in a crash. Run the job again.';
     end if;
     if exists (select from listener l where l.until > v_now) then
-        execute format(
-            'select array_agg(s.id) from (%s) s where not exists (select from unnest($1) t(id) where t.id = s.id)', v_all)
-        into v_ids using v_taken;
+        execute format('select array_agg(s.id) from (%s) s', v_all)
+        into v_ids using v_now, p_kind, p_content_type, p_priority, p_max_attempts, v_taken;
         perform tell_v1(array['published'], v_ids, v_now);
     end if;
     if published > 0 and exists (select from sleeper s where s.until > v_now) then
-        execute format('select array_agg(distinct coalesce(s.queue, $1)) from (%s) s', v_all)
-        into v_queues using p_queue;
+        execute format('select array_agg(distinct s.queue) from (%s) s', v_all)
+        into v_queues using v_now, p_kind, p_content_type, p_priority, p_max_attempts, v_taken;
         perform ring_v1(v_queues, v_now);
     end if;
     if p_source is not null then

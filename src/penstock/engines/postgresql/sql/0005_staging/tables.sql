@@ -10,11 +10,13 @@ create index staged_job on "penstock".staged (job);
 
 -- What every staging table looks like; itself it stays empty. Null means the job's default.
 -- Lengths of time are microseconds: whole numbers travel through every way of copying.
+-- channel_id is what channel_id_v1 says: tasks work side by side, the move of their rows does not.
 create table "penstock".staged_row (
     id bigint not null default nextval('"penstock".message_id'),
+    channel_id uuid not null,
     payload bytea not null,
-    queue text collate "C",
-    channel text collate "C",
+    queue text collate "C" not null,
+    channel text collate "C" not null,
     kind text collate "C",
     content_type text,
     headers text,
