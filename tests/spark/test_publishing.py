@@ -242,17 +242,15 @@ def test_rows_go_to_their_channels_in_their_order(
 ) -> None:
     """Tasks compute the channel's id themselves and put the rows of a channel side by side."""
     names = ["ü", None, "a", "naïve", "ü", "a", None, "😀", "ü", "a"]
-    rows = {
-        "payload": [str(n).encode() for n in range(10)],
-        "queue": ["q", "ñ"] * 5,
-        "channel": names,
-    }
-    batch = pyarrow.RecordBatch.from_pydict(rows)
+    payloads, queues = [str(n).encode() for n in range(10)], ["q", "ñ"] * 5
+    batch = pyarrow.RecordBatch.from_pydict(
+        {"payload": payloads, "queue": queues, "channel": names}
+    )
     given = parse(options(place, channel="main", transport=transport), "write")
     name, _ = stage(given, "job", 1, iter([batch]))
     look(place, f"select {{s}}.publish_staged_v1('job', array['{name}'], array[10], null, 0)")
     found = look(place, "select queue, channel, payload from {s}.message order by id")
-    expected = list(zip(rows["queue"], [n or "main" for n in names], rows["payload"], strict=True))
+    expected = list(zip(queues, [name or "main" for name in names], payloads, strict=True))
     assert sorted(found) == sorted(expected)
     for lane in {row[:2] for row in expected}:
         assert [row for row in found if row[:2] == lane] == [
