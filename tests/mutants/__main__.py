@@ -10,7 +10,7 @@ from pathlib import Path
 
 from penstock.embedded_mariadb import find_mariadb
 
-from .hunt import MUTANTS, Hunted, hunt, run
+from .hunt import MUTANTS, PATIENCE, Hunted, hunt, run
 from .mutant import SOURCE, Mutant
 
 
@@ -47,7 +47,7 @@ def _control(engines: set[str], seed: int, seconds: float) -> bool:
     with tempfile.TemporaryDirectory(prefix="penstock-mutant-") as folder:
         shutil.copytree(SOURCE, Path(folder) / "penstock")
         for engine in sorted(engines):
-            seen = run(Path(folder), engine, seed, seconds, 60)
+            seen = run(Path(folder), engine, seed, seconds, PATIENCE)
             good = good and not seen
             _say(f"    {engine} without a defect: {seen or 'nothing is broken'}")
     return good
