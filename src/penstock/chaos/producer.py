@@ -11,6 +11,7 @@ from penstock.errors import PublishRefused
 from .child import begin, handed_over, stop_on_sigterm
 from .notes import Notes
 from .stage import (
+    BURST,
     FAILS,
     FREE,
     FULL,
@@ -52,6 +53,7 @@ class Producer:
             self._plain: 8, self._many: 4, self._in_line: 4, self._in_transaction: 4,
             self._keyed: 4, self._again: 2, self._later: 2, self._special: 6, self._poison: 1,
             self._ranked: 1, self._crowded: 2, self._together: 2, self._late_elder: 1,
+            self._rated: 1,
         }  # fmt: skip
         action = self._dice.choices(list(actions), list(actions.values()))[0]
         action()
@@ -101,6 +103,11 @@ class Producer:
         """More than the channel takes."""
         queue = self._dice.choice((WORK, HAND))
         self._publish([self._message(FULL, queue=queue) for _ in range(self._dice.randint(1, 4))])
+
+    def _rated(self) -> None:
+        """More than may start at once."""
+        queue = self._dice.choice((WORK, HAND))
+        self._publish([self._message(RATED, queue=queue) for _ in range(2 * BURST)])
 
     def _together(self) -> None:
         """From threads, so that they share a round trip; each is answered for itself."""

@@ -22,7 +22,7 @@ LINE, TIGHT, RATED, SWING, GATE, FAILS = "line", "tight", "rated", "swing", "gat
 POISON, KEYED, LATER = "poison", "keyed", "later"
 RANKED, FULL = "ranked", "full"
 TIGHT_LIMIT = 2
-RATE, BURST = 6.0, 3
+RATE, BURST = 3.0, 3
 BACKLOG = 5
 
 
