@@ -22,6 +22,7 @@ from penstock.embedded import EmbeddedPostgres
 from penstock.spark import session
 
 from .report import Table, show
+from .spark_least import measure_least
 
 _INSTALLED = Path("/usr/share/java/postgresql.jar")
 _PACKAGE = "libpostgresql-jdbc-java"
@@ -163,6 +164,8 @@ def main() -> None:
         url = server.create_database("bench")
         history = chosen.history or 2 * chosen.rows
         tables = measure(spark, url, chosen.rows, history, chosen.rounds, chosen.only)
+        if chosen.only != "read":
+            tables.append(measure_least(url, chosen.rows))
     spark.stop()
     show(tables, as_json=chosen.json)
 

@@ -1,0 +1,45 @@
+"""What a publish that is all or nothing costs at the least: the same rows, ready in every column,
+into a table like the queue's by one statement. No wakes, no checks, nothing of Spark."""
+
+import time
+
+import psycopg
+from psycopg import sql
+
+from .report import Table
+
+_READY = """
+create unlogged table penstock.ready (like penstock.message including defaults);
+insert into penstock.ready (
+    id, channel_id, due, published_at, first_published_at, max_attempts, priority, queue, channel,
+    kind, content_type, payload)
+select n, penstock.channel_id_v1('default', c.name), now(), now(), now(), 20, 0, 'default', c.name,
+    'send_receipt', 'application/octet-stream', convert_to(repeat('x', 200), 'UTF8')
+from generate_series(1, {rows}) n cross join lateral (select 'tenant-' || (n / 100) % 100) c(name)
+"""
+_TABLE = "create table penstock.likeness (like penstock.message including defaults)"
+_KEY = "alter table penstock.likeness add primary key (id)"
+_ORDER = "create index on penstock.likeness (channel_id, priority, due, id)"
+_STEPS = {
+    "a heap": [_TABLE],
+    "with the key": [_TABLE, _KEY],
+    "with the key and the order": [_TABLE, _KEY, _ORDER],
+}
+
+
+def measure_least(url: str, rows: int) -> Table:
+    table = Table("The least that one transaction costs", ["into", "rows", "rows/s"])
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in _READY.split(";"):
+            connection.execute(sql.SQL(statement).format(rows=rows))
+        connection.execute("vacuum penstock.ready")
+        for what, statements in _STEPS.items():
+            for statement in statements:
+                connection.execute(sql.SQL(statement))
+            connection.execute("checkpoint")
+            began = time.perf_counter()
+            connection.execute("insert into penstock.likeness select * from penstock.ready")
+            table.add(what, rows, int(rows / (time.perf_counter() - began)))
+            connection.execute("drop table penstock.likeness")
+        connection.execute("drop table penstock.ready")
+    return table
