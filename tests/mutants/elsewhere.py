@@ -48,7 +48,9 @@ MUTANTS: list[Mutant] = [
         ("if channel.paused or self.early:", "if self.early:")),
     _on_mariadb("MariaDB: a late commit is heard too late", "order", f"{_MYSQL}/looking.py",
         ("_later(rows), start.wake - _LATE,", "_later(rows), start.wake,")),
-    _on_mariadb("MariaDB: leases end before their time", "expired_early", f"{_MYSQL}/expiring.py",
-        ('self._say("overdue", floor, found.now, limit)', 'self._say("overdue", floor, found.now + 1_500_000, limit)'),
-        ('self._say("overdue_held", wanted, found.now)', 'self._say("overdue_held", wanted, found.now + 1_500_000)')),
+    Mutant("MariaDB: leases end before their time", frozenset({"expired_early"}), [
+        Patch(f"{_MYSQL}/expiring.py", 'self._say("overdue", floor, found.now, limit)',
+              'self._say("overdue", floor, found.now + 1_500_000, limit)'),
+        Patch(f"{_MYSQL}/queries/overdue_held.sql", "l.until <= $2", "l.until <= $2 + 1500000")],
+        engine="mariadb"),
 ]  # fmt: skip
