@@ -433,6 +433,16 @@ def test_an_expiry_without_a_fault(forger: Forger) -> None:
     assert forger.broken() == {"expired_unexplained"}
 
 
+@pytest.mark.parametrize("fence", [2, 1])
+def test_an_expiry_after_a_broken_connection(forger: Forger, fence: int) -> None:
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    forger.line("settle_unknown", 201.5, by="w", id=2, fence=fence, verb="complete", error="cut")
+    forger.row(2, 2, 201.0, 206.0, "expired")
+    forger.waits(2, 2000.0)
+    assert forger.broken() == (set() if fence == 2 else {"expired_unexplained"})
+
+
 @pytest.mark.parametrize("terms", [{"id": 3}, {"unstarted": True}, {"target": "v"}, {"span": 0.1}])
 def test_a_fault_excuses_only_what_it_is_about(forger: Forger, terms: dict[str, object]) -> None:
     n = forger.publish(2, 200.0)

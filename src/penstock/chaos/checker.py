@@ -553,11 +553,17 @@ def expired_unexplained(books: Books) -> Evidence:
     started = {(line["id"], line["fence"]) for line in books.by_what["start"]}
     # Its outcome was on its way, and nobody extends what is about to end.
     started -= {(line["id"], line["fence"]) for line in books.by_what["settle_tried"]}
+    # A connection of the holder's own broke, perhaps long after the server had: it gave up.
+    undone = {
+        (line["id"], line["fence"]) for line in books.by_what["settle_unknown"] if "error" in line
+    }
     yield from [
         f"message {claim.id}: lease {claim.fence} of {claim.worker} expired after "
         f"{claim.ended - claim.claimed:.1f} s, and nothing had happened to it"
         for claim in books.claims
-        if claim.outcome == "expired" and not any(_excuses(f, claim, started) for f in faults)
+        if claim.outcome == "expired"
+        and (claim.id, claim.fence) not in undone
+        and not any(_excuses(fault, claim, started) for fault in faults)
     ]
 
 
