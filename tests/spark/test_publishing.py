@@ -42,9 +42,8 @@ def staging_tables(place: Place) -> int:
         return int(rows[0])
 
 
-@pytest.mark.parametrize("transport", ["adbc", "copy"])
 def test_a_frame_is_published_as_the_client_would(
-    spark: SparkSession, queue: Queue, place: Place, transport: str
+    spark: SparkSession, queue: Queue, place: Place
 ) -> None:
     """The same messages by publish_many and by Spark differ in nothing but ids and times."""
     at = datetime(2031, 5, 1, 12, tzinfo=UTC)
@@ -69,7 +68,7 @@ def test_a_frame_is_published_as_the_client_would(
         "payload string, channel string, kind string, key string, priority int, at timestamp, "
         "expires_at timestamp, max_attempts int, headers string",
     ).coalesce(1)
-    write(frame, place, queue="spark", channel="main", transport=transport)
+    write(frame, place, queue="spark", channel="main")
     queue.publish_many(
         [
             NewMessage(
@@ -109,7 +108,7 @@ def test_a_frame_is_published_as_the_client_would(
 def test_bytes_and_lengths_of_time(spark: SparkSession, queue: Queue, place: Place) -> None:
     frame = spark.createDataFrame([(b"\x00\xff\\x",), (b"",)], "payload binary")
     frame = frame.withColumn("delay", expr("interval '90' second"))
-    write(frame.withColumn("expires_in", expr("interval '1' day")), place, transport="copy")
+    write(frame.withColumn("expires_in", expr("interval '1' day")), place)
     write(frame, place)
     rows = look(
         place,
@@ -236,17 +235,14 @@ def test_of_two_complete_attempts_one_is_published(queue: Queue, place: Place) -
     assert staging_tables(place) == 0
 
 
-@pytest.mark.parametrize("transport", ["adbc", "copy"])
-def test_rows_go_to_their_channels_in_their_order(
-    queue: Queue, place: Place, transport: str
-) -> None:
+def test_rows_go_to_their_channels_in_their_order(queue: Queue, place: Place) -> None:
     """Tasks compute the channel's id themselves and put the rows of a channel side by side."""
     names = ["ü", None, "a", "naïve", "ü", "a", None, "😀", "ü", "a"]
     payloads, queues = [str(n).encode() for n in range(10)], ["q", "ñ"] * 5
     batch = pyarrow.RecordBatch.from_pydict(
         {"payload": payloads, "queue": queues, "channel": names}
     )
-    given = parse(options(place, channel="main", transport=transport), "write")
+    given = parse(options(place, channel="main"), "write")
     name, _ = stage(given, "job", 1, iter([batch]))
     look(place, f"select {{s}}.publish_staged_v1('job', array['{name}'], array[10], null, 0)")
     found = look(place, "select queue, channel, payload from {s}.message order by id")

@@ -100,7 +100,7 @@ OPTIONS = (
     Option("since", _time, _ROWS),
     Option("until", _time, frozenset(("read",))),
     Option("rowsPerPartition", _whole(1, _LARGEST), _READS),
-    Option("transport", _one_of("auto", "adbc", "copy"), _ALL, "auto"),
+    Option("transport", _one_of("auto", "adbc", "copy"), _READS, "auto"),
     Option("maxRowsPerTrigger", _whole(1, _LARGEST), _HISTORY),
     Option("maxMessagesPerTrigger", _whole(1, BATCH), _CLAIMS, BATCH),
     Option("stream", _name, _CLAIMS),
@@ -147,7 +147,7 @@ def parse(given: Mapping[str, str], use: Use) -> Options:
     }
     address = _address(values["url"], values["schema"])
     if address.dialect != "postgresql":
-        _check_without_postgresql(address.dialect, use, values["transport"])
+        _check_without_postgresql(address.dialect, use, values.get("transport", "auto"))
     return Options(address, values)
 
 

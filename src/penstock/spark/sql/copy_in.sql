@@ -1,1 +1,1 @@
-copy {schema}.{table} ({columns}) from stdin (format csv, encoding 'UTF8')
+copy {schema}.{table} ({columns}) from stdin (format binary)

@@ -1,0 +1,1 @@
+set local client_encoding = 'UTF8'
