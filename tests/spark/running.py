@@ -12,6 +12,11 @@ APPS = Path(__file__).parent / "apps"
 SUBMIT = Path(pyspark_file).parent / "bin" / "spark-submit"
 
 
+def submitting() -> dict[str, str]:
+    """The environment of spark-submit, which would take any ``python3`` of the PATH."""
+    return {**os.environ, "PYSPARK_PYTHON": sys.executable}
+
+
 def run_app(
     name: str,
     *arguments: object,

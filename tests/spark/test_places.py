@@ -11,7 +11,7 @@ import pytest
 from penstock import Queue
 from tests.place import Place
 from tests.spark.conftest import LONG
-from tests.spark.running import SUBMIT, run_app
+from tests.spark.running import SUBMIT, run_app, submitting
 
 
 def check(shown: str) -> None:
@@ -32,7 +32,7 @@ def test_masters(queue: Queue, place: Place, tmp_path: Path, master: str) -> Non
 def test_spark_submit(queue: Queue, place: Place, tmp_path: Path) -> None:
     command = [str(SUBMIT), "--master", "local[2]", "--driver-memory", "1g"]
     arguments = (place.url, place.schema, tmp_path, "-")
-    done = run_app("round_trip.py", *arguments, command=command)
+    done = run_app("round_trip.py", *arguments, command=command, environment=submitting())
     check(done.stdout + done.stderr)
 
 

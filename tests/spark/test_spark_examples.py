@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from penstock import NewMessage, Queue
 from penstock.embedded import EmbeddedPostgres
 from tests.spark.conftest import LONG
-from tests.spark.running import SUBMIT
+from tests.spark.running import SUBMIT, submitting
 
 _EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 _ORDERS = "id,tenant,total,day\n1,acme,9.5,2026-05-01\n2,bolt,3,2026-05-01\n3,acme,1,2026-05-02\n"
@@ -71,7 +71,7 @@ def test_spark_submit(url: str, tmp_path: Path) -> None:
     command = [SUBMIT, "--master", "local[2]", _EXAMPLES / "spark_submit_job.py"]
     done = subprocess.run(
         [*map(str, command), str(tmp_path / "orders.csv"), "2026-05-01"],
-        env={**os.environ, "PENSTOCK_URL": url},
+        env={**submitting(), "PENSTOCK_URL": url},
         capture_output=True,
         text=True,
         timeout=400,
