@@ -251,6 +251,16 @@ def test_a_channel_with_room_that_refuses(forger: Forger) -> None:
     assert forger.broken() == {"backlog"}
 
 
+@pytest.mark.parametrize("later", [2.0, 5.0])
+def test_a_refusal_beside_an_end_that_waited_for_a_lock(forger: Forger, later: float) -> None:
+    _crowd(forger, 1)
+    forger.done(3, 3, 200.0, channel="full")
+    forger.line("fault", 201.9, by="nemesis", kind="lock", target="*", span=3.0)
+    forger.line("publish_tried", 202.0 + later, n="r", channel="full", kind="plain", key=None)
+    forger.line("publish_refused", 202.1 + later, n="r", status="full")
+    assert forger.broken() == (set() if later < 3 else {"backlog"})
+
+
 @pytest.mark.parametrize("lower", [1, 20])
 def test_lower_priorities_before_higher_ones(forger: Forger, lower: int) -> None:
     """One in ten may."""
@@ -404,6 +414,16 @@ def test_two_messages_of_one_key(forger: Forger, window: bool) -> None:
     forger.done(2, 2, 200.0, key="k", window=window)
     forger.done(3, 3, 201.0 if not window else 300.0, key="k", window=window)
     assert forger.broken() == {"keys"}
+
+
+@pytest.mark.parametrize("later", [5.0, 9.0])
+def test_a_key_whose_holder_was_stopped_before_its_commit(forger: Forger, later: float) -> None:
+    """The end is dated when it was written; it is seen when its writer goes on."""
+    forger.done(2, 2, 200.0, key="k")
+    ended = 202.0
+    forger.line("fault", ended + 0.1, by="nemesis", kind="stop", target="w", span=6.0)
+    forger.publish(2, ended + later, status="existing", key="k")
+    assert forger.broken() == (set() if later < 6 else {"keys"})
 
 
 def test_a_key_is_free_after_the_end(forger: Forger) -> None:

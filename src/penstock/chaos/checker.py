@@ -104,9 +104,27 @@ class Books:
         ends = [row["ended_at"] for row in self.rows[line["id"]] if row["terminal"] or row["dead"]]
         return min(ends, default=NEVER)
 
+    def seen_gone(self, line: Line) -> float:
+        """By when others saw that it was finished or dead."""
+        ends = [row for row in self.rows[line["id"]] if row["terminal"] or row["dead"]]
+        return min(map(self.seen_ended, ends), default=NEVER)
+
     def ended_at(self, id: int) -> float:
         """When the message was finished; never, while it waits, is leased or is a dead letter."""
         return self.ends[id][0]["ended_at"] if self.ends[id] else NEVER
+
+    def seen_ended(self, row: Line) -> float:
+        """By when others saw that end for sure: it is dated when it was written, and committed
+        later if its writer was stopped or waited for a lock meanwhile."""
+        ended: float = row["ended_at"]
+        spans: list[float] = [
+            line["t"] + line["span"]
+            for line in self.by_what["fault"]
+            if line["kind"] in ("stop", "lock", "hog", "stall")
+            and line["target"] in ("*", row["worker"])
+            and line["t"] <= ended + BLINK
+        ]
+        return max([ended, *spans])
 
     def committed(self) -> set[int]:
         """The messages that must be somewhere: acknowledged, or seen by a handler."""
@@ -338,6 +356,7 @@ def backlog(books: Books) -> Evidence:
     spans: dict[str, list[tuple[Line, float, float]]] = defaultdict(list)
     for n, line in books.published.items():
         spans[books.tried[n]["channel"]].append((line, books.tried[n]["t"], books.gone_at(line)))
+    seen = {line["id"]: books.seen_gone(line) for line in books.published.values()}
     # A publisher that was killed before it heard the answer may have published too.
     unsure = books.tried.keys() - books.published.keys() - books.undone
     unsure -= {line["n"] for line in books.by_what["publish_refused"]}
@@ -355,7 +374,9 @@ def backlog(books: Books) -> Evidence:
         for line in books.by_what["publish_refused"]:
             asked = books.tried[line["n"]]
             there = [
-                1 for _, begun, gone in found if begun < line["t"] and gone > asked["t"] - BLINK
+                1
+                for other, begun, _ in found
+                if begun < line["t"] and seen[other["id"]] > asked["t"] - BLINK
             ]
             if asked["channel"] == channel and len(there) + maybe < most:
                 yield f"{channel}: {line['n']} was refused beside {len(there)}"
@@ -529,7 +550,9 @@ def keys(books: Books) -> Evidence:
             holders[key].append(line["id"])
         elif line["id"] not in books.known:
             yield f"key {key}: message {line['id']} holds it and is nowhere"
-        elif not tried["window"] and books.ended_at(line["id"]) < tried["t"] - BLINK:
+        elif not tried["window"] and any(
+            books.seen_ended(row) < tried["t"] - BLINK for row in books.ends[line["id"]][:1]
+        ):
             yield f"key {key}: message {line['id']} has ended and still holds it"
 
 
