@@ -453,6 +453,20 @@ def test_an_expiry_without_a_fault(forger: Forger) -> None:
     assert forger.broken() == {"expired_unexplained"}
 
 
+@pytest.mark.parametrize("raised", [True, False])
+def test_an_expiry_under_a_held_interpreter(forger: Forger, raised: bool) -> None:
+    """A handler that had ended waits for its outcome to be written; one that runs is extended."""
+    n = forger.publish(2, 200.0)
+    forger.start(2, 2, 201.0, n)
+    if raised:
+        forger.line("raised", 201.1, by="w", id=2, fence=2)
+    hog: dict[str, object] = {"kind": "hog", "target": "w", "span": 6.0, "unstarted": True}
+    forger.line("fault", 201.2, by="w", **hog)
+    forger.row(2, 2, 201.0, 206.0, "expired")
+    forger.waits(2, 2000.0)
+    assert forger.broken() == (set() if raised else {"expired_unexplained"})
+
+
 @pytest.mark.parametrize("fence", [2, 1])
 def test_an_expiry_after_a_broken_connection(forger: Forger, fence: int) -> None:
     n = forger.publish(2, 200.0)

@@ -32,7 +32,7 @@ MUTANTS: list[Mutant] = [
     python("nobody extends the leases", "expired_unexplained", "worker/pulse_process.py",
         ("due = [held for held in table.leases() if _is_due(held, lease)]", "due: list[Lease] = []")),
     python("the clock is not looked at before a start", "late_starts", "worker/crew.py",
-        ("if job.deadline > now() or await self._is_ours(job):", "if True:"), faults="stop"),
+        ("if await self._tenure.lasts(job):", "if True:"), faults="stop"),
     python("a handler is not told that its lease is lost", "zombies", "worker/workshop.py",
         ('            self.crew.interrupt(job, "lost")\n', ""), faults="stop"),
     python("a stop forgets what runs", "expired_unexplained", "worker/deciding.py",

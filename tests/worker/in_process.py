@@ -35,6 +35,10 @@ def sleeps(payload: object) -> None:
     time.sleep(60)
 
 
+def naps(payload: float) -> None:
+    time.sleep(payload)
+
+
 def raises(payload: int) -> None:
     raise Unlucky(payload, "again")
 

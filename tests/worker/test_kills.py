@@ -117,6 +117,23 @@ def test_stopped_with_blocking_handlers_and_continued(place: Place, tmp_path: Pa
             )
 
 
+def test_stopped_while_messages_wait_for_a_process(place: Place, tmp_path: Path) -> None:
+    """The process comes free while the worker is stopped; the next message is not its own then."""
+    with yard(place, tmp_path) as there:
+        _quick_retries(there)
+        there.queue.publish_many([3.0, 3.0])
+        first = there.start("boxed", lease=LEASE)
+        eventually(lambda: len(there.lines("start")) == 1)
+        first.send_signal(signal.SIGSTOP)
+        second = there.start("boxed", lease=LEASE)
+        eventually(lambda: len(there.lines("start")) == 3)
+        first.send_signal(signal.SIGCONT)
+        eventually(there.is_empty)
+        assert stop(first) == 0
+        assert stop(second) == 0
+        assert len(there.lines("start")) == 3
+
+
 def test_terminated_it_gives_back_what_it_did_not_end(place: Place, tmp_path: Path) -> None:
     with yard(place, tmp_path) as there:
         ids = [p.id or 0 for p in there.queue.publish_many(range(10))]

@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 
 from penstock import AsyncMessage, AsyncQueue, Message, Worker
+from tests.worker import in_process
 
 
 class Ledger:
@@ -89,14 +90,25 @@ def once(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
         await asyncio.sleep(terms["seconds"])
 
 
-MODES = {mode.__name__: mode for mode in (quick, slow, blocking, hogging, in_transaction, once)}
+def boxed(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
+    """In the one process that there is; the others wait for it."""
+    worker.handler(run="process")(in_process.naps)
+
+    @worker.middleware
+    async def around(message: Any, call: Any) -> object:
+        ledger.note("start", message)
+        return await call()
+
+
+_ALL = (quick, slow, blocking, hogging, in_transaction, once, boxed)
+MODES = {mode.__name__: mode for mode in _ALL}
 
 
 def main() -> None:
     terms = json.loads(sys.argv[1])
     lease = timedelta(seconds=terms.get("lease", 30))
     queue = AsyncQueue(terms["url"], schema=terms["schema"], lease=lease)
-    worker = Worker(queue, concurrency=terms.get("concurrency", 50))
+    worker = Worker(queue, concurrency=terms.get("concurrency", 50), processes=1)
     MODES[terms["mode"]](worker, Ledger(terms["ledger"]), terms)
     worker.run()
 

@@ -575,7 +575,8 @@ def expired_unexplained(books: Books) -> Evidence:
     faults = books.by_what["fault"]
     started = {(line["id"], line["fence"]) for line in books.by_what["start"]}
     # Its outcome was on its way, and nobody extends what is about to end.
-    started -= {(line["id"], line["fence"]) for line in books.by_what["settle_tried"]}
+    ended = [*books.by_what["settle_tried"], *books.by_what["raised"]]
+    started -= {(line["id"], line["fence"]) for line in ended}
     # A connection of the holder's own broke, perhaps long after the server had: it gave up.
     undone = {
         (line["id"], line["fence"]) for line in books.by_what["settle_unknown"] if "error" in line

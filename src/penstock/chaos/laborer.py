@@ -44,7 +44,11 @@ def make_worker(stage: Stage, ledger: Ledger) -> Worker:
     @worker.middleware
     async def around(message: MessageFields, call: Any) -> object:
         note_start(ledger, message)
-        result = await call()
+        try:
+            result = await call()
+        except Exception:
+            ledger.note("raised", id=message.id, fence=message.fence)
+            raise
         terms: dict[str, Any] = {"verb": "complete"}
         if isinstance(result, Defer):
             saves = result.state["done"] if isinstance(result.state, dict) else None

@@ -4,20 +4,19 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import timedelta
 
-from penstock.errors import InvalidInput, PenstockError
+from penstock.errors import InvalidInput
 
 from .clock import now
 from .deciding import after_error
 from .desk import Desk
-from .hand import Hand
 from .job import Interruption, Job
 from .outcomes import GIVE_BACK, LEAVE, Defer, Outcome
 from .pace import Pace
 from .performing import Performer
 from .pulse import Pulse
+from .tenure import Tenure
 from .threads import Threads
 from .unknown import Unknown
 from .watching import Watcher, ending_of
@@ -32,7 +31,7 @@ class Crew:
         self,
         concurrency: int,
         performer: Performer,
-        hand: Hand,
+        tenure: Tenure,
         unknown: Unknown,
         pulse: Pulse,
         desk: Desk,
@@ -43,7 +42,7 @@ class Crew:
         self._watchers = watchers
         self._concurrency = concurrency
         self._performer = performer
-        self._hand = hand
+        self._tenure = tenure
         self._unknown = unknown
         self._pulse = pulse
         self._desk = desk
@@ -124,7 +123,7 @@ class Crew:
     async def _do(self, job: Job) -> None:
         outcome: Outcome = LEAVE
         try:
-            if job.deadline > now() or await self._is_ours(job):
+            if await self._tenure.lasts(job):
                 outcome = await self._outcome(job)
         except asyncio.CancelledError:
             # Before its handler began, or after it ended: it counts for nothing.
@@ -154,16 +153,6 @@ class Crew:
             # What does not even let itself be timed out loses its lease some time after.
             self._pulse.bound(job, job.started + handler.timeout)
         return await self._performer.perform(job, handler)
-
-    async def _is_ours(self, job: Job) -> bool:
-        """It waited longer than its lease by our own clock: we may have been stopped."""
-        self._pulse.refresh(job)
-        if job.deadline > now():
-            return True
-        with suppress(PenstockError):
-            answers = await self._hand.extend([job])
-            return not answers[0].lost
-        return False
 
     def _settle(self, job: Job, outcome: Outcome) -> None:
         """An outcome that cannot be written is an error of its handler."""

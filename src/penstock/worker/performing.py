@@ -21,12 +21,17 @@ from .hooks import Hooks
 from .job import Job
 from .outcomes import LEAVE, Defer, Fail, Outcome
 from .processes import Processes
+from .tenure import Tenure
 from .threads import Threads
 from .transactions import Transactions
 
 Call = Callable[[Job, Handler], Awaitable[object]]
 Next = Callable[[], Awaitable[object]]
 Middleware = Callable[[MessageFields, Next], Awaitable[object]]
+
+
+class _TooLate(Exception):
+    """The lease ran out while the message waited for a process: its handler does not begin."""
 
 
 class Performer:
@@ -36,6 +41,7 @@ class Performer:
         self,
         core: AsyncCore,
         hand: Hand,
+        tenure: Tenure,
         threads: Threads,
         processes: Processes,
         transactions: Transactions,
@@ -44,6 +50,7 @@ class Performer:
     ) -> None:
         self._hooks = hooks
         self._hand = hand
+        self._tenure = tenure
         self._processes = processes
         self._transactions = transactions
         self._core = core
@@ -66,6 +73,8 @@ class Performer:
             return after_error(job, handler, error)
         except (Defer, Fail) as outcome:
             return after_error(job, handler, outcome)
+        except _TooLate:
+            return LEAVE
         except Exception as error:
             return await self._failed(job, handler, error)
         return after_return(job, handler, result)
@@ -87,6 +96,8 @@ class Performer:
         if handler.run == "thread":
             return await self._in_time(job, handler, self._call_thread)
         async with self._processes.child() as child:
+            if not await self._tenure.lasts(job):
+                raise _TooLate
             return await self._in_time(job, handler, child.call)
 
     async def _in_time(self, job: Job, handler: Handler, call: Call) -> object:

@@ -15,6 +15,7 @@ from .kit import Kit
 from .performing import Performer
 from .processes import Processes
 from .pulse import Pulse
+from .tenure import Tenure
 from .threads import Threads
 from .transactions import Transactions
 from .unknown import Unknown
@@ -48,9 +49,11 @@ class Workshop:
         self._processes = Processes(options.processes)
         self._transactions = Transactions(address, min(options.concurrency, _MOST_TRANSACTIONS))
         hand = Hand(core, self.pulse.release)
+        tenure = Tenure(self.pulse, hand)
         performer = Performer(
             core,
             hand,
+            tenure,
             self._threads,
             self._processes,
             self._transactions,
@@ -60,7 +63,7 @@ class Workshop:
         self.crew = Crew(
             options.concurrency,
             performer,
-            hand,
+            tenure,
             Unknown(core, options.unknown_delay, options.unknown_patience),
             self.pulse,
             self.desk,
