@@ -121,7 +121,8 @@ class Books:
             line["t"] + line["span"]
             for line in self.by_what["fault"]
             if line["kind"] in ("stop", "lock", "hog", "stall")
-            and line["target"] in ("*", row["worker"])
+            # Nobody's name is on what was cancelled.
+            and (row["worker"] is None or line["target"] in ("*", row["worker"]))
             and line["t"] <= ended + BLINK
         ]
         return max([ended, *spans])
