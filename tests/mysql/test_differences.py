@@ -230,3 +230,13 @@ def test_the_servers_temporary_folder_is_its_own(mariadb: OwnMariaDB, url: str) 
         cursor.execute("select @@tmpdir")
         (folder,) = cursor.fetchone()
     assert folder == str(mariadb.directory / "tmp")
+
+
+def test_who_is_stopped_in_a_transaction_holds_others_up_for_seconds_only(queue: Queue) -> None:
+    """The history's readers wait for whoever stamps it."""
+    pool: Any = queue._core._runner._pool  # type: ignore[attr-defined]
+    stopped = pool.take()
+    with stopped.cursor() as cursor:
+        cursor.execute("select n from penstock_turnstile where name = 'settle' for update")
+    assert queue.history_since().entries == []
+    pool.discard(stopped)

@@ -23,10 +23,12 @@ _TRIES = 20
 _PAUSE = 0.02  # seconds, at most, times the number of the try
 _ISOLATION = "set session transaction isolation level read committed"
 # Strict: nothing is cut in silence. Whoever waits for a lock knows soon. Lists of wakes are long.
+# Whoever is stopped in the middle of a transaction loses it: its locks would hold up others.
 _SESSION = (
     "set session sql_mode = 'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION', "
     "session innodb_lock_wait_timeout = 5, session group_concat_max_len = 16777216 "
     "/*!80000 , session information_schema_stats_expiry = 0 */"
+    "/*M!100300 , session idle_transaction_timeout = 5 */"
 )
 
 
