@@ -40,10 +40,11 @@ BATCH = 10_000
 """The most messages in one statement."""
 
 
-Ability = Literal["open transactions"]
+Ability = Literal["open transactions", "handlers' transactions"]
 """What not every database can have.
 
 - open transactions: one that has written and stays open delays no other publish, claim or complete
+- handlers' transactions: a worker gives its handlers one, which commits with the completion
 """
 
 

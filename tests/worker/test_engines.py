@@ -1,15 +1,20 @@
 """The worker on the other databases, and the helpers for users' tests."""
 
 import asyncio
+import sqlite3
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import pymysql
 import pytest
 
-from penstock import AsyncQueue, Constant, Message, Queue, Worker
+from penstock import AsyncQueue, Constant, InvalidOption, Message, Queue, Worker
 from penstock.testing import assert_published, drain, drain_async
 from penstock.testing.fixtures import penstock_queue
 from tests.client.worlds import run_async
+from tests.model.mysql import connect as connect_mysql
 from tests.worker.test_worker import outcomes
 
 __all__ = ["penstock_queue"]
@@ -55,3 +60,49 @@ async def test_on_sqlite_leases_are_extended_and_stops_are_clean(tmp_path: Path)
         await drain_async(worker)
         for one in published:
             assert await outcomes(queue, one.id) == ["completed"]
+
+
+def _on_sqlite(request: pytest.FixtureRequest, folder: Path) -> tuple[str, Callable[[], Any]]:
+    return f"sqlite:///{folder}/jobs.db", lambda: sqlite3.connect(folder / "jobs.db")
+
+
+def _on_mariadb(request: pytest.FixtureRequest, folder: Path) -> tuple[str, Callable[[], Any]]:
+    url = request.getfixturevalue("mariadb").create_database("own transactions")
+    return url, lambda: connect_mysql(url)
+
+
+@pytest.mark.parametrize(
+    ("place", "wanted"), [(_on_sqlite, sqlite3.Connection), (_on_mariadb, pymysql.Connection)]
+)
+def test_without_the_workers_transaction_a_handler_begins_its_own(
+    request: pytest.FixtureRequest, tmp_path: Path, place: Any, wanted: type
+) -> None:
+    """The refusal comes before anything is claimed, and what it advises works."""
+    url, connect = place(request, tmp_path)
+    with Queue(url) as queue:
+        queue.install()
+        id = queue.publish(7).id or 0
+        asking, following = Worker(queue), Worker(queue)
+
+        def handle(payload: int, tx: Any) -> None: ...
+
+        handle.__annotations__["tx"] = wanted
+        asking.handler()(handle)
+
+        @following.handler()
+        def follow(payload: int, message: Message) -> None:
+            mine = connect()
+            mine.cursor().execute("create table if not exists effect (n int)")
+            mine.cursor().execute("insert into effect values (7)")
+            message.complete(connection=mine)
+            mine.commit()
+            mine.close()
+
+        with pytest.raises(InvalidOption, match="complete the message on its connection"):
+            drain(asking)
+        assert queue.history(id) == []
+        drain(following)
+        assert [entry.outcome for entry in queue.history(id)] == ["completed"]
+        cursor = connect().cursor()
+        cursor.execute("select n from effect")
+        assert [row[0] for row in cursor.fetchall()] == [7]

@@ -1,14 +1,25 @@
 """Transactions for handlers that ask for one: their effects and the completion commit together."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from penstock.client.options import Address
+from penstock.contract import Ability
 from penstock.drivers.choice import open_async_runner, open_runner
 from penstock.drivers.given import kind_of_class
 from penstock.drivers.runner import AsyncRunner, AsyncTransactional, Runner, Transactional
 from penstock.errors import InvalidOption
+
+from .handlers import Handler
+
+
+def check_transactions(handlers: Iterable[Handler], lacks: Mapping[Ability, str]) -> None:
+    """Before anything is claimed: a handler that asks for what it cannot have fails each time."""
+    why = lacks.get("handlers' transactions")
+    for handler in handlers:
+        if why is not None and handler.binding.transaction is not None:
+            raise InvalidOption(f"handler {handler.name} asks for the worker's transaction: {why}")
 
 
 class Transactions:

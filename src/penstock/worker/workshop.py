@@ -17,7 +17,7 @@ from .processes import Processes
 from .pulse import Pulse
 from .tenure import Tenure
 from .threads import Threads
-from .transactions import Transactions
+from .transactions import Transactions, check_transactions
 from .unknown import Unknown
 from .watching import Watcher
 
@@ -43,6 +43,7 @@ class Workshop:
         self._watchers = watchers
         self._freed = freed
         core, options, address = client._core, kit.options, client._address
+        check_transactions(kit.handlers.all(), core.engine.lacks)
         self.pulse = Pulse(address, options.lease.total_seconds(), most, self._lost)
         self.desk = Desk(core, self.pulse.release, self._settled)
         self._threads = Threads(lambda: self.crew.refill())

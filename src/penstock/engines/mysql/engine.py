@@ -38,7 +38,10 @@ class MysqlEngine(
 
     dialect = "mysql"
     atomic = True
-    lacks: Mapping[Ability, str] = {}
+    lacks: Mapping[Ability, str] = {
+        "handlers' transactions": "the worker has none to give on MySQL: begin your own and "
+        "complete the message on its connection",
+    }
 
 
 if TYPE_CHECKING:

@@ -38,6 +38,8 @@ class SqliteEngine(
     atomic = True
     lacks: Mapping[Ability, str] = {
         "open transactions": "SQLite has one writer at a time: all others wait for it to commit",
+        "handlers' transactions": "one that is open while a handler works keeps all others from "
+        "writing: begin your own when the work is done, and complete the message on its connection",
     }
 
 
