@@ -100,6 +100,7 @@ def test_without_the_workers_transaction_a_handler_begins_its_own(
 
         with pytest.raises(InvalidOption, match="complete the message on its connection"):
             drain(asking)
+        assert ["worker's transaction" in problem for problem in asking.check()] == [True]
         assert queue.history(id) == []
         drain(following)
         assert [entry.outcome for entry in queue.history(id)] == ["completed"]

@@ -21,6 +21,7 @@ from .kit import Kit
 from .options import WorkerOptions, checked_options
 from .performing import Middleware
 from .shift import Shift
+from .transactions import check_transactions
 from .watching import Watcher
 
 F = TypeVar("F", bound=Function)
@@ -174,6 +175,7 @@ class Worker:
 
     async def _check_database(self) -> None:
         async with self.kit().open_client() as client:
+            check_transactions(self._handlers.all(), client._core.engine.lacks)
             await client.schema_version()
 
     async def _run(self, until_empty: bool) -> None:
