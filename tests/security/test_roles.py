@@ -180,7 +180,8 @@ def test_a_whole_life_with_each_in_its_role(owner: Queue, clients: dict[str, Que
     assert clients[ADMIN].dead_letters.redrive([published.id]) == 1
     (message,) = clients[CONSUMER].claim(queues=["life"])
     message.complete()
-    outcomes = [entry.outcome for entry in clients[VIEWER].history(published.id)]
+    # The tests of single verbs settle ids that nobody has had, which may come to be this one's.
+    outcomes = [e.outcome for e in clients[VIEWER].history(published.id) if e.outcome != "stale"]
     assert outcomes == ["failed", "redriven", "completed"]
     assert clients[CONSUMER].upkeep().ran
 
