@@ -14,8 +14,10 @@ from tests.spark.apps.marks import TABLE
 from tests.spark.conftest import LONG
 from tests.spark.handled import do, look
 from tests.spark.running import APPS
+from tests.spark.standalone import two_hosts
 
 _ALL = 100
+_BATCH = 25  # as in claims_to_table.py
 
 
 def started(app: str, *arguments: object) -> subprocess.Popen[bytes]:
@@ -61,8 +63,10 @@ def test_a_claim_stream_killed_at_every_point(queue: Queue, place: Place, tmp_pa
         kill_when(reached, started("claims_to_table.py", place.url, place.schema, tmp_path))
     assert started("claims_to_table.py", place.url, place.schema, tmp_path).wait(400) == 0
     assert look(place, "select count(*), count(distinct id) from public.sunk") == [(_ALL, _ALL)]
-    ends = "select outcome, count(*), count(distinct message_id) from history group by 1"
-    assert look(place, ends) == [("completed", _ALL, _ALL)]
+    # The first kill may come before Spark has noted anything: its batch goes back to the channels.
+    ends = "select outcome, count(*), count(distinct message_id) from history where {} group by 1"
+    assert look(place, ends.format("terminal")) == [("completed", _ALL, _ALL)]
+    assert look(place, ends.format("not terminal")) in ([], [("given_back", _BATCH, _BATCH)])
     assert look(place, "select count(*) from message") == [(0,)]
     assert look(place, "select count(*) from lease") == [(0,)]
 
@@ -79,11 +83,14 @@ def test_a_bulk_publish_killed_before_and_after_its_commit(queue: Queue, place: 
 
 
 @LONG
-def test_speculative_tasks_publish_nothing_twice(queue: Queue, place: Place) -> None:
+def test_speculative_tasks_publish_nothing_twice(
+    queue: Queue, place: Place, tmp_path: Path
+) -> None:
     """On a cluster of processes, with a task that is slow enough to be tried twice."""
     begin(place)
-    app = ("publish_slowly.py", place.url, place.schema, "local-cluster[2,1,1024]")
-    assert started(*app).wait(400) == 0
+    with two_hosts(tmp_path) as master:
+        app = ("publish_slowly.py", place.url, place.schema, master)
+        assert started(*app).wait(400) == 0
     assert marked(place, "task 0 attempt 0") and marked(place, "task 0 attempt 1")
     assert look(place, "select count(*), count(distinct payload) from message") == [(400, 400)]
     assert look(place, "select count(*) from staged") == [(0,)]

@@ -77,6 +77,11 @@ class Folder:
         with self._fs.open_input_file(self._full(path)) as source:
             return pq.ParquetFile(source).read(columns)
 
+    def read_batches(self, path: str, rows: int) -> Iterator[pa.RecordBatch]:
+        """All rows of a file, so many at a time: how large it is does not matter."""
+        with self._fs.open_input_file(self._full(path)) as source:
+            yield from pq.ParquetFile(source).iter_batches(rows, use_threads=False)
+
     def least(self, path: str, column: str) -> Any:
         """The smallest value of a column, from the file's own statistics; None if it has none."""
         with self._fs.open_input_file(self._full(path)) as source:
