@@ -48,7 +48,14 @@ def _started(role: str, host: str, folder: Path, *more: str) -> subprocess.Popen
     }
     if (home := find_java().home) is not None:
         environment["JAVA_HOME"] = str(home)
-    command = [_LAUNCHER, f"org.apache.spark.deploy.{role}", "--host", host, "--webui-port", "0"]
+    command = [
+        str(_LAUNCHER),
+        f"org.apache.spark.deploy.{role}",
+        "--host",
+        host,
+        "--webui-port",
+        "0",
+    ]
     with (folder / f"{role}-{host}.log").open("wb") as log:
         return subprocess.Popen([*command, *more], env=environment, stdout=log, stderr=log)
 
