@@ -60,7 +60,7 @@ sync: $(STAMP) ## Generate the sync code from the async source
 	@$(BIN)/python scripts/make_sync.py
 	@$(BIN)/python scripts/make_databases.py
 
-orderings: $(STAMP) ## Pairs and threes of verbs on PostgreSQL 16 and 18 in SAMPLE=20 orderings each; all: make model
+orderings: $(STAMP) ## Pairs and threes of verbs on PostgreSQL 16 and 18 in SAMPLE=20 orderings each; SAMPLE=all: every ordering of each pair
 	@PENSTOCK_ORDERINGS=$(or $(SAMPLE),20) $(BIN)/python -m pytest -q tests/interleavings
 
 model: $(STAMP) ## Model, interleavings and plans at length: a day, and a million rows; SEEDS=500 STEPS=400
