@@ -29,10 +29,12 @@ MUTANTS: list[Mutant] = [
         Patch(_SERVE, "case when l.paused or l.early then 0", "case when l.early then 0")]),
     sql("the youngest of a channel begins", "order", "serve_v1",
         ("order by k.due, k.id limit r.quota +", "order by k.due desc, k.id desc limit r.quota +")),
-    sql("a claim in a crowd starts behind an elder's wake", "order", "claim_v1",
-        ("row_number() over (order by k.at) <= v_offset as passed", "false as passed"),
-        ("order by k.at limit v_span + v_offset) w", "order by k.at limit v_span offset v_offset) w"),
-        ("v_unread := v_read >= v_span + v_offset;", "v_unread := v_read >= v_span or v_offset > 0;")),
+    sql("a claim in a crowd parts wakes instead of channels", "order", "claim_v1",
+        ("select k.ctid as tid, k.channel_id, k.at, k.n, k.priority = 0",
+         "select k.message_id, k.ctid as tid, k.channel_id, k.at, k.n, k.priority = 0"),
+        ("""where v_part is null or part_v1(r.channel_id) = v_part
+                    order by r.at""", """where v_part is null or r.message_id % 16 = v_part
+                    order by r.at""")),
     sql("priorities are ignored", "priorities", "pick_v1",
         ("order by m.young, m.priority desc, m.due, m.id limit", "order by m.due, m.id limit")),
     Mutant("what is not due begins", frozenset({"too_early"}), [

@@ -19,5 +19,5 @@ from "penstock".claim_v1(
     array(select CAST(x AS bigint) from json_array_elements_text(CAST($6 AS json) -> 2) x),
     array(select CAST(x AS timestamptz) from json_array_elements_text(CAST($6 AS json) -> 3) x),
     array(select CAST(x AS timestamptz) from json_array_elements_text(CAST($6 AS json) -> 4) x),
-    p_crowd => coalesce(CAST(CAST($6 AS json) ->> 5 AS integer), 0),
+    p_crowd => coalesce(CAST(CAST($6 AS json) ->> 5 AS boolean), false),
     p_now => CAST($7 AS timestamptz)) c

@@ -19,8 +19,12 @@
 -- numbers were given out since, without taking one, but only the first time in a transaction: a
 -- second claim in it answers no floors.
 --
--- Crowd: the caller's memory of the other claims that it meets, as a number of channels over which
--- they spread: each starts at random somewhere in it, instead of all before the same channels.
+-- Crowd: claims that come while others are at work would all stand before the same channels. So each
+-- takes one of sixteen parts of the channels (part_v1: all wakes of a channel are in one part), that
+-- whose work is the eldest of those that no other is at, and asks for no more once half its batch is
+-- full. Who looks at all channels holds the crowd's lock, who looks at a part shares it; both are only
+-- tried, so nobody waits for them. p_crowd is the caller's memory of having met others; now and then it
+-- looks at all channels nevertheless, so that none waits for a claim that holds its part and is slow.
 --
 -- Answers the messages (times as seconds since 1970, cheap to read), then one row without id: the
 -- answer ('got', 'empty', 'blocked', 'busy'), the lease's times, when to look again, and the floors.
@@ -35,7 +39,7 @@ create or replace function "penstock".claim_v1(
     p_strays bigint[] default '{}',
     p_stray_turns timestamptz[] default '{}',
     p_stray_wakes timestamptz[] default '{}',
-    p_crowd integer default 0,
+    p_crowd boolean default false,
     p_now timestamptz default null
 ) returns table (
     id bigint, fence bigint, queue text, channel text, kind text, priority smallint, attempt bigint,
@@ -44,7 +48,7 @@ create or replace function "penstock".claim_v1(
     headers jsonb, state_type text, state bytea, payload bytea, spent integer,
     answer text, claimed_at timestamptz, until timestamptz, look_again timestamptz,
     turn_floor timestamptz, wake_floor timestamptz,
-    strays bigint[], stray_turns timestamptz[], stray_wakes timestamptz[], crowd integer
+    strays bigint[], stray_turns timestamptz[], stray_wakes timestamptz[], crowd boolean
 )
 language plpgsql
 -- Every table is read through a lateral look-up or by row address, so that index scans are the only
@@ -89,7 +93,10 @@ declare
     v_new uuid[];
     v_more boolean;
     v_holding boolean := false;
-    v_offset integer;
+    v_lock bigint;
+    v_spread boolean;
+    v_part integer;
+    v_width integer;
     v_reach integer := 1;
     v_want integer;
     v_rounds double precision;
@@ -100,8 +107,9 @@ begin
             using errcode = 'invalid_transaction_state', hint = 'Claim on a connection of its own.';
     end if;
 
-    crowd := p_crowd;
-    v_offset := floor(random() * (crowd + 1))::integer;
+    v_lock := hashtextextended(p_queues::text, 'token'::regclass::oid::bigint);
+    v_spread := not p_crowd or random() < 0.9;
+    crowd := p_crowd and v_spread or not pg_try_advisory_xact_lock(v_lock);
     for v_pass in 1 .. 20 loop
         v_now := coalesce(p_now, clock_timestamp());
         v_more := false;
@@ -124,6 +132,30 @@ begin
             end if;
         end if;
 
+        v_part := null;
+        if crowd and v_spread and v_pass <= 2 then
+            perform pg_try_advisory_xact_lock_shared(v_lock);
+            for v_part in
+                select e.part from (
+                    select part_v1(t.channel_id) as part, t.turn as at
+                    from unnest(p_queues) q(name) cross join lateral (
+                        select k.channel_id, k.turn from token k
+                        where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
+                        order by k.turn limit least(v_left + 20, 100)) t
+                    union all
+                    select part_v1(w.channel_id), w.at
+                    from unnest(p_queues) q(name) cross join lateral (
+                        select k.channel_id, k.at from wake k
+                        where k.queue = q.name and k.at >= v_wake_from and k.at <= v_now
+                        order by k.at limit least(v_left + 20, 100)) w
+                ) e group by e.part order by min(e.at)
+            loop
+                exit when pg_try_advisory_xact_lock(v_lock + 1 + v_part);
+                v_part := null;
+            end loop;
+        end if;
+        v_width := case when v_part is null then 1 else 16 end;
+
         v_want := v_left * v_reach;
         v_span := v_want + 10;
         loop
@@ -133,31 +165,33 @@ begin
             with ring as materialized (
                 select t.channel_id, t.turn, t.n
                 from unnest(p_queues) q(name) cross join lateral (
-                    select k.channel_id, k.turn, k.n from token k
-                    where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
-                    order by k.turn limit v_want offset v_offset) t
+                    select r.channel_id, r.turn, r.n from (
+                        select k.channel_id, k.turn, k.n from token k
+                        where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
+                        order by k.turn limit v_want * v_width) r
+                    where v_part is null or part_v1(r.channel_id) = v_part
+                    order by r.turn limit v_want) t
             ),
-            -- The wakes before the start are read too: a channel that is chosen by a later one needs its
-            -- earlier ones, or a younger message would start before an elder.
             call as materialized (
-                select w.tid, w.channel_id, w.at, w.n, w.plain, w.passed
+                select w.tid, w.channel_id, w.at, w.n, w.plain
                 from unnest(p_queues) q(name) cross join lateral (
-                    select k.ctid as tid, k.channel_id, k.at, k.n, k.priority = 0 and k.n > 0 and k.freed = 0 as plain,
-                        row_number() over (order by k.at) <= v_offset as passed
-                    from wake k
-                    where k.queue = q.name and k.at >= v_wake_from and k.at <= v_now
-                    order by k.at limit v_span + v_offset) w
+                    select r.tid, r.channel_id, r.at, r.n, r.plain from (
+                        select k.ctid as tid, k.channel_id, k.at, k.n, k.priority = 0 and k.n > 0 and k.freed = 0 as plain
+                        from wake k
+                        where k.queue = q.name and k.at >= v_wake_from and k.at <= v_now
+                        order by k.at limit v_span * v_width) r
+                    where v_part is null or part_v1(r.channel_id) = v_part
+                    order by r.at limit v_span) w
             ),
             lane as (
                 select e.channel_id, sum(e.n)::bigint as n, count(e.turn) > 0 as ringed,
                     coalesce(min(e.turn), min(case when e.at < p_wake_floor then v_now else e.at end)) as place
                 from (
-                    select r.channel_id, r.turn, null::timestamptz as at, r.n, false as passed from ring r
+                    select r.channel_id, r.turn, null::timestamptz as at, r.n from ring r
                     union all
-                    select c.channel_id, null, c.at, c.n, c.passed from call c
+                    select c.channel_id, null, c.at, c.n from call c
                 ) e
                 group by e.channel_id
-                having not bool_and(e.passed)
             ),
             -- As many as fill the batch from the ring, and as many from the wakes: those may turn out to be
             -- news of channels whose turn is yet to come.
@@ -188,17 +222,27 @@ begin
             ) w;
 
             -- Many wakes of few channels: read on, or those behind them would wait for them.
-            if v_offset > 0 then
-                turn_floor := v_turn_from;
-                wake_floor := v_wake_from;
+            if v_part is not null then
                 exit when v_lanes is not null;
-                v_offset := 0;
+                v_part := null;
+                v_width := 1;
             else
                 exit when v_read < v_span or v_span > 200000 or (v_yield >= v_want and v_read <=
                     10 * (select count(distinct w.channel_id) from wake w where w.ctid = any(v_calls)));
                 v_span := v_span * 10;
             end if;
         end loop;
+        if v_part is not null then
+            -- The live part of the tables begins where it does for all.
+            select coalesce(min(t.turn), v_now), coalesce(min(w.at), v_now) into turn_floor, wake_floor
+            from unnest(p_queues) q(name)
+            left join lateral (
+                select k.turn from token k where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
+                order by k.turn limit 1) t on true
+            left join lateral (
+                select k.at from wake k where k.queue = q.name and k.at >= v_wake_from and k.at <= v_now
+                order by k.at limit 1) w on true;
+        end if;
         if v_pass = 1 and not v_blind
             and (v_newest > 0 or pg_snapshot_xmin(v_snapshot) <> pg_snapshot_xmax(v_snapshot)) then
             select array_agg(x.xid), array_agg(x.turn), array_agg(x.wake)
@@ -234,25 +278,20 @@ begin
                 k.weight = 1 and k.concurrency is null and k.rate is null and not k.paused as plain
             from channel k where k.id = any(v_lanes) for no key update skip locked
         ) c;
-        v_unread := v_read >= v_span + v_offset;
-        v_more := v_unread or v_offset > 0 or cardinality(v_owned) < cardinality(v_lanes);
+        v_unread := v_part is not null or v_read >= v_span;
+        v_more := v_unread or cardinality(v_owned) < cardinality(v_lanes);
         if cardinality(v_owned) = 0 then
             answer := 'busy';
             exit when v_holding;
-            if v_offset = 0 and v_pass > 1 then
+            if v_part is null and v_pass > 1 then
                 -- Everything due is being claimed by others: stand in line for the first channel, once,
                 -- while nothing else is held.
                 v_holding := true;
                 perform from channel c where c.id = v_lanes[1] for no key update;
-            else
-                crowd := greatest(2 * cardinality(v_lanes), least(2 * crowd, 16 * cardinality(v_lanes)));
-                v_offset := case when v_pass = 1 then floor(random() * (crowd + 1))::integer else 0 end;
             end if;
             continue;
         end if;
         v_holding := true;
-        crowd := case when 2 * cardinality(v_owned) < cardinality(v_lanes)
-            then greatest(2 * cardinality(v_lanes), least(2 * crowd, 16 * cardinality(v_lanes))) else crowd / 2 end;
 
         -- With few busy channels one quantum each does not fill the batch: several rounds at once.
         v_rounds := 1;
@@ -377,7 +416,7 @@ begin
                 date_part('epoch', p.first_published_at), date_part('epoch', p.expires_at),
                 p.key, p.content_type, p.headers, p.state_type, p.state, p.payload, p.spent,
                 null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
-                null::bigint[], null::timestamptz[], null::timestamptz[], null::integer
+                null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean
             from picked p;
             get diagnostics v_got = row_count;
         end if;
@@ -400,7 +439,7 @@ begin
                 date_part('epoch', m.first_published_at), date_part('epoch', m.expires_at),
                 m.key, m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
                 null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
-                null::bigint[], null::timestamptz[], null::timestamptz[], null::integer
+                null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean
             from unnest(v_tids) x(tid)
             cross join lateral (select k.* from message k where k.ctid = x.tid offset 0) m;
             v_got := coalesce(cardinality(v_ids), 0);
@@ -409,10 +448,9 @@ begin
             end if;
         end if;
         v_left := v_left - v_got;
-        exit when v_left <= 0;
+        exit when v_left <= 0 or (crowd and 2 * v_left <= p_limit);
         -- News that brought nothing (of channels whose turn is yet to come, of ended leases): reach further.
         v_reach := case when v_got = 0 then least(4 * v_reach, 1024) else 1 end;
-        v_offset := 0;
         v_more := v_more or cardinality(v_lanes) >= 2 * v_want + 50 or v_total > v_got;
         exit when not v_more;
     end loop;

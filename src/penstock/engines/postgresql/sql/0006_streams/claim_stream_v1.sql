@@ -32,7 +32,7 @@ begin
             p_strays => array(select x::bigint from json_array_elements_text(p_floors::json -> 2) x),
             p_stray_turns => array(select x::timestamptz from json_array_elements_text(p_floors::json -> 3) x),
             p_stray_wakes => array(select x::timestamptz from json_array_elements_text(p_floors::json -> 4) x),
-            p_crowd => coalesce((p_floors::json ->> 5)::integer, 0)) c
+            p_crowd => coalesce((p_floors::json ->> 5)::boolean, false)) c
     ),
     sealed as (
         insert into stream_item (stream, seq, place, message_id, fence)
