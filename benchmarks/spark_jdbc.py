@@ -8,6 +8,7 @@ inside one run only.
 
 import argparse
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,7 @@ def measure(
         mine, other = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
         ratio = round(median(a / b for a, b in pairs), 2)
         table.add(what, count, int(mine), int(other), ratio)
+        print(f"{what}: {int(mine):,} against {int(other):,}", file=sys.stderr, flush=True)
     table.notes.append("ours is atomic, and can be claimed; JDBC commits batch by batch")
     return [table]
 
@@ -155,7 +157,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=200_000, help="published")
     parser.add_argument("--history", type=int, help="read; twice as many by default")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", choices=["read", "publish"])
+    parser.add_argument("--only", help="read, publish, or the begin of a line's name")
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     settings = {"spark.driver.extraClassPath": str(_jar())}
@@ -164,7 +166,7 @@ def main() -> None:
         url = server.create_database("bench")
         history = chosen.history or 2 * chosen.rows
         tables = measure(spark, url, chosen.rows, history, chosen.rounds, chosen.only)
-        if chosen.only != "read":
+        if chosen.only is None or chosen.only == "publish":
             tables.append(measure_least(url, chosen.rows))
     spark.stop()
     show(tables, as_json=chosen.json)

@@ -94,12 +94,12 @@ def difference(table: str, ours: Sequence[Row], theirs: Sequence[Row]) -> Differ
         for column, value in mine[key].items():
             known = other[key][column]
             loose = column in _SKETCHED or _is_of_a_sketch(table, key)
-            found = _apart(value, known)
+            found = _apart(value, known, _scale(column, other[key]) if loose else 0.0)
             if loose and math.isfinite(found):
                 sketched = max(sketched, found)
             else:
                 largest = max(largest, found)
-            if found > (_allowed(table, column, mine[key], value) if loose else _EXACT):
+            if found > (_allowed(column, mine[key]) if loose else _EXACT):
                 wrong.append(f"{key} {column}: {value!r}, should be {known!r}")
     return Difference(len(ours), largest, sketched, wrong)
 
@@ -108,12 +108,12 @@ def _keyed(rows: Sequence[Row], keys: tuple[str, ...]) -> dict[tuple[Any, ...], 
     return {tuple(row[key] for key in keys): row for row in rows}
 
 
-def _apart(one: Any, other: Any) -> float:
-    """Relative for numbers; of other things, nothing or everything."""
+def _apart(one: Any, other: Any, scale: float) -> float:
+    """Relative for numbers, to ``scale`` if they are smaller; of other things, nothing or all."""
     if isinstance(one, (int, float, Decimal)) and isinstance(other, (int, float, Decimal)):
         a, b = float(one), float(other)
         # Two percentiles under a microsecond are the same: times are no finer.
-        return abs(a - b) / max(abs(a), abs(b), 1e-6) if a != b else 0.0
+        return abs(a - b) / max(abs(a), abs(b), scale, 1e-6) if a != b else 0.0
     return 0.0 if one == other else math.inf
 
 
@@ -121,10 +121,18 @@ def _is_of_a_sketch(table: str, key: tuple[Any, ...]) -> bool:
     return table == "normal" and key[2] == "p95 wait"
 
 
-def _allowed(table: str, column: str, row: Row, value: Any) -> float:
-    """A deviation of sketched values may be off by as much as two of them are."""
-    if column == "deviation" and value:
-        return float(2 * 1.4826 * ERROR * max(row["usual"], row["value"] or 0) / value) + ERROR
+def _scale(column: str, row: Row) -> float:
+    """What a sketched number's error is a share of, if not of itself.
+
+    A deviation is the median of distances from the usual value. Each distance is off by the errors
+    of both its ends, so by a share of twice the usual value and of itself: of hours that were
+    nearly the same little more than error is left, and its relative size says nothing."""
+    if column != "deviation" or row["usual"] is None or row["deviation"] is None:
+        return 0.0
+    return float(2 * 1.4826 * row["usual"] + row["deviation"])
+
+
+def _allowed(column: str, row: Row) -> float:
     if column == "verdict" and row["value"] is not None and row["samples"] and _is_close(row):
         return math.inf
     return ERROR + _EXACT

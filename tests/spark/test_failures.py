@@ -75,6 +75,12 @@ def attempt(spark: SparkSession, place: Place, way: str, folder: Path) -> None:
         run(spark, place, Sink(), folder, what="history")
 
 
+def test_what_spark_itself_refuses(spark: SparkSession) -> None:
+    with pytest.raises(Exception, match="nosuch") as caught:
+        spark.read.format("nosuch").load()
+    assert "Failed to find the data source: nosuch" in sentence(caught.value)
+
+
 def test_a_command_without_a_database_says_one_line(tmp_path: Path) -> None:
     """And does not start Java for it, if the URL is none."""
     command = [sys.executable, "-m", "penstock.cli", "redrive", "--spark", "--all", "--yes"]
@@ -91,14 +97,26 @@ def test_a_command_without_a_database_says_one_line(tmp_path: Path) -> None:
 
 
 @LONG
-def test_no_pyarrow_on_workers(queue: Queue, place: Place, tmp_path: Path) -> None:
-    """A Python for Spark's workers in which pyarrow cannot be imported."""
+@pytest.mark.parametrize(
+    ("where", "why"),
+    [
+        ("pyspark.worker", "workers cannot import pyarrow: install penstock[spark] on each node"),
+        ("", "Spark's Python cannot import penstock or what it needs: install penstock[spark]"),
+    ],
+)
+def test_no_pyarrow_on_workers(
+    queue: Queue, place: Place, tmp_path: Path, where: str, why: str
+) -> None:
+    """A Python for Spark in which pyarrow cannot be imported: by tasks, or also by what looks for
+    the format."""
+    queue.publish(b"to read nothing needs no worker")
     hidden = tmp_path / "hidden"
     hidden.mkdir()
     (hidden / "pyarrow.py").write_text("raise ModuleNotFoundError(\"No module named 'pyarrow'\")")
     python = tmp_path / "python"
     python.write_text(
-        f'#!/bin/sh\nPYTHONPATH="{hidden}:$PYTHONPATH" exec "{sys.executable}" "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *"{where}"*) export PYTHONPATH="{hidden}:$PYTHONPATH" ;; esac\n'
+        f'exec "{sys.executable}" "$@"\n'
     )
     python.chmod(0o755)
     done = run_app("no_pyarrow.py", place.url, place.schema, str(python))
@@ -106,6 +124,4 @@ def test_no_pyarrow_on_workers(queue: Queue, place: Place, tmp_path: Path) -> No
         "DOCTOR workers cannot import penstock.spark.source, pyarrow: "
         "install penstock[spark] on each node" in done.stdout
     ), done.stdout + done.stderr[-3000:]
-    assert "REASON workers cannot import pyarrow: install penstock[spark] on each node" in (
-        done.stdout
-    )
+    assert f"REASON {why}" in done.stdout

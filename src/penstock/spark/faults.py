@@ -13,6 +13,16 @@ _OURS = re.compile(r"^(?:penstock\.errors\.\w+): (.+)$", re.MULTILINE)
 # Spark wraps what its own Python lacks, too.
 _LACKING = re.compile(r"No module named '((?:pyarrow|psycopg|penstock)[\w.]*)'")
 
+# The Python that Spark looks for formats with passes over those that it cannot import.
+_UNKNOWN = re.compile(r"DATA_SOURCE_NOT_FOUND\].*\bpenstock\b")
+_UNKNOWN_MEANS = (
+    "Spark's Python cannot import penstock or what it needs: install penstock[spark] for the "
+    "Python that PYSPARK_DRIVER_PYTHON or else PYSPARK_PYTHON names"
+)
+
+# Py4J says which call it was; what went wrong there is on the next line, after the class.
+_CALL = re.compile(r"\AAn error occurred while calling [^\n]+\n: (?:[\w.$]+: )?(?=\S)")
+
 
 def reason(error: BaseException) -> str:
     """The sentence that says what went wrong, without Spark's stacks around it.
@@ -26,8 +36,10 @@ def reason(error: BaseException) -> str:
     ours, lacking = _OURS.findall(text), _LACKING.findall(text)
     if not ours and lacking:
         return f"workers cannot import {lacking[-1]}: install penstock[spark] on each node"
-    sentence = ours[-1] if ours else next(iter(text.strip().splitlines()), type(error).__name__)
-    return masked(sentence)
+    if not ours and _UNKNOWN.search(text):
+        return _UNKNOWN_MEANS
+    said = _CALL.sub("", text).strip().splitlines()
+    return masked(ours[-1] if ours else next(iter(said), type(error).__name__))
 
 
 @contextmanager

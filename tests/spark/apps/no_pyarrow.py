@@ -11,11 +11,11 @@ from penstock.spark import doctor, reason, session
 
 def main(url: str, schema: str, python: str) -> None:
     os.environ["PYSPARK_PYTHON"] = python
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     spark = session("no pyarrow", master="local[2]")
     print("DOCTOR", doctor(spark)[-1].text)
     try:
-        spark.read.format("penstock").options(url=url, schema=schema).load().count()
+        read = spark.read.format("penstock").options(url=url, schema=schema, what="messages")
+        read.load().count()
     except Exception as error:
         print("REASON", reason(error))
     spark.stop()
