@@ -319,3 +319,44 @@ def test_a_claim_in_a_crowd_keeps_the_order_of_a_channel(world: World, limited: 
         with world.own.transaction(force_rollback=True):
             claimed = world.own.execute(_CLAIM_IN_A_CROWD).fetchall()
             assert claimed[0][0] == elder
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_claim_that_waited_goes_back_for_an_elder(world: World, limited: bool) -> None:
+    """The elder's transaction ends while the claim stands in line, and a younger one comes."""
+    world.clear()
+    world.set_policy(world.own, 10 if limited else None)
+    assert world.claim(world.own) == []
+    got: list[int] = []
+    with world.sessions(3) as (producer, owner, claimer):
+        producer.begin()
+        elder: list[int] = []
+        producer.do(lambda connection: elder.append(world.publish(connection)))
+        assert world.claim(world.own) == []
+        middle = world.publish(world.own)
+        owner.begin()
+        owner.do(lambda connection: connection.execute("select from penstock.channel for update"))
+        claimer.do(lambda connection: got.extend(id for id, _ in world.claim(connection, 3)))
+        assert claimer.is_waiting
+        producer.commit()
+        younger = world.publish(world.own)
+        owner.rollback()
+        world.stepper.release([claimer])
+    assert got == [*elder, middle, younger]
+
+
+def test_a_cancellation_that_waited_is_dated_when_it_happened(world: World) -> None:
+    """Its channel is held by another, and meanwhile the message's holder gives it back."""
+    world.clear()
+    id = world.publish(world.own)
+    ((_, fence),) = world.claim(world.own, 1)
+    with world.sessions(2) as (owner, operator):
+        owner.begin()
+        owner.do(lambda connection: connection.execute("select from penstock.channel for update"))
+        operator.do(lambda connection: connection.execute("select penstock.cancel_v1(%s)", [[id]]))
+        assert operator.is_waiting
+        world.settle(world.own, "defer", id, fence)
+        owner.rollback()
+        world.stepper.release([operator])
+    ends = world.own.execute("select outcome from penstock.history order by ended_at").fetchall()
+    assert [outcome for (outcome,) in ends] == ["deferred", "cancelled"]

@@ -11,11 +11,13 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := write_time_v1(p_now);
+    v_now timestamptz;
     v_ended bigint[];
 begin
     perform own_v1(array_agg(x.queue), array_agg(x.channel))
     from (select distinct m.queue, m.channel from message m where m.id = any(p_ids)) x;
+    -- Read once the channels are ours: a holder may have ended its attempt while this waited for them.
+    v_now := write_time_v1(p_now);
     v_ended := end_waiting_v1(p_ids, 'cancelled', v_now);
     return query
     select x.id, case

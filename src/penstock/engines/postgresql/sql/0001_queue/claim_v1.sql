@@ -95,6 +95,7 @@ declare
     v_holding boolean := false;
     v_lock bigint;
     v_spread boolean;
+    v_again boolean;
     v_part integer;
     v_width integer;
     v_reach integer := 1;
@@ -124,12 +125,12 @@ begin
             -- A clock that was set back makes the floors worthless.
             v_turn_from := case when p_turn_floor <= v_now then p_turn_floor else 'epoch' end;
             v_wake_from := case when p_wake_floor <= v_now then p_wake_floor else 'epoch' end;
-            if cardinality(p_strays) > 0 then
-                select least(v_turn_from, min(s.turn)), least(v_wake_from, min(s.wake))
-                into v_turn_from, v_wake_from
-                from unnest(p_strays, p_stray_turns, p_stray_wakes) s(xid, turn, wake)
-                where pg_visible_in_snapshot(s.xid::text::xid8, v_snapshot);
-            end if;
+        end if;
+
+        -- In every pass: one may have ended while this claim waited, and something younger come since.
+        if cardinality(p_strays) > 0 then
+            select least(v_turn_from, s.turn), least(v_wake_from, s.wake) into v_turn_from, v_wake_from
+            from surfaced_v1(p_strays, p_stray_turns, p_stray_wakes) s;
         end if;
 
         v_part := null;
@@ -221,6 +222,13 @@ begin
                 from call w
             ) w;
 
+            -- One may have ended just before this look, which saw what came after it.
+            if cardinality(p_strays) > 0 then
+                select s.turn < v_turn_from or s.wake < v_wake_from, least(v_turn_from, s.turn), least(v_wake_from, s.wake)
+                into v_again, v_turn_from, v_wake_from
+                from surfaced_v1(p_strays, p_stray_turns, p_stray_wakes) s;
+                continue when v_again;
+            end if;
             -- Many wakes of few channels: read on, or those behind them would wait for them.
             if v_part is not null then
                 exit when v_lanes is not null;
