@@ -21,15 +21,16 @@ SETTINGS = {
     **quick_java(),
 }
 
-LONG = pytest.mark.skipif(
-    not os.environ.get("PENSTOCK_SPARK_LONG"), reason="minutes: make test-spark-long"
-)
+_AT_LENGTH = bool(os.environ.get("PENSTOCK_SPARK_LONG"))
+LONG = pytest.mark.skipif(not _AT_LENGTH, reason="minutes: make test-spark-long")
+# Some start five sessions, one after the other.
+_TIMEOUT = 1800 if _AT_LENGTH else 600
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in item.path.parts:
-            item.add_marker(pytest.mark.timeout(600))
+            item.add_marker(pytest.mark.timeout(_TIMEOUT))
 
 
 @pytest.fixture(scope="session")

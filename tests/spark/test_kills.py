@@ -34,6 +34,7 @@ def kill_when(reached: Callable[[], bool], running: subprocess.Popen[bytes]) -> 
     while not reached():
         assert running.poll() is None, "it ended before it could be killed"
         assert time.monotonic() < deadline
+        time.sleep(0.01)  # what is watched needs the processor
     os.killpg(running.pid, signal.SIGKILL)
     running.wait()
 
