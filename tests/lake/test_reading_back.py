@@ -34,7 +34,7 @@ def written(folder: Folder, rows: pa.Table, path: str) -> File:
 
 
 def test_the_last_row_of_a_large_file_counts(folder: Folder, story: Story) -> None:
-    rows = pa.concat_tables([story.history] * 3)
+    rows = pa.concat_tables([story.history] * 6)
     assert rows.num_rows > 3 * AT_ONCE
     file = written(folder, rows, "history/day=2026-11-15/batch=000000000000/part-00000.parquet")
     assert problem_with(folder, file) is None

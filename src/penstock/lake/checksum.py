@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from .columns import HISTORY
 
 # Rows whose texts are in memory at once: a file may hold a day of millions.
-AT_ONCE = 2_000
+AT_ONCE = 5_000
 
 
 def checksum(rows: pa.Table) -> Decimal:
