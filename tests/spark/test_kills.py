@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from penstock import Queue
@@ -31,11 +32,26 @@ def started(app: str, *arguments: object) -> subprocess.Popen[bytes]:
 
 def kill_when(reached: Callable[[], bool], running: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 300
-    while not reached():
-        assert running.poll() is None, "it ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)  # what is watched needs the processor
-    os.killpg(running.pid, signal.SIGKILL)
+    try:
+        while not reached():
+            assert running.poll() is None, "it ended before it could be killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.01)  # what is watched needs the processor
+    finally:
+        _kill(running)
+
+
+def ended(running: subprocess.Popen[bytes]) -> int:
+    """Its exit code; nothing of it is left, whatever happens."""
+    try:
+        return running.wait(400)
+    finally:
+        _kill(running)
+
+
+def _kill(running: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(running.pid, signal.SIGKILL)
     running.wait()
 
 
@@ -62,7 +78,7 @@ def test_a_claim_stream_killed_at_every_point(queue: Queue, place: Place, tmp_pa
     for reached in points.values():
         do(place, "truncate public.mark")
         kill_when(reached, started("claims_to_table.py", place.url, place.schema, tmp_path))
-    assert started("claims_to_table.py", place.url, place.schema, tmp_path).wait(400) == 0
+    assert ended(started("claims_to_table.py", place.url, place.schema, tmp_path)) == 0
     assert look(place, "select count(*), count(distinct id) from public.sunk") == [(_ALL, _ALL)]
     # The first kill may come before Spark has noted anything: its batch goes back to the channels.
     ends = "select outcome, count(*), count(distinct message_id) from history where {} group by 1"
@@ -79,7 +95,7 @@ def test_a_bulk_publish_killed_before_and_after_its_commit(queue: Queue, place: 
     kill_when(lambda: look(place, "select count(*) from staged") != [(0,)], started(*app))
     assert look(place, "select count(*) from message") == [(0,)]
     kill_when(lambda: look(place, "select count(*) from message") != [(0,)], started(*app))
-    assert started(*app).wait(400) == 0
+    assert ended(started(*app)) == 0
     assert look(place, "select count(*), count(distinct payload) from message") == [(400, 400)]
 
 
@@ -91,7 +107,7 @@ def test_speculative_tasks_publish_nothing_twice(
     begin(place)
     with two_hosts(tmp_path) as master:
         app = ("publish_slowly.py", place.url, place.schema, master)
-        assert started(*app).wait(400) == 0
+        assert ended(started(*app)) == 0
     assert marked(place, "task 0 attempt 0") and marked(place, "task 0 attempt 1")
     assert look(place, "select count(*), count(distinct payload) from message") == [(400, 400)]
     assert look(place, "select count(*) from staged") == [(0,)]
