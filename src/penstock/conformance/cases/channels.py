@@ -240,6 +240,21 @@ async def pause(world: World) -> None:
     assert len(await world.queue.claim(10)) == 3
 
 
+@case(
+    "pause",
+    "a claim after it is resumed takes what it was asked for, or says to look again at once",
+)
+async def resumed(world: World) -> None:
+    channel = world.queue.channel("a")
+    await channel.pause()
+    await world.fill("a", 27)
+    assert (await world.queue.claim(30)).answer is Answer.BLOCKED
+    await channel.resume()
+    await world.publish(1, channel="b")
+    claim = await world.queue.claim(30)
+    assert len(claim) == 28 or claim.look_again == timedelta(0), claim
+
+
 @case("pause", "a channel nobody knows yet can be paused")
 async def pause_unknown(world: World) -> None:
     await world.queue.channel("a").pause()

@@ -456,10 +456,19 @@ begin
             end if;
         end if;
         v_left := v_left - v_got;
-        exit when v_left <= 0 or (crowd and 2 * v_left <= p_limit);
+        exit when v_left <= 0;
+        if crowd and 2 * v_left <= p_limit then
+            v_more := true;
+            exit;
+        end if;
         -- News that brought nothing (of channels whose turn is yet to come, of ended leases): reach further.
         v_reach := case when v_got = 0 then least(4 * v_reach, 1024) else 1 end;
         v_more := v_more or cardinality(v_lanes) >= 2 * v_want + 50 or v_total > v_got;
+        if not v_more and v_got > 0 then
+            -- A channel that was parked (paused, full) has more than its wakes told of: it is in the ring now.
+            v_more := exists (
+                select from token t where t.queue = any(p_queues) and t.turn >= v_turn_from and t.turn <= v_now);
+        end if;
         exit when not v_more;
     end loop;
 
