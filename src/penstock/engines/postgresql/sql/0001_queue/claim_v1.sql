@@ -134,10 +134,10 @@ begin
         end if;
 
         v_part := null;
-        if crowd and v_spread and v_pass <= 2 then
+        if crowd and v_spread and (v_pass = 1 or (v_pass = 2 and v_holding)) then
             perform pg_try_advisory_xact_lock_shared(v_lock);
             for v_part in
-                select e.part from (
+                select p.part from (select e.part, min(e.at) as at, count(*) over () as parts from (
                     select part_v1(t.channel_id) as part, t.turn as at
                     from unnest(p_queues) q(name) cross join lateral (
                         select k.channel_id, k.turn from token k
@@ -149,7 +149,9 @@ begin
                         select k.channel_id, k.at from wake k
                         where k.queue = q.name and k.at >= v_wake_from and k.at <= v_now
                         order by k.at limit least(v_left + 20, 100)) w
-                ) e group by e.part order by min(e.at)
+                ) e group by e.part) p
+                -- A crowd before one busy channel has nothing to share out.
+                where p.parts > 1 order by p.at
             loop
                 exit when pg_try_advisory_xact_lock(v_lock + 1 + v_part);
                 v_part := null;
