@@ -46,8 +46,8 @@ VERBS = {
 # What verbs are made of: called by them, with the owner's rights, and by nobody else.
 PARTS = (
     "bury channel_id end_waiting expire_leases free_slots history_kept lapse lost lowest own "
-    "partition passed pick post put_back refuse release_keys reserve_keys ring serve settle_strays "
-    "sweep_mail tell tidy write_time"
+    "part partition passed pick post put_back refuse release_keys reserve_keys ring serve "
+    "settle_strays surfaced sweep_mail tell tidy write_time"
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (
