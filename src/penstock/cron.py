@@ -30,6 +30,9 @@ _WINDOWS = [timedelta(hours=1), timedelta(days=1), timedelta(days=32), timedelta
 
 
 _HOUR = timedelta(hours=1)
+_MINUTE = timedelta(minutes=1)
+_SECOND = timedelta(seconds=1)
+_DAYS = timedelta(days=2)
 
 
 def next_tick(terms: ScheduleTerms, anchor: datetime, after: datetime) -> datetime:
@@ -85,15 +88,15 @@ def _interval_ticks(every: timedelta, anchor: datetime, after: datetime) -> Iter
 
 
 def _cron_ticks(cron: str, zone: str, after: datetime) -> Iterator[datetime]:
-    local = after.astimezone(_zone(zone))
-    moments, offset = _simulation(cron, local), _offset(local)
-    last = after
+    begun = after.astimezone(_zone(zone))
+    moments, last = _moments(cron, begun, begun), after
     while (moment := next(moments, None)) is not None:
-        # cronsim goes by whole hours: where clocks move by half of one (Lord Howe), it comes into
-        # an hour in its middle. Begin that hour again.
-        hour, moved = moment.replace(minute=0, second=0), _offset(moment) - offset
-        if moved % _HOUR and _offset(hour) == _offset(moment):
-            moments, offset = _simulation(cron, hour - timedelta(seconds=1)), _offset(moment)
+        # cronsim goes to the next day by whole hours: where clocks move by half of one (Lord Howe),
+        # it comes into every later hour in its middle. Begin again where they moved.
+        since = max(begun, _earlier(moment, _DAYS), key=datetime.timestamp)
+        if _moved(since, moment):
+            begun = _turn(since, moment)
+            moments = _moments(cron, _earlier(begun, _SECOND), begun)
             continue
         tick = moment.astimezone(UTC)
         # The second of two equal hours begins with ticks that the first one had already.
@@ -101,6 +104,39 @@ def _cron_ticks(cron: str, zone: str, after: datetime) -> Iterator[datetime]:
             last = tick
             yield tick
     raise InvalidSchedule(f"the cron expression {shown(cron)} never ticks: no such day comes")
+
+
+def _moments(cron: str, after: datetime, begun: datetime) -> Iterator[datetime]:
+    """What cronsim finds, with an hour in which the clocks moved by half of one apart."""
+    if _moved(_earlier(begun, timedelta(minutes=begun.minute)), begun):
+        hour = begun.replace(second=0, microsecond=0) + timedelta(minutes=60 - begun.minute)
+        for moment in _simulation(cron, after):
+            if moment.timestamp() >= hour.timestamp():
+                break
+            yield moment
+        after = _earlier(hour, _SECOND)
+    yield from _simulation(cron, after)
+
+
+def _turn(before: datetime, after: datetime) -> datetime:
+    """The first minute with the offset of ``after``, which changed since ``before``."""
+    low, high = before.astimezone(UTC), after.astimezone(UTC)
+    while high - low > _MINUTE:
+        middle = low + (high - low) / 2
+        if _offset(middle.astimezone(after.tzinfo)) == _offset(after):
+            high = middle
+        else:
+            low = middle
+    return high.replace(second=0, microsecond=0).astimezone(after.tzinfo)
+
+
+def _moved(before: datetime, after: datetime) -> bool:
+    return bool((_offset(after) - _offset(before)) % _HOUR)
+
+
+def _earlier(moment: datetime, span: timedelta) -> datetime:
+    """In real time, whatever the clocks did."""
+    return (moment.astimezone(UTC) - span).astimezone(moment.tzinfo)
 
 
 def _offset(moment: datetime) -> timedelta:

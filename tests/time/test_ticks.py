@@ -150,6 +150,10 @@ moments = st.timedeltas(timedelta(0), timedelta(days=5 * 366)).map(lambda since:
 
 @settings(max_examples=150, deadline=None)
 @example("*/7 0 * 10 *", "Australia/Lord_Howe", EPOCH + timedelta(days=1032))
+@example("0 */5 * * 0", "Australia/Lord_Howe", EPOCH + timedelta(days=67))
+@example("0 */5 * 10 *", "Australia/Lord_Howe", EPOCH + timedelta(days=457))
+@example("*/7 0 * * *", "Australia/Lord_Howe", EPOCH + timedelta(days=276))
+@example("*/7 23 */10 10 0", "Australia/Lord_Howe", EPOCH + timedelta(days=457))
 @given(crons, zones, moments)
 def test_ticks_rise_and_do_not_depend_on_where_one_begins(
     cron: str, zone: str, after: datetime
