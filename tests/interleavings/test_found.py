@@ -360,3 +360,24 @@ def test_a_cancellation_that_waited_is_dated_when_it_happened(world: World) -> N
         world.stepper.release([operator])
     ends = world.own.execute("select outcome from penstock.history order by ended_at").fetchall()
     assert [outcome for (outcome,) in ends] == ["deferred", "cancelled"]
+
+
+@pytest.mark.parametrize("crowd", [False, True])
+def test_a_claim_that_never_commits_keeps_only_its_own_channels(world: World, crowd: bool) -> None:
+    """What it looked at and did not take is for all, and nobody stands in line for it."""
+    world.clear()
+    channels = [f"c{number}" for number in range(100)]
+    for channel in channels:
+        world.set_policy(world.own, channel=channel)
+    wanted = {world.publish(world.own, channel) for channel in channels}
+    claim = _CLAIM_IN_A_CROWD if crowd else _CLAIM_IN_A_CROWD.replace("true", "false")
+    with world.sessions(1) as (slow,):
+        slow.begin()
+        held: list[int] = []
+        slow.do(lambda c: held.extend(id for (id,) in c.execute(claim.encode()) if id))
+        got: list[int] = []
+        # One more would stand in line for what is held.
+        while len(got) < len(wanted - set(held)):
+            got += [id for (id,) in world.own.execute(claim.encode()).fetchall() if id]
+        assert held and set(got) == wanted - set(held)
+        slow.rollback()

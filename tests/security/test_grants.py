@@ -51,8 +51,9 @@ PARTS = (
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (
-    "stage unstage publish_staged open_stream begin_stream claim_stream complete_stream "
-    "extend_stream hold_stream take_stream history_needed purge_day read_history"
+    "open_job stage keep_staged unstage publish_staged "
+    "open_stream begin_stream claim_stream complete_stream extend_stream "
+    "hold_stream take_stream history_needed purge_day read_history"
 )
 FUNCTIONS = VERBS | {f"{name}_v1": NOBODY for name in f"{PARTS} {OWNERS}".split()}
 

@@ -1,6 +1,8 @@
 """Bulk publish: all of a frame or nothing, once per key, whatever tasks and drivers do."""
 
 import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -17,7 +19,7 @@ from pyspark.sql.functions import col, concat, expr, lit, udf
 from penstock import NewMessage, Queue
 from penstock.spark import reason
 from penstock.spark.options import parse
-from penstock.spark.staging import stage
+from penstock.spark.staging import JobIsOver, stage
 from tests.place import Place
 from tests.spark.conftest import options
 
@@ -164,6 +166,38 @@ def test_a_failing_task_publishes_nothing(spark: SparkSession, queue: Queue, pla
         write(frame, place)
     assert look(place, "select count(*) from {s}.message") == [(0,)]
     assert staging_tables(place) == 0
+    assert look(place, "select count(*) from {s}.staged") == [(0,)]
+
+
+@pytest.mark.parametrize("at_row", [0, 1])
+def test_an_attempt_that_outlives_its_job_leaves_nothing(
+    queue: Queue, place: Place, at_row: int
+) -> None:
+    """Spark gives a job up without waiting for the tasks that are still under way."""
+
+    def batches() -> Iterator[pyarrow.RecordBatch]:
+        for row in range(2):
+            if row == at_row:
+                look(place, "select {s}.unstage_v1('job')")
+            yield pyarrow.RecordBatch.from_pydict({"payload": [b"x"]})
+
+    look(place, "select {s}.open_job_v1('job')")
+    with pytest.raises(JobIsOver):
+        stage(parse(options(place), "write"), "job", 1, batches(), opened=True)
+    assert staging_tables(place) == 0
+
+
+def test_whoever_ends_a_job_waits_for_an_attempt_that_commits(queue: Queue, place: Place) -> None:
+    look(place, "select {s}.open_job_v1('job')")
+    with psycopg.connect(place.url) as task, ThreadPoolExecutor() as pool:
+        task.execute(sql.SQL("set search_path = {}").format(sql.Identifier(place.schema)))
+        task.execute("select stage_v1('job', 1), keep_staged_v1('job')")
+        ending = pool.submit(look, place, "select {s}.unstage_v1('job')")
+        with pytest.raises(TimeoutError):
+            ending.result(timeout=0.5)
+        task.commit()
+        assert ending.result() == [(1,)]
+    assert staging_tables(place) == 0
 
 
 def test_a_full_or_closed_channel_refuses_the_whole_frame(
@@ -226,7 +260,7 @@ def test_of_two_complete_attempts_one_is_published(queue: Queue, place: Place) -
     hands the driver what one of them said."""
     given = parse(options(place), "write")
     batch = pyarrow.RecordBatch.from_pydict({"payload": [b"a", b"b"]})
-    names = [stage(given, "job", attempt, iter([batch]))[0] for attempt in (7, 8)]
+    names = [stage(given, "job", attempt, iter([batch]), opened=False)[0] for attempt in (7, 8)]
     assert staging_tables(place) == 2
     call = "select * from {{s}}.publish_staged_v1('job', array['{}'], array[2], null, 0)"
     call = call.format(names[1])
@@ -243,7 +277,7 @@ def test_rows_go_to_their_channels_in_their_order(queue: Queue, place: Place) ->
         {"payload": payloads, "queue": queues, "channel": names}
     )
     given = parse(options(place, channel="main"), "write")
-    name, _ = stage(given, "job", 1, iter([batch]))
+    name, _ = stage(given, "job", 1, iter([batch]), opened=False)
     look(place, f"select {{s}}.publish_staged_v1('job', array['{name}'], array[10], null, 0)")
     found = look(place, "select queue, channel, payload from {s}.message order by id")
     expected = list(zip(queues, [name or "main" for name in names], payloads, strict=True))

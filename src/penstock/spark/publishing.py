@@ -57,9 +57,9 @@ class _Writing:
         self.options = options
         self.content_type = options["content_type"] or content_type(schema)
 
-    def _stage(self, job: str, batches: Iterator["pyarrow.RecordBatch"]) -> Staged:
-        context = task_context()
-        table, rows = stage(self.options, job, context.taskAttemptId(), batches)
+    def _stage(self, job: str, batches: Iterator["pyarrow.RecordBatch"], *, opened: bool) -> Staged:
+        attempt = task_context().taskAttemptId()
+        table, rows = stage(self.options, job, attempt, batches, opened=opened)
         return Staged(job, table, rows)
 
     def _publish(self, job: str, staged: list[Staged], source: str | None, batch: int) -> None:
@@ -111,12 +111,12 @@ class PenstockWriter(_Writing, DataSourceArrowWriter):
         self.job = secrets.token_hex(16)
         key = options["idempotency_key"]
         self.source = None if key is None else f"key {key}"
-        self.repeated = self._known()
+        self.repeated = self._known_or_open()
 
     def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> Staged:
         if self.repeated:
             return Staged(self.job, None, 0)
-        return self._stage(self.job, iterator)
+        return self._stage(self.job, iterator, opened=True)
 
     def commit(self, messages: Messages) -> None:
         self._publish(self.job, staged_parts(messages), self.source, 0)
@@ -124,13 +124,16 @@ class PenstockWriter(_Writing, DataSourceArrowWriter):
     def abort(self, messages: Messages) -> None:
         self._sweep(self.job, timedelta(0))
 
-    def _known(self) -> bool:
+    def _known_or_open(self) -> bool:
         """Also finds out before any task runs whether the database can be reached."""
         with connected(self.options.address) as connection:
             rows = ask(
                 connection, "publication", schema=self._schema, source=self.source or "", batch=0
             )
-        return bool(rows[0][0])
+            repeated = bool(rows[0][0])
+            if not repeated:
+                ask(connection, "open_job", schema=self._schema, job=self.job)
+        return repeated
 
 
 class PenstockStreamWriter(_Writing, DataSourceStreamArrowWriter):
@@ -144,7 +147,8 @@ class PenstockStreamWriter(_Writing, DataSourceStreamArrowWriter):
                 "Spark does not say which query and batch this task works for, so a replay could "
                 "not be recognised: this version of Spark cannot publish from a stream"
             )
-        staged = self._stage(f"{query} {batch}", iterator)
+        # Not opened: after an abort the same batch comes again, and sweeps what the first left.
+        staged = self._stage(f"{query} {batch}", iterator, opened=False)
         staged.query, staged.batch = query, int(batch)
         return staged
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from penstock.errors import PenstockError
+
 from .binary_copy import HEAD, TAIL, as_copy
 from .connections import ask, connected
 from .options import Options
@@ -13,10 +15,15 @@ from .shaping import shaped
 from .statements import statement
 
 
+class JobIsOver(PenstockError):
+    """Spark gave up the job, or another attempt of the task was quicker."""
+
+
 def stage(
-    options: Options, job: str, attempt: int, batches: Iterator[pa.RecordBatch]
+    options: Options, job: str, attempt: int, batches: Iterator[pa.RecordBatch], *, opened: bool
 ) -> tuple[str | None, int]:
-    """The table's name and how many rows are in it; no rows need no table."""
+    """The table's name and how many rows are in it; no rows need no table. An ``opened`` job can be
+    over before this attempt is: then it leaves nothing."""
     ready = _ready(options, batches)
     first = next(ready, None)
     if first is None:
@@ -35,6 +42,8 @@ def stage(
                 copy.write(as_copy(batch))
                 rows += batch.num_rows
             copy.write(TAIL)
+        if opened and not ask(connection, "keep_staged", schema=schema, job=job)[0][0]:
+            raise JobIsOver("the job ended before this attempt: what it brought is not needed")
     return name, rows
 
 

@@ -97,6 +97,7 @@ declare
     v_spread boolean;
     v_again boolean;
     v_part integer;
+    v_vain integer[] := '{}';
     v_width integer;
     v_reach integer := 1;
     v_want integer;
@@ -134,7 +135,7 @@ begin
         end if;
 
         v_part := null;
-        if crowd and v_spread and (v_pass = 1 or (v_pass = 2 and v_holding)) then
+        if crowd and (v_pass > 1 or v_spread) and (v_pass <= 2 or not v_holding) then
             perform pg_try_advisory_xact_lock_shared(v_lock);
             for v_part in
                 select p.part from (select e.part, min(e.at) as at, count(*) over () as parts from (
@@ -151,7 +152,7 @@ begin
                         order by k.at limit least(v_left + 20, 100)) w
                 ) e group by e.part) p
                 -- A crowd before one busy channel has nothing to share out.
-                where p.parts > 1 order by p.at
+                where p.parts > 1 and p.part <> all(v_vain) order by p.at
             loop
                 exit when pg_try_advisory_xact_lock(v_lock + 1 + v_part);
                 v_part := null;
@@ -293,11 +294,17 @@ begin
         if cardinality(v_owned) = 0 then
             answer := 'busy';
             exit when v_holding;
-            if v_part is null and v_pass > 1 then
+            crowd := true;
+            if v_part is not null then
+                v_vain := v_vain || v_part;
+            elsif v_pass > 1 and v_yield < v_want and v_read < v_span then
                 -- Everything due is being claimed by others: stand in line for the first channel, once,
                 -- while nothing else is held.
                 v_holding := true;
                 perform from channel c where c.id = v_lanes[1] for no key update;
+            elsif v_pass > 1 then
+                -- Past what one channel could give, or a few that are held would hide all others.
+                v_reach := least(greatest(4 * v_reach, p_quantum / v_left + 1), 1024);
             end if;
             continue;
         end if;

@@ -1,6 +1,7 @@
 -- Staging: what the tasks of a bulk publish bring, before their job is committed as a whole.
 
 -- The staging tables that exist, by job. A task's row and its table commit together, complete.
+-- A job of one frame has a row too, named like itself, for as long as it may be staged for.
 create table "penstock".staged (
     name text collate "C" primary key,
     job text collate "C" not null,

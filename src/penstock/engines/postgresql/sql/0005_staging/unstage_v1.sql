@@ -1,14 +1,24 @@
 -- unstage: drop the staging tables of a job, or (p_job null) all that are older than p_older, whose
 -- driver is taken for dead. A table that somebody holds is left for the next time.
+--
+-- A job with a row of its own (open_job_v1) ends with it: attempts that are still under way find that
+-- row gone and roll back. One that is about to commit is waited for, but no longer than a moment: it may
+-- be frozen.
 create or replace function "penstock".unstage_v1(p_job text, p_older interval default '0')
 returns bigint
 language plpgsql
 set search_path = "penstock", pg_temp
+set lock_timeout = '5s'
 as $$
 declare
     v_name text;
     v_dropped bigint := 0;
 begin
+    begin
+        delete from staged s where s.name = p_job;
+    exception
+        when lock_not_available then null;
+    end;
     for v_name in
         select s.name from staged s
         where (p_job is null or s.job = p_job) and s.created_at <= clock_timestamp() - p_older

@@ -1,0 +1,1 @@
+select {schema}.keep_staged_v1({job})

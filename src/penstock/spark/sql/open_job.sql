@@ -1,0 +1,1 @@
+select {schema}.open_job_v1({job})
