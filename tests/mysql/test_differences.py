@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -240,3 +241,23 @@ def test_who_is_stopped_in_a_transaction_holds_others_up_for_seconds_only(queue:
         cursor.execute("select n from penstock_turnstile where name = 'settle' for update")
     assert queue.history_since().entries == []
     pool.discard(stopped)
+
+
+@pytest.mark.parametrize("got", [0, 1])
+def test_a_late_commit_is_not_hidden_by_news(url: str, got: int) -> None:
+    """The claim looks from its floor on, finds news there, and must not say that this was all."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    with Queue(url, clock=lambda: now, coalesce=False, upkeep_every=None) as queue:
+        queue.install()
+        assert not queue.claim()
+        with closing(connect(url)) as late:
+            queue.publish(b"late", channel="late", connection=late)
+            now += timedelta(seconds=1)
+            queue.publish(b"prompt", channel="prompt")
+            assert [message.payload for message in queue.claim()] == [b"prompt"]
+            late.commit()
+        queue.channel("other").resume()
+        queue.publish_many([b"other"] * got, channel="other")
+        first = queue.claim(2)
+        assert len(first) == got + 1 or first.look_again == timedelta(0)
+        assert b"late" in [message.payload for message in (*first, *queue.claim(2))]

@@ -83,7 +83,7 @@ class Claiming(Looking, Serving, Telling):
                 if course.held:
                     break
                 yield from self._stand_in_line(course, look.lanes, number)
-        return (yield from self._taken(course, queues, look.later, length(lease)))
+        return (yield from self._taken(course, queues, look, length(lease)))
 
     def _own(self, look: Look, held: bool) -> Plan[Sequence[Row]]:
         new = [lane for lane in look.lanes if not lane.known]
@@ -119,15 +119,17 @@ class Claiming(Looking, Serving, Telling):
         course.held = True
 
     def _taken(
-        self, course: _Course, queues: tuple[str, ...], later: Later, lease: int
+        self, course: _Course, queues: tuple[str, ...], look: Look, lease: int
     ) -> Plan[Taken]:
         if not course.left:
             start = moment(course.claimed_at or 0)
             return Taken(
                 course.rows, Answer.GOT, None, start, start + timedelta(microseconds=lease)
             )
+        later = look.later
         if course.held:
-            later = yield from self._later(queues, course.now)
+            later, missed = yield from self._later(queues, look)
+            course.more = course.more or missed
         wait = _wait(later, course)
         answer = _why(later, course)
         if course.claimed_at is None:

@@ -2,7 +2,8 @@
 
 Floors are the client's memory of where the live part of the ring and of the wakes begins. What
 commits late lies to the left of them and is found by a look from the left edge, which is made
-whenever the look from the floors finds nothing, and once a second.
+whenever the look from the floors finds nothing, once a second, and after a claim that was not filled
+and found something there in the end.
 """
 
 import time
@@ -42,10 +43,14 @@ class Look(NamedTuple):
     lanes: list[Lane]
     now: int
     later: "Later"
-    wake_from: int
-    """From when on the channels' own wakes are heard."""
+    start: "Floors"
     cut: bool
     """Whether there was more to read."""
+
+    @property
+    def wake_from(self) -> int:
+        """From when on the channels' own wakes are heard."""
+        return self.start.wake - _LATE
 
 
 class Later(NamedTuple):
@@ -116,11 +121,16 @@ class Looking(Base):
         self._wakes_needed[queues] = 2 * read if calls_cut or wakes > turns else 0
         if offset == 0:
             self._floors[queues] = Floors(_first(ring, now) - _MARGIN, _first(calls, now) - _MARGIN)
-        return Look(lanes, now, _later(rows), start.wake - _LATE, ring_cut or calls_cut)
+        return Look(lanes, now, _later(rows), start, ring_cut or calls_cut)
 
-    def _later(self, queues: tuple[str, ...], now: int) -> Plan[Later]:
-        rows = yield self._say_each("next", [(queue.encode(), now) for queue in queues])
-        return Later(_lowest(row[0] for row in rows), _lowest(row[1] for row in rows))
+    def _later(self, queues: tuple[str, ...], look: Look) -> Plan[tuple[Later, bool]]:
+        """And whether something was committed late, to the left of the look."""
+        params = (look.now, *look.start)
+        rows = yield self._say_each("next", [(queue.encode(), *params) for queue in queues])
+        missed = any(int(row[2]) for row in rows)
+        if missed:
+            self._full_look_at[queues] = 0
+        return Later(_lowest(row[0] for row in rows), _lowest(row[1] for row in rows)), missed
 
 
 def _merged(
