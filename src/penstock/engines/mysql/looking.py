@@ -2,8 +2,8 @@
 
 Floors are the client's memory of where the live part of the ring and of the wakes begins. What
 commits late lies to the left of them and is found by a look from the left edge, which is made
-whenever the look from the floors finds nothing, once a second, and after a claim that was not filled
-and found something there in the end.
+whenever the look from the floors finds nothing, once a second, and after a claim that was not
+filled and found something there in the end.
 """
 
 import time
