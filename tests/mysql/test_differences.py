@@ -13,6 +13,7 @@ from penstock.drivers.choice import DRIVERS
 from penstock.embedded_mariadb import OwnMariaDB
 from penstock.engines.mysql import install_sql
 from penstock.engines.mysql.migrations import _statements
+from penstock.engines.mysql.names import pair_id
 from tests.model.mysql import connect
 
 ALIKE = ["a", "A", "ä", "a ", "a  ", " a", "á", "ß", "ss", "SS", "a\t", "💧", "💦"]
@@ -261,3 +262,17 @@ def test_a_late_commit_is_not_hidden_by_news(url: str, got: int) -> None:
         first = queue.claim(2)
         assert len(first) == got + 1 or first.look_again == timedelta(0)
         assert b"late" in [message.payload for message in (*first, *queue.claim(2))]
+
+
+def test_a_claim_that_never_commits_keeps_only_its_own_channel(queue: Queue, url: str) -> None:
+    """Its channel is the eldest, which every claim of one sees first."""
+    channels = [f"c{number}" for number in range(30)]
+    for channel in channels:
+        queue.channel(channel).resume()
+        queue.publish(channel, channel=channel)
+    with closing(connect(url)) as stuck:
+        with stuck.cursor() as cursor:
+            id = pair_id(b"default", b"c0")
+            cursor.execute("select id from penstock_channel where id = %s for update", [id])
+        got = [message.text() for _ in channels[1:] for message in queue.claim(1)]
+    assert sorted(got) == sorted(channels[1:])

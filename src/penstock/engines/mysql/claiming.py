@@ -21,9 +21,10 @@ from penstock.model import Answer
 from penstock.plan import Plan, Row
 
 from .base import Clock
-from .looking import Lane, Later, Look, Looking
+from .looking import Later, Look, Looking, supply
 from .repeating import repeatable
 from .serving import Serving
+from .sharing import QUANTUM
 from .telling import Telling
 from .times import length, moment
 from .visits import PARKED
@@ -82,7 +83,7 @@ class Claiming(Looking, Serving, Telling):
             else:
                 if course.held:
                     break
-                yield from self._stand_in_line(course, look.lanes, number)
+                yield from self._stand_in_line(course, look, number)
         return (yield from self._taken(course, queues, look, length(lease)))
 
     def _own(self, look: Look, held: bool) -> Plan[Sequence[Row]]:
@@ -107,16 +108,19 @@ class Claiming(Looking, Serving, Telling):
         course.offset = 0
         course.more = course.more or served.more
 
-    def _stand_in_line(self, course: _Course, lanes: Sequence[Lane], number: int) -> Plan[None]:
-        """Everything due is being claimed by others: start elsewhere, then wait for the first
-        channel, once, while nothing else is held."""
+    def _stand_in_line(self, course: _Course, look: Look, number: int) -> Plan[None]:
+        """All that was seen is being claimed by others: start elsewhere, then reach further; when
+        that is everything due, wait for the first channel, once, while nothing else is held."""
         if number == 0:
             return
         if course.offset:
             course.offset = 0
-            return
-        yield self._say("channel_wait", lanes[0].id)
-        course.held = True
+        elif look.cut or supply(look.lanes) >= course.left * course.reach:
+            # Past what one channel could give, or a few that are held would hide all others.
+            course.reach = min(max(4 * course.reach, QUANTUM // course.left + 1), _FURTHEST)
+        else:
+            yield self._say("channel_wait", look.lanes[0].id)
+            course.held = True
 
     def _taken(
         self, course: _Course, queues: tuple[str, ...], look: Look, lease: int

@@ -106,7 +106,7 @@ class Looking(Base):
             calls = [row for row in rows if int(row[0]) == 1]
             now = max(int(row[2]) for row in rows if int(row[0]) == 4)
             lanes = _chosen(_merged(ring, calls, known, now), want)
-            short = sum(min(lane.n, QUANTUM) for lane in lanes) < want
+            short = supply(lanes) < want
             ring_cut = len(ring) >= turns
             read = sum(int(row[7]) for row in calls)
             calls_cut = read >= wakes
@@ -162,6 +162,11 @@ def _chosen(lanes: Sequence[Lane], want: int) -> list[Lane]:
             chosen.append(lane)
             before[lane.ringed] += min(lane.n, QUANTUM)
     return chosen[: 2 * want + 50]
+
+
+def supply(lanes: Sequence[Lane]) -> int:
+    """What one round over them can give."""
+    return sum(min(lane.n, QUANTUM) for lane in lanes)
 
 
 def _first(rows: Sequence[Row], now: int) -> int:
