@@ -142,6 +142,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             if commit:
                 transaction.commit()
                 for message in messages:
+                    message.late = self.model.now > message.due + store.in_order_within * SECOND
                     self.model.add(message)
             transaction.close()
             self.open = None

@@ -29,6 +29,8 @@ class Message:
     spent: int = 0
     fence: int = 0
     until: int = 0
+    late: bool = False
+    """Committed so late that younger ones need not wait for it."""
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -134,6 +136,7 @@ class Model:
             must(fence > message.fence, "fence", fence, "of", id, "did not rise")
             must(attempt == message.attempt + 1, "attempt", attempt, "after", message.attempt)
             message.state, message.fence, message.until = "leased", fence, self.now + lease
+            message.late = False
             self.fence = max(self.fence, fence)
         for name in names:
             self._start(name, sum(self.messages[t[0]].channel == name for t in taken))
@@ -289,6 +292,7 @@ class Model:
 def _in_order(found: list[Message], ready: list[Message]) -> bool:
     """By priority, due time and publish order; one start in ten may go to the longest waiting."""
     wanted = {m.id for m in found}
+    ready = [m for m in ready if not m.late or m.id in wanted]
     oldest = sorted(ready, key=lambda m: (m.due, m.id))
     for old in range((len(found) + 9) // 10 + 1):
         head = {m.id for m in oldest[:old]}

@@ -32,6 +32,7 @@ class MysqlTransaction:
 
 class MysqlStore:
     open_transactions = True
+    in_order_within = 58.0  # a minute, less what a look may be old
 
     def __init__(self, url: str) -> None:
         self.url, self.schema = url, "penstock model"

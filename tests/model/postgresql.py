@@ -1,5 +1,6 @@
 """The model's store on PostgreSQL."""
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -25,6 +26,7 @@ class PostgresqlTransaction:
 
 class PostgresqlStore:
     open_transactions = True
+    in_order_within = math.inf
 
     def __init__(self, url: str) -> None:
         self.url, self.schema = url, "penstock model"

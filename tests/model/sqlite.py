@@ -1,5 +1,6 @@
 """The model's store on SQLite."""
 
+import math
 import sqlite3
 from collections.abc import Iterable
 from datetime import datetime
@@ -117,6 +118,7 @@ class SqliteTransaction:
 
 class SqliteStore:
     open_transactions = False
+    in_order_within = math.inf
 
     def __init__(self, url: str) -> None:
         self.url, self.schema = url, "penstock model"

@@ -31,6 +31,8 @@ class ModelStore(Protocol):
     """Its runner is shared by all clients."""
     open_transactions: bool
     """Whether a transaction that stays open leaves the others alone."""
+    in_order_within: float
+    """How many seconds late a message may be committed and still start before younger ones."""
 
     def reset(self) -> None:
         """Nothing is left but the schema."""

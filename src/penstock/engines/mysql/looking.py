@@ -6,6 +6,7 @@ whenever the look from the floors finds nothing, once a second, and after a clai
 filled and found something there in the end.
 """
 
+import math
 import time
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -75,7 +76,7 @@ class Looking(Base):
 
     def _look(self, queues: tuple[str, ...], want: int, offset: int) -> Plan[Look]:
         floors = self._floors.get(queues)
-        if floors is None or time.monotonic() >= self._full_look_at.get(queues, 0):
+        if floors is None or self._seconds() >= self._full_look_at.get(queues, -math.inf):
             return (yield from self._full_look(queues, want, offset, floors))
         look = yield from self._look_from(queues, want, offset, floors, floors)
         if not look.lanes:
@@ -85,8 +86,12 @@ class Looking(Base):
     def _full_look(
         self, queues: tuple[str, ...], want: int, offset: int, known: Floors | None
     ) -> Plan[Look]:
-        self._full_look_at[queues] = time.monotonic() + _FULL_LOOK_EVERY
+        self._full_look_at[queues] = self._seconds() + _FULL_LOOK_EVERY
         return (yield from self._look_from(queues, want, offset, None, known))
+
+    def _seconds(self) -> float:
+        now = self._now()
+        return time.monotonic() if now is None else now / SECOND
 
     def _look_from(
         self,
@@ -129,7 +134,7 @@ class Looking(Base):
         rows = yield self._say_each("next", [(queue.encode(), *params) for queue in queues])
         missed = any(int(row[2]) for row in rows)
         if missed:
-            self._full_look_at[queues] = 0
+            del self._full_look_at[queues]
         return Later(_lowest(row[0] for row in rows), _lowest(row[1] for row in rows)), missed
 
 
