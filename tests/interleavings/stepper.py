@@ -157,7 +157,9 @@ class Stepper:
     def terminate(self, pid: int) -> None:
         self._watch.execute("select pg_terminate_backend(%s)", [pid])
         end = time.monotonic() + _PATIENCE
-        while self._watch.execute("select from pg_stat_activity where pid = %s", [pid]).fetchone():
+        while self._watch.execute(
+            "select 1 from pg_stat_activity where pid = %s", [pid]
+        ).fetchone():
             assert time.monotonic() < end, "a backend would not die"
 
     def release(self, sessions: Sequence[Session]) -> None:

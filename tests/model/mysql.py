@@ -27,6 +27,7 @@ class MysqlTransaction:
         self.connection.commit()
 
     def close(self) -> None:
+        self.connection.rollback()
         self.connection.close()
 
 

@@ -21,6 +21,7 @@ class PostgresqlTransaction:
         self.connection.commit()
 
     def close(self) -> None:
+        self.connection.rollback()
         self.connection.close()
 
 

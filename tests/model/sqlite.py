@@ -113,6 +113,7 @@ class SqliteTransaction:
         self.connection.commit()
 
     def close(self) -> None:
+        self.connection.rollback()
         self.connection.close()
 
 

@@ -18,7 +18,8 @@ class Transaction(Protocol):
     def commit(self) -> None: ...
 
     def close(self) -> None:
-        """Rolls back what was not committed."""
+        """Rolls back what was not committed, and is done with it: a server that only sees the
+        connection end takes its time, and holds the locks meanwhile."""
         ...
 
 

@@ -47,7 +47,7 @@ MUTANTS: list[Mutant] = [
     _on_mariadb("MariaDB: a pause is ignored", "paused_starts", f"{_MYSQL}/visits.py",
         ("if channel.paused or self.early:", "if self.early:")),
     _on_mariadb("MariaDB: a late commit is heard too late", "order", f"{_MYSQL}/looking.py",
-        ("_later(rows), start.wake - _LATE,", "_later(rows), start.wake,")),
+        ("return self.start.wake - _LATE", "return self.start.wake")),
     Mutant("MariaDB: leases end before their time", frozenset({"expired_early"}), [
         Patch(f"{_MYSQL}/expiring.py", 'self._say("overdue", floor, found.now, limit)',
               'self._say("overdue", floor, found.now + 1_500_000, limit)'),
