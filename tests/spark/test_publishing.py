@@ -138,6 +138,14 @@ def test_what_is_published_can_be_claimed(spark: SparkSession, queue: Queue, pla
     assert [queue.complete(claimed)[0].status] == ["completed"]
 
 
+def test_a_frame_without_rows_leaves_nothing(
+    spark: SparkSession, queue: Queue, place: Place
+) -> None:
+    write(many(spark, 0), place)
+    assert look(place, "select count(*) from {s}.message") == [(0,)]
+    assert look(place, "select count(*) from {s}.staged") == [(0,)]
+
+
 def test_the_same_key_twice_publishes_once(spark: SparkSession, queue: Queue, place: Place) -> None:
     for _ in range(2):
         write(many(spark, 100), place, idempotency_key="monday")

@@ -50,6 +50,7 @@ begin
         delete from publication p where p.source = p_source and p.batch < p_batch - 100;
     end if;
     if coalesce(cardinality(p_names), 0) = 0 then
+        perform unstage_v1(p_job);
         return;
     end if;
 
