@@ -18,29 +18,29 @@ class AsyncPool:
         self,
         connect: Callable[[], Awaitable[Any]],
         lives: Callable[[Any], Awaitable[bool]],
+        drop: Callable[[Any], None],
         size: int,
         wait: float,
     ) -> None:
         self._connect = connect
         self._lives = lives
+        self._drop = drop
         self._wait = wait
         self._free = asyncio.Semaphore(size)
         self._idle: list[tuple[Any, float]] = []
         self._closed = False
 
     async def take(self) -> Any:
-        try:
-            await asyncio.wait_for(self._free.acquire(), self._wait)
-        except TimeoutError:
-            raise ConnectionUnavailable(
-                f"all connections were in use for {self._wait} seconds: raise pool_size"
-            ) from None
+        if self._free.locked():
+            await self._stand_in_line()
+        else:
+            await self._free.acquire()
         try:
             while self._idle:
                 connection, since = self._idle.pop()
                 if time.monotonic() - since < _SUSPECT_AFTER or await self._lives(connection):
                     return connection
-                connection.close()
+                self._drop(connection)
             return await self._connect()
         except BaseException:
             self._free.release()
@@ -49,24 +49,32 @@ class AsyncPool:
     def give(self, connection: Any) -> None:
         """Takes back one that is in order."""
         if self._closed:
-            connection.close()
+            self._drop(connection)
         else:
             self._idle.append((connection, time.monotonic()))
         self._free.release()
 
     def discard(self, connection: Any) -> None:
         """Takes back one that may not be in order."""
-        connection.close()
+        self._drop(connection)
         self._free.release()
 
     def forget(self) -> None:
         """The server went away: none of the idle ones lives."""
         idle, self._idle = self._idle, []
         for connection, _ in idle:
-            connection.close()
+            self._drop(connection)
 
-    async def close(self) -> None:
+    def close(self) -> list[Any]:
+        """Hands over those that are idle, to say goodbye to; others are dropped on return."""
         self._closed = True
-        self.forget()
-        # A transport says goodbye in the loop's next round.
-        await asyncio.sleep(0)
+        idle, self._idle = self._idle, []
+        return [connection for connection, _ in idle]
+
+    async def _stand_in_line(self) -> None:
+        try:
+            await asyncio.wait_for(self._free.acquire(), self._wait)
+        except TimeoutError:
+            raise ConnectionUnavailable(
+                f"all connections were in use for {self._wait} seconds: raise pool_size"
+            ) from None

@@ -8,6 +8,8 @@ from penstock.conformance.registry import case
 from penstock.conformance.world import World
 from penstock.model import NewMessage, Policy
 
+QUANTUM = 10
+
 
 async def shares(
     world: World, calls: int, limit: int = 1, clients: Sequence[AsyncQueue] = ()
@@ -82,6 +84,38 @@ async def many_single_publishes(world: World) -> None:
         await world.fill(name, 1)
     found = await shares(world, 12)
     assert (found["one"], found["two"]) == (1, 1)
+
+
+@case("fairness", "single publishes of a few channels keep no other waiting")
+async def few_singly(world: World) -> None:
+    await publish_singly(world, channels=5, each=30)
+    assert await starts_before_quiet(world, limit=8) <= 5 * QUANTUM + 8
+
+
+@case("fairness", "single publishes of many channels keep no other waiting")
+async def many_singly(world: World) -> None:
+    """An engine that now and then looks further than this may take its time: two rounds."""
+    await publish_singly(world, channels=12, each=30)
+    assert await starts_before_quiet(world, limit=1) <= 2 * 12 * QUANTUM
+
+
+async def publish_singly(world: World, channels: int, each: int) -> None:
+    """Turn by turn for loud channels, each message by itself; a quiet one comes last."""
+    for turn in range(channels * each):
+        world.clock.advance(0.001)
+        await world.fill(f"loud {turn % channels}", 1)
+    await world.fill("quiet", 1)
+
+
+async def starts_before_quiet(world: World, limit: int) -> int:
+    before = 0
+    while claim := await world.claim(limit):
+        world.clock.advance(0.001)
+        names = [message.channel for message in claim]
+        if "quiet" in names:
+            return before + names.index("quiet")
+        before += len(names)
+    raise AssertionError("the quiet channel never had its turn")
 
 
 @case("fairness", "shares follow the weights")

@@ -59,6 +59,7 @@ set enable_seqscan = off
 set enable_nestloop = off
 set enable_mergejoin = off
 set enable_bitmapscan = off
+set enable_memoize = off
 set plan_cache_mode = force_generic_plan
 set lock_timeout = '5s'
 as $$
@@ -103,6 +104,8 @@ declare
     v_want integer;
     v_rounds double precision;
     v_heard boolean;
+    v_far boolean;
+    v_met bigint;
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'penstock: claim needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation')
@@ -162,15 +165,23 @@ begin
 
         v_want := v_left * v_reach;
         v_span := v_want + 10;
+        -- So few wakes do not tell who stands before whom. So every eighth claim looks at eight times as many, every
+        -- eighth of these at eight times as many again, and so on; and takes note of all news that it finds.
+        v_far := v_part is not null or random() < 0.125;
+        if v_far and v_part is null then
+            v_span := greatest(v_span, least(v_span * 8 ^ floor(1 - ln(1 - random()) / ln(8)), 20000));
+        end if;
         loop
             -- Look: the ring and the wakes, merged by time. A channel in the ring keeps its turn
             -- whatever its wakes say; a wake that came late joins at the end, so that holding a
             -- transaction open buys no place.
             with ring as materialized (
-                select t.channel_id, t.turn, t.n
+                select t.channel_id, t.turn, t.n, t.portion
                 from unnest(p_queues) q(name) cross join lateral (
-                    select r.channel_id, r.turn, r.n from (
-                        select k.channel_id, k.turn, k.n from token k
+                    select r.channel_id, r.turn, r.n, r.portion from (
+                        select k.channel_id, k.turn, k.n,
+                            case when k.credit >= 1 then k.credit::integer else p_quantum end as portion
+                        from token k
                         where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
                         order by k.turn limit v_want * v_width) r
                     where v_part is null or part_v1(r.channel_id) = v_part
@@ -189,34 +200,46 @@ begin
             ),
             lane as (
                 select e.channel_id, sum(e.n)::bigint as n, count(e.turn) > 0 as ringed,
-                    coalesce(min(e.turn), min(case when e.at < p_wake_floor then v_now else e.at end)) as place
+                    count(e.at) > 0 as called, count(e.at) > p_quantum as crowded,
+                    coalesce(min(e.turn), min(case when e.at < p_wake_floor then v_now else e.at end)) as place,
+                    least(greatest(sum(e.n)::bigint, 0), coalesce(min(e.portion), p_quantum))::integer as supply
                 from (
-                    select r.channel_id, r.turn, null::timestamptz as at, r.n from ring r
+                    select r.channel_id, r.turn, null::timestamptz as at, r.n, r.portion from ring r
                     union all
-                    select c.channel_id, null, c.at, c.n from call c
+                    select c.channel_id, null, c.at, c.n, null from call c
                 ) e
                 group by e.channel_id
             ),
-            -- As many as fill the batch from the ring, and as many from the wakes: those may turn out to be
-            -- news of channels whose turn is yet to come.
-            queued as (
-                select l.channel_id, l.place, l.n,
-                    sum(least(greatest(l.n, 0), p_quantum)::integer)
-                        over (partition by l.ringed order by l.place, l.channel_id rows unbounded preceding)
-                    - least(greatest(l.n, 0), p_quantum) as before
-                from lane l
+            -- later: the turn of a channel in the ring, behind all that was read of it. Its wakes are no more than news.
+            queued as materialized (
+                select q.*, sum(q.supply) over (order by q.place, q.channel_id rows unbounded preceding) - q.supply as before
+                from (
+                    select l.channel_id, l.called, l.crowded, l.later, coalesce(l.later, l.place) as place,
+                        case when l.later is null then l.n else 0 end as n,
+                        case when l.later is null then l.supply else 0 end as supply
+                    from (
+                        select l.*, case when not l.ringed and (select count(*) from ring) >= v_want then (
+                            select case when t.turn <= v_now then t.turn end from (
+                                select k.turn from token k where k.channel_id = l.channel_id order by k.version desc limit 1
+                            ) t) end as later
+                        from lane l offset 0
+                    ) l
+                ) q
             )
             select c.lanes, c.places, c.supply, c.new, c.total, c.yield,
-                w.tids, w.read, w.plain, coalesce((select min(r.turn) from ring r), v_now), coalesce(w.first, v_now)
-            into v_lanes, v_places, v_supply, v_new, v_total, v_yield, v_calls, v_read, v_plain, turn_floor, wake_floor
+                w.tids, w.read, w.plain, coalesce((select min(r.turn) from ring r), v_now), coalesce(w.first, v_now),
+                (select count(*) from queued q where q.called)
+            into v_lanes, v_places, v_supply, v_new, v_total, v_yield, v_calls, v_read, v_plain, turn_floor, wake_floor, v_met
             from (
                 select array_agg(q.channel_id) as lanes, array_agg(q.place) as places, array_agg(q.n) as supply,
                     array_agg(q.channel_id) filter (
                         where not exists (select from channel k where k.id = q.channel_id offset 0)) as new,
-                    sum(q.n) as total, sum(least(q.n, p_quantum)) as yield
+                    sum(q.n) as total, sum(q.supply) as yield
+                -- As many as fill the batch; and all of which many wakes were read: noted in one token, these no longer
+                -- stand before those of others.
                 from (
-                    select q.channel_id, q.place, q.n from queued q where q.before < v_want
-                    order by q.place, q.channel_id limit 2 * v_want + 50
+                    select q.* from queued q where q.crowded or case when q.later is null then q.before < v_want else v_far end
+                    order by q.place, q.channel_id limit v_want + 1000
                 ) q
             ) c
             cross join (
@@ -238,8 +261,7 @@ begin
                 v_part := null;
                 v_width := 1;
             else
-                exit when v_read < v_span or v_span > 200000 or (v_yield >= v_want and v_read <=
-                    10 * (select count(distinct w.channel_id) from wake w where w.ctid = any(v_calls)));
+                exit when v_read < v_span or v_span > 20000 or v_yield >= v_want and v_read <= 2 * v_met;
                 v_span := v_span * 10;
             end if;
         end loop;
@@ -282,8 +304,9 @@ begin
             on conflict do nothing;
         end if;
         -- Own: what another claim holds stays where it is.
-        select coalesce(array_agg(c.id), '{}'), array_agg(c.tid), array_agg(c.queue), v_plain and bool_and(c.plain)
-        into v_owned, v_rows, v_queues, v_plain
+        select coalesce(array_agg(c.id), '{}'), array_agg(c.tid), array_agg(c.queue), v_plain and bool_and(c.plain),
+            exists (select from listener l where l.until > v_now)
+        into v_owned, v_rows, v_queues, v_plain, v_heard
         from (
             select k.id, k.ctid as tid, k.queue,
                 k.weight = 1 and k.concurrency is null and k.rate is null and not k.paused as plain
@@ -325,7 +348,6 @@ begin
         v_now := coalesce(p_now, greatest(v_now, clock_timestamp()));
         claimed_at := coalesce(claimed_at, v_now);
         v_got := 0;
-        v_heard := exists (select from listener l where l.until > v_now);
         if v_plain and not v_heard and (v_rounds = 1 or cardinality(v_lanes) = 1) then
             v_fence := nextval('fence');
             v_last := v_places[cardinality(v_places)];
@@ -472,7 +494,7 @@ begin
         end if;
         -- News that brought nothing (of channels whose turn is yet to come, of ended leases): reach further.
         v_reach := case when v_got = 0 then least(4 * v_reach, 1024) else 1 end;
-        v_more := v_more or cardinality(v_lanes) >= 2 * v_want + 50 or v_total > v_got;
+        v_more := v_more or cardinality(v_lanes) >= v_want + 1000 or v_total > v_got;
         if not v_more and v_got > 0 then
             -- A channel that was parked (paused, full) has more than its wakes told of: it is in the ring now.
             v_more := exists (
