@@ -121,6 +121,28 @@ def test_another_default_isolation_on_asyncpg(place: Place, server: EmbeddedPost
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_call_that_was_given_up_costs_no_connection(place: Place, scheme: str) -> None:
+    """It waits for another publish of its key; its caller does not."""
+
+    async def main() -> None:
+        url = scheme + place.url.removeprefix("postgresql")
+        async with AsyncQueue(url, schema=place.schema, coalesce=False, pool_size=1) as queue:
+            for _ in range(3):
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.1):
+                        await queue.publish(b"", key="taken")
+            assert (await queue.publish(b"")).status == "published"
+
+    with psycopg.connect(place.url) as other, Queue(place.url, schema=place.schema) as queue:
+        queue.install()
+        queue.publish(b"", key="taken", connection=other)
+        asyncio.run(main())
+        other.rollback()
+        # None of those that were given up is there.
+        assert [numbers.waiting for numbers in queue.numbers()] == [1]
+
+
 def test_the_database_refuses(place: Place) -> None:
     option = quote("-c default_transaction_read_only=on")
     with Queue(f"{place.url}?options={option}") as queue:

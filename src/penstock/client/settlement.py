@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from penstock.errors import InvalidOption, LeaseLost
 from penstock.model import KEEP, Deferral, Extension, Failure, Held, Keep, Return, Settled
 
+from . import fields
 from .checks import check_delay_or_at, check_lease, check_length, check_storable
 from .drafting import draft_state
 from .fields import MessageFields
@@ -15,7 +16,7 @@ Error = str | BaseException | None
 
 
 def leases(messages: Iterable[MessageFields]) -> list[Held]:
-    return [Held(m.id, m.fence) for m in _messages(messages)]
+    return fields.held(_messages(messages))
 
 
 def deferrals(

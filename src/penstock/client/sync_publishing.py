@@ -107,7 +107,7 @@ class Publishing:
         engine = self._core.engine
         results = self._core.run_items(engine.publish, drafts, connection)
         for draft, result in zip(drafts, results, strict=True):
-            if result.refused:
+            if result.id is None:
                 where = f"channel {draft.channel!r} of queue {draft.queue!r}"
                 raise refusal(where, results, result.status == "closed")
         return results

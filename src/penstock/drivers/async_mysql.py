@@ -39,7 +39,7 @@ class AsyncMysqlRunner:
         self._url = url
         self._options = connect_options(url)
         self._database = database_of(url)
-        self._pool = AsyncPool(self._connect, _lives, _drop, pool_size, wait)
+        self._pool = AsyncPool(self._connect, _lives, pool_size, wait)
 
     async def run(self, plan: Plan[T], *, atomic: bool = False) -> T:
         """Deadlocks and lock waits are ours alone to repeat, as often as it takes."""
@@ -57,10 +57,7 @@ class AsyncMysqlRunner:
             await sleep(random.random() * _PAUSE * tries)
 
     async def close(self) -> None:
-        for connection in self._pool.close():
-            _drop(connection)
-        # A transport says goodbye in the loop's next round.
-        await sleep(0)
+        await self._pool.close()
 
     async def _run(self, plan: Plan[T]) -> T:
         connection = await self._pool.take()
@@ -103,10 +100,6 @@ class AsyncMysqlRunner:
             connection.close()
             raise
         return connection
-
-
-def _drop(connection: Any) -> None:
-    connection.close()
 
 
 async def _lives(connection: Any) -> bool:

@@ -1,7 +1,8 @@
 """asyncpg on a pool of our own: autocommit, so that one statement is one round trip."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
 import asyncpg
@@ -22,6 +23,7 @@ _ERRORS = (
     OSError,
     asyncpg.InternalClientError,
 )
+_PATIENCE = 5.0  # seconds
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
@@ -36,7 +38,7 @@ class AsyncpgRunner:
     def __init__(self, url: str, *, pool_size: int, pooler: bool, wait: float = 30) -> None:
         self._url = url
         self._statements = 0 if pooler else 100
-        self._pool = AsyncPool(self._connect, _lives, _drop, pool_size, wait)
+        self._pool = AsyncPool(self._connect, _lives, pool_size, wait, _drop)
         # Also set when the server's default is another isolation than the one that claim needs.
         self._explicit = pooler
 
@@ -49,8 +51,7 @@ class AsyncpgRunner:
                 self._pool.give(connection)
                 raise
             except BaseException:
-                # It may be in the middle of something: given up by its caller, for one.
-                self._pool.discard(connection)
+                await self._leave(connection)
                 raise
             self._pool.give(connection)
             return result
@@ -67,19 +68,29 @@ class AsyncpgRunner:
             async with connection.transaction():
                 yield connection
         except BaseException:
-            self._pool.discard(connection)
+            await self._leave(connection)
             raise
         self._pool.give(connection)
 
     async def close(self) -> None:
-        for connection in self._pool.close():
+        for connection in self._pool.idle():
             await connection.close()
+        await self._pool.close()
 
     async def _take(self) -> Any:
         """One that the server has not ended while it was idle."""
         while (connection := await self._pool.take()).is_closed():
             self._pool.discard(connection)
         return connection
+
+    async def _leave(self, connection: Any) -> None:
+        """It may be in the middle of something, given up by its caller for one: asyncpg tells the
+        server to stop before it closes."""
+        try:
+            with suppress(*_ERRORS, TimeoutError):
+                await asyncio.shield(connection.close(timeout=_PATIENCE))
+        finally:
+            self._pool.discard(connection)
 
     async def _connect(self) -> Any:
         try:

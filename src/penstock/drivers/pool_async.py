@@ -18,13 +18,13 @@ class AsyncPool:
         self,
         connect: Callable[[], Awaitable[Any]],
         lives: Callable[[Any], Awaitable[bool]],
-        drop: Callable[[Any], None],
         size: int,
         wait: float,
+        drop: Callable[[Any], None] | None = None,
     ) -> None:
         self._connect = connect
         self._lives = lives
-        self._drop = drop
+        self._drop = drop or _close
         self._wait = wait
         self._free = asyncio.Semaphore(size)
         self._idle: list[tuple[Any, float]] = []
@@ -65,11 +65,14 @@ class AsyncPool:
         for connection, _ in idle:
             self._drop(connection)
 
-    def close(self) -> list[Any]:
-        """Hands over those that are idle, to say goodbye to; others are dropped on return."""
+    def idle(self) -> list[Any]:
+        return [connection for connection, _ in self._idle]
+
+    async def close(self) -> None:
         self._closed = True
-        idle, self._idle = self._idle, []
-        return [connection for connection, _ in idle]
+        self.forget()
+        # A transport says goodbye in the loop's next round.
+        await asyncio.sleep(0)
 
     async def _stand_in_line(self) -> None:
         try:
@@ -78,3 +81,7 @@ class AsyncPool:
             raise ConnectionUnavailable(
                 f"all connections were in use for {self._wait} seconds: raise pool_size"
             ) from None
+
+
+def _close(connection: Any) -> None:
+    connection.close()

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from itertools import repeat
 from typing import Any
 
 from penstock.model import Cancelled, Deferral, Extension, Failure, Held, Return, Settled
@@ -13,9 +14,10 @@ from .base import Base
 class Settling(Base):
     def complete(self, leases: Sequence[Held]) -> Plan[list[Settled]]:
         """The function names only those that were lost."""
-        rows = yield self._say_now("complete", *_columns(leases))
+        ids, fences = _columns(leases)
+        rows = yield self._say_now("complete", ids, fences)
         if not rows:
-            return [Settled(id, fence, "completed") for id, fence in leases]
+            return list(map(Settled._make, zip(ids, fences, repeat("completed"), repeat(None))))
         lost = {(row[0], row[1]) for row in rows}
         return [Settled(*held, "lost" if held in lost else "completed") for held in leases]
 

@@ -36,6 +36,9 @@ declare
     v_now timestamptz;
     v_ids bigint[];
     v_status text[] := array_fill(null::text, array[v_count]);
+    -- For a batch of one channel: its id costs more than all else about a message but the two inserts.
+    v_channel_id uuid := case when cardinality(p_queue) = 1 and cardinality(p_channel) = 1 then
+        channel_id_v1(p_queue[1], p_channel[1]) end;
 begin
     v_now := write_time_v1(p_now);
     v_ids := array(select nextval('message_id') from generate_series(1, v_count));
@@ -58,45 +61,34 @@ begin
             order by x.ordinal);
     end if;
 
-    with lane as materialized (
-        select l.queue, l.channel, channel_id_v1(l.queue, l.channel) as channel_id
-        from (
-            select distinct coalesce(x.queue, p_queue[1]) as queue, coalesce(x.channel, p_channel[1]) as channel
-            from unnest(p_queue, p_channel) x(queue, channel)
-        ) l
-    ),
-    item as materialized (
-        select
-            x.id, l.channel_id, l.queue, l.channel, x.payload, x.key, x.key_window,
-            coalesce(x.kind, p_kind[1], '') as kind,
-            coalesce(x.content_type, p_content_type[1], 'application/octet-stream') as content_type,
-            x.headers::jsonb as headers,
-            coalesce(x.priority, p_priority[1], 0)::smallint as priority,
-            coalesce(x.at, v_now + coalesce(x.delay, case when cardinality(p_delay) = 1 then p_delay[1] end), v_now) as due,
-            coalesce(x.expires_at, v_now + coalesce(x.expires_in, case when cardinality(p_expires_in) = 1 then p_expires_in[1] end)) as expires_at,
-            coalesce(x.max_attempts, p_max_attempts[1], 20) as max_attempts
-        from unnest(
-            v_ids, v_status, p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window,
-            p_priority, p_delay, p_at, p_expires_in, p_expires_at, p_max_attempts
-        ) x(
-            id, status, payload, queue, channel, kind, content_type, headers, key, key_window,
-            priority, delay, at, expires_in, expires_at, max_attempts)
-        join lane l on l.queue = coalesce(x.queue, p_queue[1]) and l.channel = coalesce(x.channel, p_channel[1])
-        where x.status is null and x.id is not null
-    ),
-    inserted as (
+    with inserted as (
         insert into message (
             id, channel_id, due, published_at, first_published_at, expires_at, key_window,
             max_attempts, priority, queue, channel, kind, key, content_type, headers, payload)
         select
-            i.id, i.channel_id, i.due, v_now, v_now, i.expires_at, i.key_window,
-            i.max_attempts, i.priority, i.queue, i.channel, i.kind, i.key, i.content_type, i.headers, i.payload
-        from item i
+            x.id, coalesce(v_channel_id, channel_id_v1(x.queue, x.channel)),
+            coalesce(x.at, v_now + coalesce(x.delay, case when cardinality(p_delay) = 1 then p_delay[1] end), v_now),
+            v_now, v_now,
+            coalesce(x.expires_at, v_now + coalesce(x.expires_in, case when cardinality(p_expires_in) = 1 then p_expires_in[1] end)),
+            x.key_window, coalesce(x.max_attempts, p_max_attempts[1], 20), coalesce(x.priority, p_priority[1], 0)::smallint,
+            x.queue, x.channel, coalesce(x.kind, p_kind[1], ''), x.key,
+            coalesce(x.content_type, p_content_type[1], 'application/octet-stream'), x.headers::jsonb, x.payload
+        from (
+            select x.*, coalesce(x.own_queue, p_queue[1]) as queue, coalesce(x.own_channel, p_channel[1]) as channel
+            from unnest(
+                v_ids, v_status, p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window,
+                p_priority, p_delay, p_at, p_expires_in, p_expires_at, p_max_attempts
+            ) x(
+                id, status, payload, own_queue, own_channel, kind, content_type, headers, key, key_window,
+                priority, delay, at, expires_in, expires_at, max_attempts)
+        ) x
+        where x.status is null and x.id is not null
+        returning message.id, message.channel_id, message.due, message.priority, message.queue, message.channel
     )
     -- The position need not be a message's: none of them lies before it.
     insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
     select greatest(i.due, v_now), i.channel_id, min(i.due), min(i.id), count(*), i.priority, i.queue, i.channel
-    from item i
+    from inserted i
     group by greatest(i.due, v_now), i.channel_id, i.priority, i.queue, i.channel;
 
     if exists (select from listener l where l.until > v_now) then
