@@ -3,6 +3,7 @@
 import argparse
 from collections import Counter
 from dataclasses import dataclass
+from statistics import median
 
 import psycopg
 
@@ -16,6 +17,9 @@ JAIN = 0.99
 ROUNDS = 1
 SHARE = 0.02
 WEIGHTS = (1, 2, 4, 8)
+LOUD = (2, 16, 100)
+BATCHES = (1, 8, 50)
+QUANTUM = 10
 _CHUNK = 10_000
 
 
@@ -26,9 +30,11 @@ class Size:
     quiet: int = 999
     each: int = 10
     weighted: int = 30_000
+    singles: int = 10_000
+    repeats: int = 5
 
 
-QUICK = Size(bulk=20_000, one_by_one=2_000, weighted=15_000)
+QUICK = Size(bulk=20_000, one_by_one=2_000, weighted=15_000, singles=3_000, repeats=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ def main() -> None:
 
 
 def measure(bench: Bench, size: Size) -> list[Table]:
-    return [_spreads(bench, size), _weights(bench, size)]
+    return [_spreads(bench, size), _hidden(bench, size), _weights(bench, size)]
 
 
 def spread(url: str, schema: str, size: Size, *, one_by_one: bool) -> Spread:
@@ -61,7 +67,7 @@ def spread(url: str, schema: str, size: Size, *, one_by_one: bool) -> Spread:
     with Queue(url, schema=schema) as queue:
         queue.install()
         if one_by_one:
-            _publish_singly(queue, url, size.one_by_one)
+            _publish_singly(queue, url, ["loud"] * size.one_by_one)
         else:
             _publish(queue, ["loud"] * size.bulk)
         _publish(queue, quiet * size.each)
@@ -69,6 +75,18 @@ def spread(url: str, schema: str, size: Size, *, one_by_one: bool) -> Spread:
     got = counts(claims)
     index = jain([got[channel] for channel in ["loud", *quiet]])
     return Spread(got.total(), index, longest_wait(claims, quiet), got["loud"])
+
+
+def starts_before_quiet(url: str, schema: str, loud: int, singles: int, batch: int) -> int:
+    """Loud channels publish in turn, message by message; a quiet one comes last, with one."""
+    names = [f"loud-{number % loud}" for number in range(singles)]
+    with Queue(url, schema=schema) as queue:
+        queue.install()
+        _publish_singly(queue, url, [*names, "quiet"])
+        before = 0
+        while "quiet" not in (served := [message.channel for message in queue.claim(batch)]):
+            before += len(served)
+    return before + served.index("quiet")
 
 
 def shares(url: str, schema: str, messages: int, each: int) -> dict[int, float]:
@@ -106,6 +124,23 @@ def _spreads(bench: Bench, size: Size) -> Table:
     return table
 
 
+def _hidden(bench: Bench, size: Size) -> Table:
+    title = f"{size.singles:,} single messages of loud channels, then one of a quiet channel"
+    columns = ["loud channels", "batch", "starts before", "most of all runs", "one round", ""]
+    table = Table(title, columns)
+    for loud in LOUD:
+        for batch in BATCHES:
+            say(f"{loud} loud channels, claims of {batch}")
+            found = []
+            for _ in range(size.repeats):
+                with bench.database(installed=False) as url:
+                    args = (url, "penstock", loud, size.singles, batch)
+                    found.append(starts_before_quiet(*args))
+            usual, allowed = median(found), loud * QUANTUM + batch
+            table.add(loud, batch, usual, max(found), allowed, verdict(-usual, -allowed))
+    return table
+
+
 def _weights(bench: Bench, size: Size) -> Table:
     title = f"Shares by weight of {size.weighted:,} starts"
     table = Table(title, ["channels", "weight", "share %", "wanted %", "off %", ""])
@@ -127,11 +162,11 @@ def _publish(queue: Queue, channels: list[str]) -> None:
         queue.publish_many([NewMessage(PAYLOAD, channel) for channel in some])
 
 
-def _publish_singly(queue: Queue, url: str, messages: int) -> None:
+def _publish_singly(queue: Queue, url: str, channels: list[str]) -> None:
     """One statement each; one commit, to save time."""
     with psycopg.connect(url) as connection:
-        for _ in range(messages):
-            queue.publish(PAYLOAD, channel="loud", connection=connection)
+        for channel in channels:
+            queue.publish(PAYLOAD, channel=channel, connection=connection)
 
 
 if __name__ == "__main__":
