@@ -67,10 +67,14 @@ class AsyncpgRunner:
         try:
             async with connection.transaction():
                 yield connection
+        except Exception:
+            # The caller's own, mostly: all was rolled back, the connection is as good as before.
+            self._give(connection)
+            raise
         except BaseException:
             await self._leave(connection)
             raise
-        self._pool.give(connection)
+        self._give(connection)
 
     async def close(self) -> None:
         for connection in self._pool.idle():
@@ -82,6 +86,13 @@ class AsyncpgRunner:
         while (connection := await self._pool.take()).is_closed():
             self._pool.discard(connection)
         return connection
+
+    def _give(self, connection: Any) -> None:
+        """Who borrowed it may have begun something by hand."""
+        if connection.is_closed() or connection.is_in_transaction():
+            self._pool.discard(connection)
+        else:
+            self._pool.give(connection)
 
     async def _leave(self, connection: Any) -> None:
         """It may be in the middle of something, given up by its caller for one: asyncpg tells the
