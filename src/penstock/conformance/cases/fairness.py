@@ -99,6 +99,28 @@ async def many_singly(world: World) -> None:
     assert await starts_before_quiet(world, limit=1) <= 2 * 12 * QUANTUM
 
 
+@case("fairness", "news buys no earlier turn, also where others give less than they have")
+async def news(world: World) -> None:
+    loud = ["loud 0", "loud 1", "loud 2"]
+    limited = [f"limited {number}" for number in range(20)]
+    await world.queue.set_policies({name: Policy(rate=0.5, burst=1) for name in limited})
+    for name in limited:
+        await world.fill(name, 5)
+    await shares(world, 20)
+    for name in loud:
+        await world.fill(name, 60)
+    await shares(world, 3, QUANTUM)
+    world.clock.advance(2.5)
+    found: Counter[str] = Counter()
+    for _ in range(10):
+        for name in loud:
+            await world.fill(name, 1)
+        found.update(await shares(world, 1, 5))
+    # A visit each, in fifty starts: nobody's second comes before another's first.
+    assert {name: found[name] for name in limited} == dict.fromkeys(limited, 1)
+    assert sum(found[name] for name in loud) == len(loud) * QUANTUM
+
+
 async def publish_singly(world: World, channels: int, each: int) -> None:
     """Turn by turn for loud channels, each message by itself; a quiet one comes last."""
     for turn in range(channels * each):

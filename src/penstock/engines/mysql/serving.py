@@ -27,6 +27,17 @@ class Served(NamedTuple):
     """Whether more could have been had."""
 
 
+def _last(look: Look, visits: dict[bytes, Visit], now: int) -> int:
+    """The last place that is to be served. What is in the ring and was only seen by its wakes has
+    its place there, behind all that was read of it: no news moves it forward."""
+    places = [
+        lane.place
+        for lane in look.lanes
+        if lane.ringed or lane.id not in visits or not visits[lane.id].waits(now)
+    ]
+    return max(places, default=look.lanes[-1].place)
+
+
 class Serving(Base):
     def _serve(
         self, look: Look, owned: Sequence[Row], limit: int, lease: int, worker: bytes
@@ -37,7 +48,7 @@ class Serving(Base):
         now = max(look.now, *(int(visit.channel.now) for visit in order))
         read = yield from self._hear(visits, look.wake_from, now)
         rounds = rounds_for([visit.supply for visit in order], limit)
-        last, sole = look.lanes[-1].place, len(look.lanes) == 1
+        last, sole = _last(look, visits, now), len(look.lanes) == 1
         for visit in order:
             visit.admit(limit, last, sole, now)
             visit.limit(limit, rounds, now)

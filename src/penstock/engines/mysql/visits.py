@@ -63,6 +63,10 @@ class Visit:
         """The count can be behind by what was taken ahead of its wake; a known place is not."""
         return max(self.n, 1) if self.places else 0
 
+    def waits(self, now: int) -> bool:
+        """Whether it is in the ring."""
+        return self.channel.turn is not None and self.channel.turn <= now
+
     def admit(self, limit: int, last: int, sole: bool, now: int) -> None:
         """Its part of a round, and the most that its limits allow."""
         channel = self.channel

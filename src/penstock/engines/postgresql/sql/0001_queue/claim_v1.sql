@@ -78,7 +78,6 @@ declare
     v_read integer;
     v_plain boolean;
     v_lanes uuid[];
-    v_places timestamptz[];
     v_supply bigint[];
     v_total bigint;
     v_yield bigint;
@@ -106,6 +105,7 @@ declare
     v_heard boolean;
     v_far boolean;
     v_met bigint;
+    v_met_before bigint;
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'penstock: claim needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation')
@@ -167,10 +167,11 @@ begin
         v_span := v_want + 10;
         -- So few wakes do not tell who stands before whom. So every eighth claim looks at eight times as many, every
         -- eighth of these at eight times as many again, and so on; and takes note of all news that it finds.
-        v_far := v_part is not null or random() < 0.125;
+        v_far := v_part is not null or v_pass = 1 and random() < 0.125;
         if v_far and v_part is null then
             v_span := greatest(v_span, least(v_span * 8 ^ floor(1 - ln(1 - random()) / ln(8)), 20000));
         end if;
+        v_met_before := null;
         loop
             -- Look: the ring and the wakes, merged by time. A channel in the ring keeps its turn
             -- whatever its wakes say; a wake that came late joins at the end, so that holding a
@@ -211,10 +212,12 @@ begin
                 group by e.channel_id
             ),
             -- later: the turn of a channel in the ring, behind all that was read of it. Its wakes are no more than news.
+            -- Reach: the wakes may all be of channels that can start nothing; then the ring fills the batch beside them.
             queued as materialized (
-                select q.*, sum(q.supply) over (order by q.place, q.channel_id rows unbounded preceding) - q.supply as before
+                select q.*, sum(q.supply) over (partition by v_reach > 1 and q.ringed order by q.place, q.channel_id
+                    rows unbounded preceding) - q.supply as before
                 from (
-                    select l.channel_id, l.called, l.crowded, l.later, coalesce(l.later, l.place) as place,
+                    select l.channel_id, l.ringed, l.called, l.crowded, l.later, coalesce(l.later, l.place) as place,
                         case when l.later is null then l.n else 0 end as n,
                         case when l.later is null then l.supply else 0 end as supply
                     from (
@@ -226,12 +229,13 @@ begin
                     ) l
                 ) q
             )
-            select c.lanes, c.places, c.supply, c.new, c.total, c.yield,
+            select c.lanes, c.supply, c.new, c.total, c.yield,
                 w.tids, w.read, w.plain, coalesce((select min(r.turn) from ring r), v_now), coalesce(w.first, v_now),
-                (select count(*) from queued q where q.called)
-            into v_lanes, v_places, v_supply, v_new, v_total, v_yield, v_calls, v_read, v_plain, turn_floor, wake_floor, v_met
+                (select count(*) from queued q where q.called),
+                (select max(q.place) from queued q where q.later is null and q.before < v_want)
+            into v_lanes, v_supply, v_new, v_total, v_yield, v_calls, v_read, v_plain, turn_floor, wake_floor, v_met, v_last
             from (
-                select array_agg(q.channel_id) as lanes, array_agg(q.place) as places, array_agg(q.n) as supply,
+                select array_agg(q.channel_id) as lanes, array_agg(q.n) as supply,
                     array_agg(q.channel_id) filter (
                         where not exists (select from channel k where k.id = q.channel_id offset 0)) as new,
                     sum(q.n) as total, sum(q.supply) as yield
@@ -261,7 +265,10 @@ begin
                 v_part := null;
                 v_width := 1;
             else
-                exit when v_read < v_span or v_span > 20000 or v_yield >= v_want and v_read <= 2 * v_met;
+                -- Unless ten times as many met many more channels: then nobody hides another.
+                exit when v_read < v_span or v_span > 20000
+                    or v_yield >= v_want and (v_read <= 2 * v_met or v_met >= 5 * v_met_before);
+                v_met_before := v_met;
                 v_span := v_span * 10;
             end if;
         end loop;
@@ -350,7 +357,6 @@ begin
         v_got := 0;
         if v_plain and not v_heard and (v_rounds = 1 or cardinality(v_lanes) = 1) then
             v_fence := nextval('fence');
-            v_last := v_places[cardinality(v_places)];
             -- The short way, for channels without limits, weights and priorities: what serve_v1 does, in a
             -- statement of half its size, and so of half its start. It does nothing if the tokens or wakes know of
             -- anything else.
@@ -470,7 +476,7 @@ begin
                         offset 0) w);
             end if;
             select s.fence, s.ids, s.tids into v_fence, v_ids, v_tids
-            from serve_v1(v_lanes, v_places, v_owned, v_rows, v_calls, v_left, p_lease, p_worker, p_quantum, v_rounds, v_now) s;
+            from serve_v1(v_lanes, v_last, v_owned, v_rows, v_calls, v_left, p_lease, p_worker, p_quantum, v_rounds, v_now) s;
             -- Leased to us and the channel is ours: the rows stay where they were read.
             return query
             select m.id, v_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,

@@ -6,12 +6,13 @@
 -- counted leases. A visit takes no more than n: a message whose wake is still to be read is left
 -- to that wake, so that visits and messages stay in step.
 --
--- p_lanes/p_places: the channels in serving order, with the time that gave them their place.
+-- p_lanes: the channels in serving order. p_last: the place of the last one that is to be served; those of a
+-- later turn are only taken note of.
 -- p_owned/p_rows: those of them that are locked, with the address of their row.
 -- p_calls: addresses of wakes that were read; those of other channels are left alone.
 -- Answers the fence of this visit, the leased messages and their row addresses.
 create or replace function "penstock".serve_v1(
-    p_lanes uuid[], p_places timestamptz[], p_owned uuid[], p_rows tid[], p_calls tid[], p_limit integer,
+    p_lanes uuid[], p_last timestamptz, p_owned uuid[], p_rows tid[], p_calls tid[], p_limit integer,
     p_lease interval, p_worker text, p_quantum integer, p_rounds double precision, p_now timestamptz,
     out fence bigint, out ids bigint[], out tids tid[]
 )
@@ -19,7 +20,6 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-    v_last timestamptz := p_places[cardinality(p_places)];
     v_sole boolean := cardinality(p_lanes) = 1;
     v_fence bigint := nextval('fence');
 begin
@@ -63,7 +63,7 @@ begin
                 else coalesce(t.credit, 0) + p_quantum * c.weight end as first,
             p_quantum * c.weight as portion,
             -- Its turn is yet to come: take note of the wakes and leave it in its place.
-            coalesce(t.turn > v_last and t.turn <= p_now, false) as early,
+            coalesce(t.turn > p_last and t.turn <= p_now, false) as early,
             -- After which position to look in each priority: the lowest that anyone told.
             case when g.pri is null then t.pri when cardinality(t.pri) > 0 then
                 (lowest_v1(t.pri, t.due, t.mid, g.pri, g.due, g.mid)).pri else g.pri end as pri,
