@@ -1,0 +1,35 @@
+"""What a claim reads does not grow with a backlog of single messages, however they lie."""
+
+from contextlib import closing
+from statistics import median
+
+import psycopg
+import pytest
+
+from penstock.embedded import EmbeddedPostgres
+from penstock.engines.postgresql.migrations import install_sql
+from tests.plans.bench import Bench, draft
+
+MESSAGES = 1000
+CLAIMS = 16
+LIMIT = 8
+# A wake is read by a few claims before it is consumed. To read all of them would be twice as many.
+ENTRIES = 60
+
+
+@pytest.mark.parametrize("each", [1, 4, 9])
+@pytest.mark.parametrize("in_turn", [True, False], ids=["in turn", "one after the other"])
+def test_a_claim_reads_a_few(server: EmbeddedPostgres, each: int, in_turn: bool) -> None:
+    url = server.create_database(f"singles {each} {in_turn}")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(install_sql().encode())
+    channels = MESSAGES // each
+    with closing(Bench(url)) as bench:
+        for turn in range(MESSAGES):
+            number = turn % channels if in_turn else turn // each
+            bench.publish_drafts([draft(0)._replace(channel=f"c{number}")])
+        found = []
+        for _ in range(CLAIMS):
+            bench.claim(LIMIT)
+            found.append(bench.last.entries)
+    assert median(found) < ENTRIES
