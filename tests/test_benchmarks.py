@@ -78,9 +78,12 @@ def test_sqlite_stays_flat(tmp_path: Path) -> None:
 
 
 def test_fairness_counts_starts(bench: Bench) -> None:
-    size = fairness.Size(bulk=500, one_by_one=200, quiet=9, each=10, weighted=300)
-    spreads, weights = fairness.measure(bench, size)
+    size = fairness.Size(
+        bulk=500, one_by_one=200, quiet=9, each=10, weighted=300, singles=100, repeats=1
+    )
+    spreads, hidden, weights = fairness.measure(bench, size)
     assert [row["starts"] for row in spreads.records()] == [100, 100]
+    assert all(_number(row["starts before"]) <= 100 for row in hidden.records())
     assert sum(_number(row["share %"]) for row in weights.records()) == pytest.approx(200)
 
 
