@@ -83,7 +83,9 @@ def test_fairness_counts_starts(bench: Bench) -> None:
     )
     spreads, hidden, weights = fairness.measure(bench, size)
     assert [row["starts"] for row in spreads.records()] == [100, 100]
-    assert all(_number(row["starts before"]) <= 100 for row in hidden.records())
+    # First come, first served would be a hundred starts.
+    for row in hidden.records()[:3]:
+        assert _number(row["starts before"]) <= _number(row["one round"]) < 100, row
     assert sum(_number(row["share %"]) for row in weights.records()) == pytest.approx(200)
 
 

@@ -17,7 +17,7 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 _AFTER_LAST = 253_402_300_800.0
 
 
-def held(messages: Iterable["MessageFields"]) -> list[Held]:
+def leases_of(messages: Iterable["MessageFields"]) -> list[Held]:
     """Their leases. Batches come by the thousand: no call for each field of each message."""
     return [tuple.__new__(Held, message._row[:2]) for message in messages]
 

@@ -6,17 +6,16 @@ from datetime import datetime, timedelta
 from penstock.errors import InvalidOption, LeaseLost
 from penstock.model import KEEP, Deferral, Extension, Failure, Held, Keep, Return, Settled
 
-from . import fields
 from .checks import check_delay_or_at, check_lease, check_length, check_storable
 from .drafting import draft_state
-from .fields import MessageFields
+from .fields import MessageFields, leases_of
 
 ERROR_CHARACTERS = 16 * 1024
 Error = str | BaseException | None
 
 
 def leases(messages: Iterable[MessageFields]) -> list[Held]:
-    return fields.held(_messages(messages))
+    return leases_of(_messages(messages))
 
 
 def deferrals(
