@@ -133,6 +133,7 @@ async def starts_before_quiet(world: World, limit: int) -> int:
     before = 0
     while claim := await world.claim(limit):
         world.clock.advance(0.001)
+        await world.queue.complete(claim)
         names = [message.channel for message in claim]
         if "quiet" in names:
             return before + names.index("quiet")

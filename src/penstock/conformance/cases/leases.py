@@ -16,6 +16,8 @@ async def returns(world: World) -> None:
     world.clock.advance(30)
     report = await world.queue.upkeep()
     assert report.ran and report.expired >= 1
+    while report.expired:  # one goes so far only, and other cases have left leases too
+        report = await world.queue.upkeep()
     world.clock.advance(60)
     second = await world.claim_one()
     assert (second.id, second.attempt) == (first.id, 2)
