@@ -85,16 +85,17 @@ class Bare:
     """One table, as one would write it in an afternoon: no fairness, no fences, no limits."""
 
     _SQL = Path(__file__).with_name("bare.sql").read_text(encoding="utf-8")
-    _PUBLISH = "insert into job (channel, payload) select * from unnest(%s::text[], %s::bytea[])"
-    _CLAIM = """
+    PUBLISH = "insert into job (channel, payload) select * from unnest(%s::text[], %s::bytea[])"
+    CLAIM = """
         update job set status = 'leased', until = clock_timestamp() + interval '30 seconds',
             worker = 'worker', attempts = attempts + 1
         where id in (
             select id from job where status = 'ready' and due <= clock_timestamp()
-            order by due, id limit %s for update skip locked)
+            order by due, id limit %s::bigint for update skip locked)
         returning id, channel, attempts, payload"""
-    _COMPLETE = """
-        with done as (delete from job where id = any(%s) and status = 'leased' returning *)
+    COMPLETE = """
+        with done as (
+            delete from job where id = any(%s::bigint[]) and status = 'leased' returning *)
         insert into job_history (message_id, fence, attempt, first_published_at, published_at, due,
             claimed_at, ended_at, payload_size, terminal, dead, priority, queue, channel, kind,
             worker, outcome)
@@ -113,7 +114,7 @@ class Bare:
         return list(channels), [PAYLOAD] * len(channels)
 
     def publish(self, drafts: tuple[list[str], list[bytes]]) -> None:
-        self._connection.execute(self._PUBLISH, drafts, binary=True)
+        self._connection.execute(self.PUBLISH, drafts, binary=True)
 
     def warm(self) -> None:
         for _ in range(_WARM):
@@ -132,10 +133,10 @@ class Bare:
         self._connection.close()
 
     def _claim(self, batch: int) -> Sequence[tuple[Any, ...]]:
-        return self._connection.execute(self._CLAIM, [batch], binary=True).fetchall()
+        return self._connection.execute(self.CLAIM, [batch], binary=True).fetchall()
 
     def _complete(self, ids: list[int]) -> None:
-        self._connection.execute(self._COMPLETE, [ids], binary=True)
+        self._connection.execute(self.COMPLETE, [ids], binary=True)
 
     def __enter__(self) -> Self:
         return self

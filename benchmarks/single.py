@@ -2,16 +2,19 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
 from penstock import AsyncQueue
 
 from . import counters
+from .bare_tasks import BareQueue
 from .bench import PAYLOAD, Bench
 from .clients import Run
+from .sides import SIDES
 
 TASKS = 8
 DRIVERS = ("psycopg", "asyncpg")
@@ -23,15 +26,36 @@ def loops() -> list[str]:
     return ["asyncio", "uvloop"] if find_spec("uvloop") else ["asyncio"]
 
 
-def single(bench: Bench, channels: int, messages: int, driver: str, loop: str) -> Run:
-    with bench.database() as url:
+class Message(Protocol):
+    async def complete(self) -> None: ...
+
+
+class Tasks(Protocol):
+    """What both sides have."""
+
+    async def publish(self, payload: bytes, *, channel: str) -> object: ...
+
+    async def claim(self, limit: int) -> Sequence[Message]: ...
+
+
+def single(bench: Bench, side: str, channels: int, messages: int, driver: str, loop: str) -> Run:
+    with bench.database(installed=False) as url:
+        client = SIDES[side](url)
+        client.create()
+        client.close()
         seen = counters.statements(bench, url)
         before = counters.read(bench)
-        seconds = _runner(loop)(_session(f"postgresql+{driver}" + url[10:], channels, messages))
+        seconds = _runner(loop)(_session(_queue(side, url, driver), channels, messages))
         cost = counters.read(bench).since(before)
         statements = counters.statements(bench, url) - seen
     total = messages + _WARM
     return Run(messages / seconds, messages, statements / total, cost.per(total))
+
+
+def _queue(side: str, url: str, driver: str) -> AbstractAsyncContextManager[Tasks]:
+    if side == "bare":
+        return BareQueue(url, driver)
+    return AsyncQueue(f"postgresql+{driver}" + url.removeprefix("postgresql"))
 
 
 def _runner(loop: str) -> Callable[[Coroutine[Any, Any, float]], float]:
@@ -40,15 +64,17 @@ def _runner(loop: str) -> Callable[[Coroutine[Any, Any, float]], float]:
     return import_module(loop).run  # type: ignore[no-any-return]
 
 
-async def _session(url: str, channels: int, messages: int) -> float:
-    async with AsyncQueue(url) as queue:
+async def _session(
+    tasks: AbstractAsyncContextManager[Tasks], channels: int, messages: int
+) -> float:
+    async with tasks as queue:
         await exchange(queue, channels, _WARM)
         began = time.perf_counter()
         await exchange(queue, channels, messages)
         return time.perf_counter() - began
 
 
-async def exchange(queue: AsyncQueue, channels: int, messages: int) -> None:
+async def exchange(queue: Tasks, channels: int, messages: int) -> None:
     """Publishes and consumes at the same time, until all are completed."""
     left = messages
 

@@ -118,9 +118,9 @@ def _published(bench: Bench, channels: int, messages: int) -> Callable[[str], Ru
 
 
 def singles(bench: Bench, size: Size, costs: Costs) -> Table:
-    """One message at a time, beside the machine's own commit rate."""
-    columns = ["channels", "driver", "loop", "msg/s", "of the commit rate", "target", ""]
-    title = f"One at a time: {TASKS} publishing and {TASKS} consuming tasks on one AsyncQueue"
+    """One message at a time, against the bare table and beside the machine's own commit rate."""
+    columns = ["channels", "driver", "loop", "ours msg/s", "bare msg/s", "ratio", "target", ""]
+    title = f"One at a time: {TASKS} publishing and {TASKS} consuming tasks on one client"
     table = Table(title, columns)
     say("commit rate")
     commits = [commit_rate(bench, size.commit_clients, size.commit_seconds)]
@@ -128,23 +128,25 @@ def singles(bench: Bench, size: Size, costs: Costs) -> Table:
         for driver in DRIVERS:
             for loop in loops():
                 what = f"single {channels:,} channels, {driver}, {loop}"
-                say(what)
-                runs = [
-                    single(bench, channels, size.exchanged, driver, loop)
-                    for _ in range(size.rounds)
-                ]
-                run = _middle(runs)
-                costs.add(what, "ours", run)
+                ours, bare = _pair(
+                    what, size.rounds, costs, _exchanged(bench, channels, size, driver, loop)
+                )
                 target = SINGLE_TARGETS.get(channels)
-                share = run.rate / commits[0]
-                said = verdict(run.rate, target)
-                table.add(channels, driver, loop, run.rate, share, target, said)
+                said = verdict(ours, target)
+                table.add(channels, driver, loop, ours, bare, ours / bare, target, said)
     commits.append(commit_rate(bench, size.commit_clients, size.commit_seconds))
     shown = " and ".join(f"{rate:,.0f}" for rate in commits)
+    table.notes.append("bare: the bare table behind the same group commit")
     table.notes.append(
         f"one-row commits of {size.commit_clients} clients, before and after: {shown}/s"
     )
     return table
+
+
+def _exchanged(
+    bench: Bench, channels: int, size: Size, driver: str, loop: str
+) -> Callable[[str], Run]:
+    return lambda side: single(bench, side, channels, size.exchanged, driver, loop)
 
 
 def _pair(
