@@ -120,6 +120,29 @@ async def own(world: World) -> None:
     assert sorted(found) == sorted("aabbcc")
 
 
+@case("concurrency", "channels that may start one each fill a batch")
+async def one_each(world: World) -> None:
+    await fills(world, Policy(concurrency=1))
+
+
+@case("rate", "channels that may start one each fill a batch")
+async def one_each_second(world: World) -> None:
+    await fills(world, Policy(rate=1, burst=1))
+
+
+async def fills(world: World, policy: Policy) -> None:
+    """More wait in each than it may start: what it has is not what it can give."""
+    names = [f"c{number}" for number in range(60)]
+    await world.queue.set_policies(dict.fromkeys(names, policy))
+    for name in names:
+        await world.fill(name, 10)
+    for _ in range(4):
+        claim = await world.claim(50)
+        assert len({message.channel for message in claim}) == 50 == len(claim)
+        await world.queue.complete(claim)
+        world.clock.advance(2)
+
+
 @case("rate", "the burst starts at once, then the rate")
 async def rate(world: World) -> None:
     await world.queue.channel("a").limit(rate=2, burst=3)

@@ -177,11 +177,10 @@ begin
             -- whatever its wakes say; a wake that came late joins at the end, so that holding a
             -- transaction open buys no place.
             with ring as materialized (
-                select t.channel_id, t.turn, t.n, t.portion
+                select t.channel_id, t.turn, t.n, t.leased, t.credit
                 from unnest(p_queues) q(name) cross join lateral (
-                    select r.channel_id, r.turn, r.n, r.portion from (
-                        select k.channel_id, k.turn, k.n,
-                            case when k.credit >= 1 then k.credit::integer else p_quantum end as portion
+                    select r.channel_id, r.turn, r.n, r.leased, r.credit from (
+                        select k.channel_id, k.turn, k.n, k.leased, k.credit
                         from token k
                         where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
                         order by k.turn limit v_want * v_width) r
@@ -189,10 +188,10 @@ begin
                     order by r.turn limit v_want) t
             ),
             call as materialized (
-                select w.tid, w.channel_id, w.at, w.n, w.plain
+                select w.tid, w.channel_id, w.at, w.n, w.freed, w.plain
                 from unnest(p_queues) q(name) cross join lateral (
-                    select r.tid, r.channel_id, r.at, r.n, r.plain from (
-                        select k.ctid as tid, k.channel_id, k.at, k.n, k.priority = 0 and k.n > 0 and k.freed = 0 as plain
+                    select r.tid, r.channel_id, r.at, r.n, r.freed, r.plain from (
+                        select k.ctid as tid, k.channel_id, k.at, k.n, k.freed, k.priority = 0 and k.n > 0 and k.freed = 0 as plain
                         from wake k
                         where k.queue = q.name and k.at >= v_wake_from and k.at <= v_now
                         order by k.at limit v_span * v_width) r
@@ -203,11 +202,11 @@ begin
                 select e.channel_id, sum(e.n)::bigint as n, count(e.turn) > 0 as ringed,
                     count(e.at) > 0 as called, count(e.at) > p_quantum as crowded,
                     coalesce(min(e.turn), min(case when e.at < p_wake_floor then v_now else e.at end)) as place,
-                    least(greatest(sum(e.n)::bigint, 0), coalesce(min(e.portion), p_quantum))::integer as supply
+                    sum(e.freed)::bigint as freed, max(e.credit) as credit
                 from (
-                    select r.channel_id, r.turn, null::timestamptz as at, r.n, r.portion from ring r
+                    select r.channel_id, r.turn, null::timestamptz as at, r.n, -r.leased as freed, r.credit from ring r
                     union all
-                    select c.channel_id, null, c.at, c.n, null from call c
+                    select c.channel_id, null, c.at, c.n, c.freed, null from call c
                 ) e
                 group by e.channel_id
             ),
@@ -224,8 +223,17 @@ begin
                         select l.*, case when not l.ringed and (select count(*) from ring) >= v_want then (
                             select case when t.turn <= v_now then t.turn end from (
                                 select k.turn from token k where k.channel_id = l.channel_id order by k.version desc limit 1
-                            ) t) end as later
-                        from lane l offset 0
+                            ) t) end as later,
+                            -- What a visit can start, as far as one can tell from here.
+                            case when k.paused then 0 else floor(greatest(0, least(
+                                l.n, case when l.credit >= 1 then l.credit else greatest(1, p_quantum * coalesce(k.weight, 1)) end,
+                                k.concurrency + l.freed, k.burst))) end::integer as supply
+                        from lane l left join lateral (
+                            select k.weight, k.concurrency, k.burst, k.paused
+                            from channel k where k.id = l.channel_id
+                                and (k.weight <> 1 or k.concurrency is not null or k.rate is not null or k.paused)
+                            offset 0
+                        ) k on true offset 0
                     ) l
                 ) q
             )

@@ -45,6 +45,8 @@ create table "penstock".channel (
 );
 -- What a publisher must know about, and only that: usually empty, so the probe costs one page.
 create index channel_gate on "penstock".channel (id) where backlog is not null or closing;
+-- The same for a claim that wants to know how much each of many channels may start.
+create index channel_bound on "penstock".channel (id) where weight <> 1 or concurrency is not null or rate is not null or paused;
 
 create sequence "penstock".message_id;
 -- One number a claim. No cache: a cached block would let a later claim hand out a lower fence.
