@@ -6,9 +6,9 @@ whenever the look from the floors finds nothing, once a second, and after a clai
 filled and found something there in the end.
 """
 
-import math
 import time
 from collections.abc import Iterable, Sequence
+from math import floor, inf
 from typing import NamedTuple
 
 from penstock.plan import Plan, Row
@@ -32,7 +32,8 @@ class Lane(NamedTuple):
 
     id: bytes
     place: int
-    n: int
+    supply: int
+    """What a visit can start, as far as one can tell from here."""
     ringed: bool
     known: bool
     """Whether the channel has a row."""
@@ -72,11 +73,12 @@ class Looking(Base):
         # They only save work: older ones, or none, are always right too.
         self._floors: dict[tuple[str, ...], Floors] = {}
         self._full_look_at: dict[tuple[str, ...], float] = {}
+        self._turns_needed: dict[tuple[str, ...], int] = {}
         self._wakes_needed: dict[tuple[str, ...], int] = {}
 
     def _look(self, queues: tuple[str, ...], want: int, offset: int) -> Plan[Look]:
         floors = self._floors.get(queues)
-        if floors is None or self._seconds() >= self._full_look_at.get(queues, -math.inf):
+        if floors is None or self._seconds() >= self._full_look_at.get(queues, -inf):
             return (yield from self._full_look(queues, want, offset, floors))
         look = yield from self._look_from(queues, want, offset, floors, floors)
         if not look.lanes:
@@ -102,7 +104,7 @@ class Looking(Base):
         known: Floors | None,
     ) -> Plan[Look]:
         start = Floors(-PARKED, -PARKED) if floors is None else floors
-        turns = 2 * (want // QUANTUM) + 8
+        turns = min(max(2 * (want // QUANTUM) + 8, self._turns_needed.get(queues, 0)), want + 8)
         wakes = min(max(turns, self._wakes_needed.get(queues, 0)), want + 10)
         while True:
             params = (*start, turns, offset, wakes, offset, self._now())
@@ -123,6 +125,7 @@ class Looking(Base):
                 wakes = want + 10 if wakes < want else 10 * wakes
             else:
                 break
+        self._turns_needed[queues] = 2 * sum(lane.ringed for lane in lanes)
         self._wakes_needed[queues] = 2 * read if calls_cut or wakes > turns else 0
         if offset == 0:
             self._floors[queues] = Floors(_first(ring, now) - _MARGIN, _first(calls, now) - _MARGIN)
@@ -145,16 +148,24 @@ def _merged(
     the end, so that holding a transaction open buys no place."""
     news = {bytes(row[1]): row for row in calls}
     lanes = []
-    for _, id, turn, n, queue, name, _, _ in ring:
-        call = news.pop(bytes(id), None)
-        total = int(n) + (int(call[3]) if call else 0)
-        lanes.append(Lane(bytes(id), int(turn), max(total, 1), True, True, queue, name))
+    for row in ring:
+        _, id, turn, n, queue, name, *_ = row
+        call = news.pop(bytes(id), row)
+        # The count can be behind by what was taken ahead of its wake.
+        total = max(int(n) + (int(call[3]) if call is not row else 0), 1)
+        lanes.append(Lane(bytes(id), int(turn), _supply(total, call), True, True, queue, name))
     for row in news.values():
-        _, id, at, n, queue, name, row_exists, _ = row
+        _, id, at, n, queue, name, row_exists, *_ = row
         place = now if known is not None and int(at) < known.wake else int(at)
-        exists = bool(row_exists)
-        lanes.append(Lane(bytes(id), place, max(int(n), 0), False, exists, queue, name))
+        supply = _supply(int(n), row)
+        lanes.append(Lane(bytes(id), place, supply, False, bool(row_exists), queue, name))
     return sorted(lanes, key=lambda lane: (lane.place, lane.id))
+
+
+def _supply(n: int, row: Row) -> int:
+    most, weight = row[8:]
+    portion = QUANTUM if weight is None else max(1, floor(QUANTUM * weight))
+    return max(0, min(n, portion) if most is None else min(n, portion, int(most)))
 
 
 def _chosen(lanes: Sequence[Lane], want: int) -> list[Lane]:
@@ -165,13 +176,13 @@ def _chosen(lanes: Sequence[Lane], want: int) -> list[Lane]:
     for lane in lanes:
         if before[lane.ringed] < want:
             chosen.append(lane)
-            before[lane.ringed] += min(lane.n, QUANTUM)
+            before[lane.ringed] += lane.supply
     return chosen[: 2 * want + 50]
 
 
 def supply(lanes: Sequence[Lane]) -> int:
     """What one round over them can give."""
-    return sum(min(lane.n, QUANTUM) for lane in lanes)
+    return sum(lane.supply for lane in lanes)
 
 
 def _first(rows: Sequence[Row], now: int) -> int:
