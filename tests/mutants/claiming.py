@@ -30,8 +30,8 @@ MUTANTS: list[Mutant] = [
     sql("the youngest of a channel begins", "order", "serve_v1",
         ("order by k.due, k.id limit r.quota +", "order by k.due desc, k.id desc limit r.quota +")),
     sql("a claim in a crowd parts wakes instead of channels", "order", "claim_v1",
-        ("select k.ctid as tid, k.channel_id, k.at, k.n, k.priority = 0",
-         "select k.message_id, k.ctid as tid, k.channel_id, k.at, k.n, k.priority = 0"),
+        ("select k.ctid as tid, k.channel_id, k.at, k.n, k.freed, k.priority = 0",
+         "select k.message_id, k.ctid as tid, k.channel_id, k.at, k.n, k.freed, k.priority = 0"),
         ("""where v_part is null or part_v1(r.channel_id) = v_part
                     order by r.at""", """where v_part is null or r.message_id % 16 = v_part
                     order by r.at""")),
