@@ -11,6 +11,7 @@ from .clients import Run
 from .commits import commit_rate
 from .counters import Counters
 from .drain import drain
+from .limited import POLICIES, limited
 from .report import Table, show, verdict
 from .single import DRIVERS, TASKS, loops, single
 
@@ -27,6 +28,7 @@ class Size:
     drained: int = 20_000
     batches: tuple[int, ...] = (100, 500)
     clients: tuple[int, ...] = (1, 4, 8)
+    limited_channels: int = 1_000
     published: int = 50_000
     exchanged: int = 10_000
     commit_clients: int = 8
@@ -34,7 +36,7 @@ class Size:
     shapes: tuple[int, ...] = SHAPES
 
 
-QUICK = Size(1, 6_000, (100,), (1, 8), 10_000, 2_000, commit_seconds=1.0)
+QUICK = Size(1, 6_000, (100,), (1, 8), 300, 10_000, 2_000, commit_seconds=1.0)
 
 
 @dataclass(slots=True)
@@ -52,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller, under a minute")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--only", choices=["drain", "bulk", "single"], help="one part")
+    parser.add_argument("--only", choices=["drain", "limited", "bulk", "single"], help="one part")
     options = parser.parse_args()
     with running() as bench:
         tables = measure(bench, QUICK if options.quick else Size(), options.only)
@@ -61,7 +63,7 @@ def main() -> None:
 
 def measure(bench: Bench, size: Size, only: str | None = None) -> list[Table]:
     costs = Costs(Table("Costs per message (medians)", ["what", "side", *_COST]))
-    parts = {"drain": drains, "bulk": bulks, "single": singles}
+    parts = {"drain": drains, "limited": limits, "bulk": bulks, "single": singles}
     tables = [
         part(bench, size, costs) for name, part in parts.items() if only is None or only == name
     ]
@@ -95,6 +97,21 @@ def _drained(
     bench: Bench, channels: int, messages: int, batch: int, clients: int
 ) -> Callable[[str], Run]:
     return lambda side: drain(bench, side, channels, messages, batch, clients)
+
+
+def limits(bench: Bench, size: Size, _: Costs) -> Table:
+    """Claim and complete from channels of which none may start more than one at a time."""
+    columns = ["each channel", "msg/s", "messages a claim", "to no limit"]
+    channels = size.limited_channels
+    table = Table(f"Limited: {channels:,} channels, batches of 100", columns)
+    alone = 0.0
+    for name, policy in POLICIES.items():
+        say(f"limited, {name}")
+        runs = [limited(bench, policy, channels) for _ in range(size.rounds)]
+        rate, filled = (median(values) for values in zip(*runs, strict=True))
+        alone = alone or rate
+        table.add(name, rate, filled, rate / alone)
+    return table
 
 
 def bulks(bench: Bench, size: Size, costs: Costs) -> Table:

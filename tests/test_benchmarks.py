@@ -19,6 +19,7 @@ TINY = throughput.Size(
     drained=150,
     batches=(100,),
     clients=(2,),
+    limited_channels=120,
     published=1_000,
     exchanged=80,
     commit_clients=2,
@@ -33,8 +34,9 @@ def bench(server: EmbeddedPostgres) -> Bench:
 
 
 def test_throughput_compares_both_sides(bench: Bench) -> None:
-    drains, bulks, singles, costs = throughput.measure(bench, TINY)
+    drains, limits, bulks, singles, costs = throughput.measure(bench, TINY)
     assert [(row["channels"], row["connections"]) for row in drains.records()] == [(100, 2)]
+    assert [row["messages a claim"] for row in limits.records()] == [100] * len(limits.rows)
     assert len(bulks.rows) == 1
     assert len(singles.rows) == len(DRIVERS) * len(loops())
     for cost in costs.records():
