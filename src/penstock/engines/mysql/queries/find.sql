@@ -5,8 +5,8 @@
         m.max_attempts, m.spent, m.expires_at),
     m.kind, m.`key`, m.content_type, m.headers, m.state_type, m.state, m.payload
 from `penstock_message` m force index (message_order)
+    left join `penstock_lease` l force index (primary) on l.message_id = m.id
 where ((m.channel_id = $2 and m.priority = $3 and m.due = $4 and m.id > $5)
         or (m.channel_id = $2 and m.priority = $3 and m.due > $4 and m.due <= $6))
-    and m.due <= $6 and (m.expires_at is null or m.expires_at > $6)
-    and not exists (select 1 from `penstock_lease` l where l.message_id = m.id)
+    and m.due <= $6 and (m.expires_at is null or m.expires_at > $6) and l.message_id is null
 order by m.due, m.id limit $7)
