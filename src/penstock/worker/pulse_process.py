@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 _log = logging.getLogger("penstock.worker.pulse")
 
 _STOPPED = "Tt"
-_PATIENCE = 3.0  # seconds
+# Seconds. A new connection takes its time on a busy machine; one that is there answers soon or
+# never.
+_CONNECTING = 3.0
+_ANSWERING = 1.0
+CLOSING = 0.5
 
 
 def main() -> None:
@@ -62,7 +66,7 @@ class Extender:
         """Extends them and writes the answers; says whether some are lost."""
         asked = now()
         try:
-            async with asyncio.timeout(max(self._lease / 2, _PATIENCE)):
+            async with asyncio.timeout(patience(self._lease, self._client is not None)):
                 answers = await self._ask(held)
         except Exception as error:  # whatever it is, the leases are still there to be extended
             _log.warning("leases could not be extended: %s", str(error) or type(error).__name__)
@@ -79,12 +83,13 @@ class Extender:
             await core.run(core.engine.schema_version())
         except Exception as error:  # it is tried again when it is needed
             _log.info("no connection yet: %s", error)
+            await self.close()
 
     async def close(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             try:
-                async with asyncio.timeout(1):
+                async with asyncio.timeout(CLOSING):
                     await client.close()
             except Exception as error:  # a broken connection may not close well
                 _log.info("the connection did not close well: %s", error)
@@ -109,6 +114,12 @@ class Extender:
                 upkeep_every=None,
             )
         return self._client
+
+
+def patience(lease: float, connected: bool) -> float:
+    """For how long one call is waited for. When the network was silent and is back, a lease that
+    was claimed since must outlive the call that is still waiting for its answer."""
+    return max(lease / 2, _ANSWERING if connected else _CONNECTING)
 
 
 def _tell_worker() -> None:
