@@ -19,6 +19,11 @@ def note(payload: dict[str, str], message: Message) -> None:
     Path(payload["file"]).write_text(text)
 
 
+def lingers(payload: dict[str, str], message: Message) -> None:
+    note(payload, message)
+    time.sleep(60)
+
+
 def segfault(payload: object) -> None:
     ctypes.string_at(0)
 

@@ -1,6 +1,7 @@
 """Handlers in processes of their own."""
 
 import os
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,29 @@ async def test_a_process_that_dies_fails_only_its_message(place: Place, tmp_path
         assert letters["sleeps"].error_type == "TimeoutError"
         assert letters["raises"].error_type == "tests.worker.in_process.Unlucky"
         assert letters["raises"].error == "5: again"
+
+
+@run_async
+async def test_out_of_time_the_process_ends_and_the_next_message_has_a_new_one(
+    place: Place, tmp_path: Path
+) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue, processes=1)
+        worker.handler("lingers", run="process", ack="reject", timeout=3)(in_process.lingers)
+        worker.handler("note", run="process")(in_process.note)
+        await queue.publish({"file": str(tmp_path / "lingers")}, kind="lingers")
+        await queue.publish(
+            {"file": str(tmp_path / "note")}, kind="note", delay=timedelta(seconds=1)
+        )
+        await worker.serve(until_empty=True)
+        (letter,) = await queue.dead_letters.list()
+        assert letter.error_type == "TimeoutError"
+        lingering, noting = (
+            int((tmp_path / name).read_text().split()[0]) for name in ("lingers", "note")
+        )
+        assert noting != lingering
+        with pytest.raises(ProcessLookupError):
+            os.kill(lingering, 0)
 
 
 @run_async

@@ -42,14 +42,11 @@ class Processes:
 
     @asynccontextmanager
     async def child(self) -> AsyncIterator["Child"]:
-        """One for the caller alone; if it is interrupted meanwhile, the child is killed."""
+        """One for the caller alone."""
         async with self._free:
             child = self._children.pop() if self._children else Child(self._threads)
             try:
                 yield child
-            except asyncio.CancelledError:
-                child.kill()
-                raise
             finally:
                 if child.is_alive:
                     self._children.append(child)
@@ -66,25 +63,35 @@ class Child:
         self._threads = threads
         self._pipe: Connection | None = None
         self._process: BaseProcess | None = None
+        self._killed = False
 
     @property
     def is_alive(self) -> bool:
         return self._process is not None and self._process.is_alive()
 
     async def call(self, job: Job, handler: Handler) -> object:
-        """What the handler returned, if it is an outcome; raises what it raised."""
-        return _read(await self._threads.run(lambda: self._exchange(job, handler)), handler)
+        """What the handler returned, if it is an outcome; raises what it raised. Interrupted or out
+        of time, it kills the child: nobody would wait for what it says."""
+        try:
+            answer = await self._threads.run(lambda: self._exchange(job, handler))
+        except asyncio.CancelledError:
+            self.kill()
+            raise
+        return _read(answer, handler)
 
     def kill(self) -> None:
-        if self._process is not None:
+        """The pipe closes with the last reference to it. A thread may be about to read from it, and
+        would read what another child says, if its number were free to be used again."""
+        self._killed = True
+        if self._process is not None and self.is_alive:
             self._process.kill()
             self._process.join()
-        if self._pipe is not None:
-            self._pipe.close()
 
     def _exchange(self, job: Job, handler: Handler) -> Answer:
         if self._process is None:
             self._start()
+        if self._killed:  # while it was starting
+            self.kill()
         assert self._pipe is not None and self._process is not None
         try:
             for part in _parts(job, handler):
