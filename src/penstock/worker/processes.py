@@ -67,7 +67,8 @@ class Child:
 
     @property
     def is_alive(self) -> bool:
-        return self._process is not None and self._process.is_alive()
+        # What was killed may seem to live for a moment, if a thread has just heard of its end.
+        return not self._killed and self._process is not None and self._process.is_alive()
 
     async def call(self, job: Job, handler: Handler) -> object:
         """What the handler returned, if it is an outcome; raises what it raised. Interrupted or out
@@ -83,7 +84,7 @@ class Child:
         """The pipe closes with the last reference to it. A thread may be about to read from it, and
         would read what another child says, if its number were free to be used again."""
         self._killed = True
-        if self._process is not None and self.is_alive:
+        if self._process is not None and self._process.is_alive():
             self._process.kill()
             self._process.join()
 
