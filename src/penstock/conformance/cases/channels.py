@@ -120,6 +120,17 @@ async def own(world: World) -> None:
     assert sorted(found) == sorted("aabbcc")
 
 
+@case("concurrency", "no limit is too large")
+async def large(world: World) -> None:
+    most = 2**63 - 1
+    await world.queue.channel("a").limit(concurrency=most, weight=1000)
+    for _ in range(3):
+        await world.fill("a", 2)
+        claim = await world.claim(2)
+        assert len(claim) == 2
+        await world.queue.complete(claim)
+
+
 @case("concurrency", "channels that may start one each fill a batch")
 async def one_each(world: World) -> None:
     await fills(world, Policy(concurrency=1))

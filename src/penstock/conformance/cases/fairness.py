@@ -151,6 +151,30 @@ async def weights(world: World) -> None:
     assert 0.72 <= found["b"] / sum(found.values()) <= 0.78
 
 
+@case("fairness", "shares follow the weights in claims of any size")
+async def any_size(world: World) -> None:
+    """Also a share that is no whole number, or less than one message a round."""
+    weights = {"a": 1.0, "b": 3.0, "quarter": 0.25, "little": 0.05}
+    await world.queue.set_policies({name: Policy(weight=w) for name, w in weights.items()})
+    for name in weights:
+        await world.fill(name, 1600)
+    for limit in (1, 8, 20, 50):
+        found = await shares(world, 480 // limit, limit)
+        for name, weight in weights.items():
+            share = found[name] / sum(found.values())
+            assert abs(share - weight / sum(weights.values())) < 0.04, (limit, name, found)
+
+
+@case("fairness", "channels of little weight do not wait for each other")
+async def little(world: World) -> None:
+    for name in "ab":
+        await world.queue.channel(name).limit(weight=0.05)
+        await world.fill(name, 100)
+    for limit in (1, 2, 10):
+        found = await shares(world, 40, limit)
+        assert found["a"] and found["b"], (limit, found)
+
+
 @case("fairness", "a returning channel joins at the current position and hoards no credit")
 async def no_credit(world: World) -> None:
     await world.fill("a", 300)

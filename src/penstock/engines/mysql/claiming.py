@@ -98,7 +98,11 @@ class Claiming(Looking, Serving, Telling):
         self, course: _Course, look: Look, owned: Sequence[Row], lease: int, worker: bytes
     ) -> Plan[None]:
         course.held = True
-        served = yield from self._serve(look, owned, course.left, lease, worker)
+        # A claim that one channel can fill makes rounds of its own size: a whole quantum of each
+        # would make those who come one by one wait, and a weight counts only if what the end of the
+        # batch cuts off is remembered.
+        quantum = min(QUANTUM, course.limit)
+        served = yield from self._serve(look, owned, course.left, quantum, lease, worker)
         course.rows += served.rows
         yield from self._tell("claimed", [int(row[0]) for row in served.rows])
         if course.claimed_at is None:

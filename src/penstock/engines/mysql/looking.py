@@ -34,6 +34,7 @@ class Lane(NamedTuple):
     place: int
     supply: int
     """What a visit can start, as far as one can tell from here."""
+    weight: float
     ringed: bool
     known: bool
     """Whether the channel has a row."""
@@ -153,19 +154,27 @@ def _merged(
         call = news.pop(bytes(id), row)
         # The count can be behind by what was taken ahead of its wake.
         total = max(int(n) + (int(call[3]) if call is not row else 0), 1)
-        lanes.append(Lane(bytes(id), int(turn), _supply(total, call), True, True, queue, name))
+        supply, weight = _supply(total, call), _weight(row)
+        lanes.append(Lane(bytes(id), int(turn), supply, weight, True, True, queue, name))
     for row in news.values():
         _, id, at, n, queue, name, row_exists, *_ = row
         place = now if known is not None and int(at) < known.wake else int(at)
-        supply = _supply(int(n), row)
-        lanes.append(Lane(bytes(id), place, supply, False, bool(row_exists), queue, name))
-    return sorted(lanes, key=lambda lane: (lane.place, lane.id))
+        supply, weight = _supply(int(n), row), _weight(row)
+        lanes.append(Lane(bytes(id), place, supply, weight, False, bool(row_exists), queue, name))
+    # Those whose visits ended in the same claim have one place: the heavier were served first.
+    return sorted(lanes, key=lambda lane: (lane.place, -lane.weight, lane.id))
+
+
+def _weight(row: Row) -> float:
+    return 1.0 if row[10] is None else float(row[10])
 
 
 def _supply(n: int, row: Row) -> int:
-    most, weight = row[8:]
-    portion = QUANTUM if weight is None else max(1, floor(QUANTUM * weight))
-    return max(0, min(n, portion) if most is None else min(n, portion, int(most)))
+    slots, allowed, _, credit = row[8:]
+    portion = max(1, QUANTUM * _weight(row))
+    most = [n, portion if credit is None or credit < 1 else credit]
+    most += [float(bound) + 1e-9 for bound in (slots, allowed) if bound is not None]
+    return max(0, floor(min(most)))
 
 
 def _chosen(lanes: Sequence[Lane], want: int) -> list[Lane]:

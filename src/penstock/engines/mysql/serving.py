@@ -14,7 +14,7 @@ from .base import Base
 from .looking import Look
 from .picking import Found, Picked, found, pick
 from .sharing import rounds_for, share
-from .visits import Visit
+from .visits import Rounds, Visit
 
 _MOST_WAKES = 5_000
 _BRANCHES = 200  # selects in one statement
@@ -40,7 +40,13 @@ def _last(look: Look, visits: dict[bytes, Visit], now: int) -> int:
 
 class Serving(Base):
     def _serve(
-        self, look: Look, owned: Sequence[Row], limit: int, lease: int, worker: bytes
+        self,
+        look: Look,
+        owned: Sequence[Row],
+        limit: int,
+        quantum: int,
+        lease: int,
+        worker: bytes,
     ) -> Plan[Served]:
         visits = {bytes(row[0]): Visit(row) for row in owned}
         order = [visits[lane.id] for lane in look.lanes if lane.id in visits]
@@ -48,14 +54,15 @@ class Serving(Base):
         now = max(look.now, *(int(visit.channel.now) for visit in order))
         read = yield from self._hear(visits, look.wake_from, now)
         rounds = rounds_for([visit.supply for visit in order], limit)
-        last, sole = _last(look, visits, now), len(look.lanes) == 1
+        last = _last(look, visits, now)
+        sole = len(look.lanes) == 1 and look.lanes[0].supply < limit
         for visit in order:
-            visit.admit(limit, last, sole, now)
-            visit.limit(limit, rounds, now)
-        whole = share(order, limit, rounds)
+            visit.admit(limit, quantum, last, sole, now)
+            visit.limit(rounds, now)
+        made = Rounds(share(order, limit, rounds), rounds)
         starting = yield from self._find(order, now)
         rows = yield from self._start(starting, now, now + lease, worker)
-        moved = [visit.after(len(p.rows), p.more, p.places, whole, now) for visit, p in starting]
+        moved = [visit.after(len(p.rows), p.more, p.places, made, now) for visit, p in starting]
         changed = [row for row in moved if row is not None]
         if changed:
             yield self._say("channels_move", changed)

@@ -8,7 +8,6 @@ from penstock.plan import Row
 
 from . import places
 from .places import Place, Places
-from .sharing import QUANTUM
 from .times import SECOND
 
 PARKED = 1 << 62
@@ -34,6 +33,12 @@ class Owned(NamedTuple):
     skips: int
     places: bytes
     now: int
+
+
+class Rounds(NamedTuple):
+    whole: int
+    """How many went into the batch as a whole, over all channels."""
+    planned: int
 
 
 class Visit:
@@ -67,24 +72,25 @@ class Visit:
         """Whether it is in the ring."""
         return self.channel.turn is not None and self.channel.turn <= now
 
-    def admit(self, limit: int, last: int, sole: bool, now: int) -> None:
-        """Its part of a round, and the most that its limits allow."""
+    def admit(self, limit: int, quantum: int, last: int, sole: bool, now: int) -> None:
+        """Its part of a round. ``sole``: it has all the work, and fills the batch."""
         channel = self.channel
         turn = channel.turn
         # Its turn is yet to come: take note of the wakes and leave it in its place.
         self.early = turn is not None and last < turn <= now
-        self.portion = QUANTUM * channel.weight
+        self.portion = quantum * channel.weight
         self.first = channel.credit if channel.credit >= 1 else channel.credit + self.portion
         if sole:
             self.first = float(limit)
         self.tat = max(channel.tat or now, now)
 
-    def limit(self, limit: int, rounds: int, now: int) -> None:
+    def limit(self, rounds: int, now: int) -> None:
+        """The most that it may start, if the batch had no end."""
         channel = self.channel
         if channel.paused or self.early:
             self.quota = 0
             return
-        most = min(self.first + (rounds - 1) * self.portion, limit, self.supply)
+        most = min(self.first + (rounds - 1) * self.portion, self.supply)
         if channel.concurrency is not None:
             most = min(most, channel.concurrency - self.leased)
         if channel.rate is not None:
@@ -96,7 +102,9 @@ class Visit:
         rate, burst = self.channel.rate or 0.0, self.channel.burst or 0
         return burst - (tat - now) / SECOND * rate + 1e-9
 
-    def after(self, started: int, more: bool, left: Places, rounds: int, now: int) -> "Row | None":
+    def after(
+        self, started: int, more: bool, left: Places, rounds: Rounds, now: int
+    ) -> "Row | None":
         """The row to write: (id, queue, name, turn, n, leased, tat, credit, skips, oldest, places);
         None if nothing changed."""
         channel = self.channel
@@ -136,12 +144,15 @@ class Visit:
             return channel.turn
         return now
 
-    def _credit(self, rounds: int) -> float:
+    def _credit(self, rounds: Rounds) -> float:
         if self.early or (self.taken == 0 and self.upto > 0):
             return self.channel.credit
         if self.base < self.taken < self.upto:
-            return self.first + rounds * self.portion - self.taken
-        ended = rounds - (1 if self.taken < self.upto else 0)
+            return self.first + rounds.whole * self.portion - self.taken
+        # Of the rounds after the first, how many are over for it. (The one that was begun last is
+        # no round of its own if all that were planned are whole.)
+        cut = self.taken < self.upto
+        ended = rounds.whole - 1 if cut else min(rounds.whole, rounds.planned - 1)
         whole = self.first + ended * self.portion
         return whole - floor(whole)
 

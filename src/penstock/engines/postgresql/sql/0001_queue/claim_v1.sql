@@ -106,6 +106,10 @@ declare
     v_far boolean;
     v_met bigint;
     v_met_before bigint;
+    v_cut boolean;
+    -- A claim that one channel can fill makes rounds of its own size: a whole quantum of each would make those
+    -- who come one by one wait, and a weight counts only if what the batch's end cuts off is remembered.
+    v_quantum integer := least(p_quantum, p_limit);
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'penstock: claim needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation')
@@ -177,10 +181,10 @@ begin
             -- whatever its wakes say; a wake that came late joins at the end, so that holding a
             -- transaction open buys no place.
             with ring as materialized (
-                select t.channel_id, t.turn, t.n, t.leased, t.credit
+                select t.channel_id, t.turn, t.n, t.leased, t.credit, t.tat
                 from unnest(p_queues) q(name) cross join lateral (
-                    select r.channel_id, r.turn, r.n, r.leased, r.credit from (
-                        select k.channel_id, k.turn, k.n, k.leased, k.credit
+                    select r.channel_id, r.turn, r.n, r.leased, r.credit, r.tat from (
+                        select k.channel_id, k.turn, k.n, k.leased, k.credit, k.tat
                         from token k
                         where k.queue = q.name and k.turn >= v_turn_from and k.turn <= v_now
                         order by k.turn limit v_want * v_width) r
@@ -202,21 +206,22 @@ begin
                 select e.channel_id, sum(e.n)::bigint as n, count(e.turn) > 0 as ringed,
                     count(e.at) > 0 as called, count(e.at) > p_quantum as crowded,
                     coalesce(min(e.turn), min(case when e.at < p_wake_floor then v_now else e.at end)) as place,
-                    sum(e.freed)::bigint as freed, max(e.credit) as credit
+                    sum(e.freed)::bigint as freed, max(e.credit) as credit, max(e.tat) as tat
                 from (
-                    select r.channel_id, r.turn, null::timestamptz as at, r.n, -r.leased as freed, r.credit from ring r
+                    select r.channel_id, r.turn, null::timestamptz as at, r.n, -r.leased as freed, r.credit, r.tat from ring r
                     union all
-                    select c.channel_id, null, c.at, c.n, c.freed, null from call c
+                    select c.channel_id, null, c.at, c.n, c.freed, null, null from call c
                 ) e
                 group by e.channel_id
             ),
             -- later: the turn of a channel in the ring, behind all that was read of it. Its wakes are no more than news.
             -- Reach: the wakes may all be of channels that can start nothing; then the ring fills the batch beside them.
             queued as materialized (
-                select q.*, sum(q.supply) over (partition by v_reach > 1 and q.ringed order by q.place, q.channel_id
-                    rows unbounded preceding) - q.supply as before
+                -- Those whose visits ended in the same claim have the same place: the heavier ones were served first.
+                select q.*, sum(q.supply) over (partition by v_reach > 1 and q.ringed
+                    order by q.place, q.weight desc, q.channel_id rows unbounded preceding) - q.supply as before
                 from (
-                    select l.channel_id, l.ringed, l.called, l.crowded, l.later, coalesce(l.later, l.place) as place,
+                    select l.channel_id, l.ringed, l.called, l.crowded, l.weight, l.later, coalesce(l.later, l.place) as place,
                         case when l.later is null then l.n else 0 end as n,
                         case when l.later is null then l.supply else 0 end as supply
                     from (
@@ -224,12 +229,14 @@ begin
                             select case when t.turn <= v_now then t.turn end from (
                                 select k.turn from token k where k.channel_id = l.channel_id order by k.version desc limit 1
                             ) t) end as later,
+                            coalesce(k.weight, 1) as weight,
                             -- What a visit can start, as far as one can tell from here.
                             case when k.paused then 0 else floor(greatest(0, least(
                                 l.n, case when l.credit >= 1 then l.credit else greatest(1, p_quantum * coalesce(k.weight, 1)) end,
-                                k.concurrency + l.freed, k.burst))) end::integer as supply
+                                k.concurrency::double precision + l.freed,
+                                k.burst - date_part('epoch', greatest(l.tat, v_now) - v_now) * k.rate + 1e-9))) end::integer as supply
                         from lane l left join lateral (
-                            select k.weight, k.concurrency, k.burst, k.paused
+                            select k.weight, k.concurrency, k.rate, k.burst, k.paused
                             from channel k where k.id = l.channel_id
                                 and (k.weight <> 1 or k.concurrency is not null or k.rate is not null or k.paused)
                             offset 0
@@ -240,8 +247,9 @@ begin
             select c.lanes, c.supply, c.new, c.total, c.yield,
                 w.tids, w.read, w.plain, coalesce((select min(r.turn) from ring r), v_now), coalesce(w.first, v_now),
                 (select count(*) from queued q where q.called),
-                (select max(q.place) from queued q where q.later is null and q.before < v_want)
-            into v_lanes, v_supply, v_new, v_total, v_yield, v_calls, v_read, v_plain, turn_floor, wake_floor, v_met, v_last
+                (select max(q.place) from queued q where q.later is null and q.before < v_want),
+                (select count(*) from ring) >= v_want
+            into v_lanes, v_supply, v_new, v_total, v_yield, v_calls, v_read, v_plain, turn_floor, wake_floor, v_met, v_last, v_cut
             from (
                 select array_agg(q.channel_id) as lanes, array_agg(q.n) as supply,
                     array_agg(q.channel_id) filter (
@@ -251,7 +259,7 @@ begin
                 -- stand before those of others.
                 from (
                     select q.* from queued q where q.crowded or case when q.later is null then q.before < v_want else v_far end
-                    order by q.place, q.channel_id limit v_want + 1000
+                    order by q.place, q.weight desc, q.channel_id limit v_want + 1000
                 ) q
             ) c
             cross join (
@@ -335,7 +343,7 @@ begin
             crowd := true;
             if v_part is not null then
                 v_vain := v_vain || v_part;
-            elsif v_pass > 1 and v_yield < v_want and v_read < v_span then
+            elsif v_pass > 1 and v_yield < v_want and v_read < v_span and not v_cut then
                 -- Everything due is being claimed by others: stand in line for the first channel, once,
                 -- while nothing else is held.
                 v_holding := true;
@@ -401,12 +409,12 @@ begin
                         k.due is not null as placed,
                         case when (k.due, k.mid) <= (g.due, g.mid) or g.due is null then k.due else g.due end as due,
                         case when (k.due, k.mid) <= (g.due, g.mid) or g.due is null then k.mid else g.mid end as mid,
-                        case when k.credit >= 1 then k.credit else p_quantum end as first,
+                        case when k.credit >= 1 then k.credit else v_quantum end as first,
                         -- Its turn is yet to come: take note of the wakes and leave it in its place.
                         case when k.turn > v_last and k.turn <= v_now then 0
                             else least(k.n + coalesce(g.n, 0), case
-                                when cardinality(v_lanes) = 1 then v_left
-                                when k.credit >= 1 then k.credit::bigint else p_quantum end) end as want
+                                when v_rounds > 1 then v_left
+                                when k.credit >= 1 then k.credit::bigint else v_quantum end) end as want
                     from known k left join gain g on g.channel_id = k.channel_id
                     where (select bool_and(k.plain) from known k)
                 ) l
@@ -484,7 +492,7 @@ begin
                         offset 0) w);
             end if;
             select s.fence, s.ids, s.tids into v_fence, v_ids, v_tids
-            from serve_v1(v_lanes, v_last, v_owned, v_rows, v_calls, v_left, p_lease, p_worker, p_quantum, v_rounds, v_now) s;
+            from serve_v1(v_lanes, v_last, v_owned, v_rows, v_calls, v_left, p_lease, p_worker, v_quantum, v_rounds, v_now) s;
             -- Leased to us and the channel is ours: the rows stay where they were read.
             return query
             select m.id, v_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
@@ -509,8 +517,9 @@ begin
         -- News that brought nothing (of channels whose turn is yet to come, of ended leases): reach further.
         v_reach := case when v_got = 0 then least(4 * v_reach, 1024) else 1 end;
         v_more := v_more or cardinality(v_lanes) >= v_want + 1000 or v_total > v_got;
-        if not v_more and v_got > 0 then
-            -- A channel that was parked (paused, full) has more than its wakes told of: it is in the ring now.
+        if not v_more then
+            -- A channel that was parked (paused, full) has more than its wakes told of: it is in the ring now. And
+            -- behind channels that start nothing (cancelled, of little weight) others may wait.
             v_more := exists (
                 select from token t where t.queue = any(p_queues) and t.turn >= v_turn_from and t.turn <= v_now);
         end if;

@@ -20,7 +20,8 @@ language plpgsql
 as $$
 #variable_conflict use_column
 declare
-    v_sole boolean := cardinality(p_lanes) = 1;
+    -- One channel has all the work: it fills the batch.
+    v_sole boolean := cardinality(p_lanes) = 1 and p_rounds > 1;
     v_fence bigint := nextval('fence');
 begin
     fence := v_fence;
@@ -84,13 +85,16 @@ begin
         left join gain g on g.channel_id = o.id
     ),
     room as materialized (
-        select l.*,
-            case when l.paused or l.early then 0
-                else greatest(0, floor(least(
-                    l.first + (p_rounds - 1) * l.portion, p_limit, l.n, l.concurrency - l.leased,
-                    case when l.rate is not null then l.burst - date_part('epoch', l.tat - p_now) * l.rate + 1e-9 end)))
-            end::bigint as quota
-        from lane l
+        select l.*, least(l.room, p_limit) as quota
+        from (
+            select l.*,
+                case when l.paused or l.early then 0
+                    else greatest(0, floor(least(
+                        l.first + (p_rounds - 1) * l.portion, l.n, l.concurrency - l.leased,
+                        case when l.rate is not null then l.burst - date_part('epoch', l.tat - p_now) * l.rate + 1e-9 end)))
+                end::bigint as room
+            from lane l
+        ) l
     ),
     -- The messages of each channel, in the order in which they start.
     found as materialized (
@@ -120,13 +124,17 @@ begin
         select r.*, null, null, null, null, 0, coalesce(cardinality(r.pri) > 0, false) from room r
         where r.quota = 0 or r.pri is null or cardinality(r.pri) = 0
     ),
+    -- What it could start if the batch had no end: what the end cuts off stays as credit.
+    stocked as materialized (
+        select f.*, case when f.found < f.quota then f.found else f.room end as stock from found f
+    ),
     -- How many whole rounds over all channels the batch has room for; one more is begun, in their order.
     whole as materialized (
         select coalesce(max(x.rounds), 0) as rounds
         from (
-            select r.rounds from found f cross join generate_series(1, p_rounds::integer) r(rounds)
+            select r.rounds from stocked f cross join generate_series(1, p_rounds::integer) r(rounds)
             group by r.rounds
-            having sum(least(f.found, floor(f.first + (r.rounds - 1) * f.portion))) <= p_limit
+            having sum(least(f.stock, floor(f.first + (r.rounds - 1) * f.portion))) <= p_limit
         ) x
     ),
     share as materialized (
@@ -134,9 +142,9 @@ begin
             f.upto - f.base, p_limit - sum(f.base) over () - (sum(f.upto - f.base) over w - (f.upto - f.base)))) as taken
         from (
             select f.*, w.rounds,
-                case when w.rounds > 0 then least(f.found, floor(f.first + (w.rounds - 1) * f.portion)) else 0 end::integer as base,
-                least(f.found, floor(f.first + w.rounds * f.portion))::integer as upto
-            from found f cross join whole w
+                case when w.rounds > 0 then least(f.stock, floor(f.first + (w.rounds - 1) * f.portion)) else 0 end::integer as base,
+                least(f.stock, floor(f.first + w.rounds * f.portion))::integer as upto
+            from stocked f cross join whole w
         ) f
         window w as (order by f.ordinal rows unbounded preceding)
     ),
@@ -176,7 +184,9 @@ begin
         from (
             -- Found fewer than the quota and took them all: nothing is left to look for.
             select s.*, s.n > s.taken and (s.found >= s.quota or s.found > s.taken) as more,
-                s.rounds - case when s.taken < s.upto then 1 else 0 end as ended,
+                -- Of the rounds after the first, how many are over for it. (The one that was begun last is no
+                -- round of its own if all that were planned are whole.)
+                case when s.taken < s.upto then s.rounds - 1 else least(s.rounds, p_rounds - 1) end as ended,
                 -- Rounded up to the clock's step: rounding to the nearest would let the rate creep over.
                 case when s.pris is not null and s.taken > 0 then
                     passed_v1(s.pri, s.due, s.mid, s.pris, s.dues, s.ids, s.taken) end as passed,
