@@ -142,8 +142,8 @@ async def counted(world: World) -> None:
 async def ended_since(
     world: World, position: str, least: int = 0
 ) -> tuple[list[HistoryEntry], str]:
-    """What ended in this world's queue: at least so much, if it comes at all. Any transaction of the
-    server, a vacuum's too, may hold the rest back for a moment."""
+    """What ended in this world's queue: at least so much, if it comes at all. Any transaction of
+    the server, a vacuum's too, may hold the rest back for a moment."""
     found: list[HistoryEntry] = []
     for _ in range(100):
         entries, position = await world.queue.history_since(position)
