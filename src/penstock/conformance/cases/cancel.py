@@ -87,7 +87,7 @@ async def leased(world: World) -> None:
     await world.publish(1, expires_in=timedelta(seconds=5))
     message = await world.claim_one()
     world.clock.advance(10)
-    await world.queue.upkeep()
+    await world.upkeep()
     await message.complete()
     assert [e.outcome for e in await world.queue.history(message.id)] == ["completed"]
 
@@ -99,7 +99,7 @@ async def came_back(world: World) -> None:
     await message.defer(timedelta(seconds=10))
     world.clock.advance(20)
     assert not await world.queue.claim()
-    await world.queue.upkeep()
+    await world.upkeep()
     outcomes = [e.outcome for e in await world.queue.history(message.id)]
     assert outcomes == ["deferred", "lapsed"]
 
@@ -110,7 +110,7 @@ async def behind(world: World) -> None:
     ids = await world.fill("a", 3)
     world.clock.advance(6)
     found = [m.id for m in await world.drain(2)]
-    await world.queue.upkeep()
+    await world.upkeep()
     found += [m.id for m in await world.drain(2)]
     assert found == ids
 

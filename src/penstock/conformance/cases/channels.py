@@ -319,9 +319,9 @@ async def remove(world: World) -> None:
     with raises(ChannelClosed):
         await world.queue.publish(3, channel="old")
     for _ in range(2):
-        await world.queue.upkeep()
+        await world.upkeep()
         await (await world.claim_one()).complete()
-    await world.queue.upkeep()
+    await world.upkeep()
     assert await channel.policy() == Policy()
     await world.fill("old", 3)
     assert len(await world.queue.claim(10)) == 3
@@ -341,14 +341,14 @@ async def remove_waits(world: World) -> None:
     channel = world.queue.channel("old")
     await world.queue.publish(1, channel="old", delay=timedelta(seconds=10))
     await channel.remove()
-    await world.queue.upkeep()
+    await world.upkeep()
     assert (await channel.policy()).closing
     world.clock.advance(10)
     message = await world.claim_one()
-    await world.queue.upkeep()
+    await world.upkeep()
     assert (await channel.policy()).closing
     await message.complete()
-    await world.queue.upkeep()
+    await world.upkeep()
     assert not (await channel.policy()).closing
 
 

@@ -25,7 +25,7 @@ async def edges(world: World) -> None:
         message = await world.claim_one()
         assert message.until == edge + timedelta(seconds=32)
         world.clock.advance(29.5)
-        await world.queue.upkeep()
+        await world.upkeep()
         assert await message.extend() == world.later(30)
         await world.expire()
         world.clock.advance(1)

@@ -48,7 +48,7 @@ async def late(world: World) -> None:
     message = await world.claim_one()
     world.clock.advance(300)
     await message.complete()
-    await world.queue.upkeep()
+    await world.upkeep()
     assert not await world.queue.claim()
 
 

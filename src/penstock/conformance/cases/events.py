@@ -85,7 +85,7 @@ async def ends(world: World) -> None:
     message = await world.claim_one()
     await message.defer(error="too late", delay=timedelta(0))
     world.clock.advance(30)
-    await world.queue.upkeep()
+    await world.upkeep()
     found = {(e.what, e.message_id) for e in await rest_of(events)}
     assert ("cancelled", cancelled) in found and ("lapsed", message.id) in found
     assert message.id in (lapsing, dying)
@@ -235,7 +235,7 @@ async def swept(world: World) -> None:
     await world.publish(1)
     world.clock.advance(2 * 3600)
     for _ in range(3):
-        await world.queue.upkeep()
+        await world.upkeep()
     assert await heard(events, 1) == [MISSED]
     (id,) = await world.publish(2)
     assert [e.message_id for e in await rest_of(events)] == [id]

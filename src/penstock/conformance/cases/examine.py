@@ -28,7 +28,7 @@ async def schema(world: World) -> None:
 
 @case("examine", "finds that nobody takes expired leases back, and that somebody does")
 async def upkeep(world: World) -> None:
-    await world.queue.upkeep()
+    await world.upkeep()
     await world.fill("a", 2)
     await world.queue.claim(2)
     assert (await found(world, "upkeep")).level == "ok"
@@ -42,7 +42,7 @@ async def eventually_well(world: World) -> None:
     """Leases of other cases are seen too, and one whose holder's connection has just ended is
     left to the next upkeep."""
     for _ in range(50):
-        await world.queue.upkeep()
+        await world.upkeep()
         if (await found(world, "upkeep")).level == "ok":
             return
         await asyncio.sleep(0.1)

@@ -35,7 +35,7 @@ async def others(world: World) -> None:
     world.clock.advance(20)
     await kept.extend()
     world.clock.advance(11)
-    await world.queue.upkeep()
+    await world.upkeep()
     await kept.complete()
     with raises(LeaseLost):
         await left.complete()

@@ -19,7 +19,9 @@ async def shares(
     for turn in range(calls):
         world.clock.advance(0.001)
         client = clients[turn % len(clients)] if clients else world.queue
-        found.update(m.channel for m in await world.claim(limit, client))
+        claim = await world.claim(limit, client)
+        found.update(message.channel for message in claim)
+        await world.queue.complete(claim)
     return found
 
 

@@ -94,7 +94,7 @@ async def terminal(world: World) -> None:
     await world.queue.dead_letters.discard([held[1].id])
     await world.queue.cancel(ids[2:])
     world.clock.advance(10)
-    await world.queue.upkeep()
+    await world.upkeep()
     left = await world.drain()
     await world.queue.complete(left)
     for id in [*ids, short]:

@@ -69,10 +69,10 @@ async def window(world: World) -> None:
 async def window_upkeep(world: World) -> None:
     await world.queue.publish(1, key="k", key_window=MINUTE)
     await (await world.claim_one()).complete()
-    await world.queue.upkeep()
+    await world.upkeep()
     assert (await world.queue.publish(2, key="k")).existing
     world.clock.advance(60)
-    await world.queue.upkeep()
+    await world.upkeep()
     assert not (await world.queue.publish(2, key="k")).existing
 
 

@@ -29,7 +29,7 @@ async def not_before(world: World) -> None:
     await world.publish(1)
     message = await world.claim_one()
     world.clock.advance(29.999)
-    await world.queue.upkeep()
+    await world.upkeep()
     assert [s.status for s in await world.queue.extend([message])] == ["extended"]
 
 
@@ -81,7 +81,7 @@ async def holds_slot(world: World) -> None:
     await world.claim_one()
     world.clock.advance(3600)
     assert (await world.queue.claim()).answer is Answer.BLOCKED
-    await world.queue.upkeep()
+    await world.upkeep()
     await world.claim_one()
 
 

@@ -39,7 +39,7 @@ async def ended(world: World) -> None:
     await world.queue.cancel([ids[0], later[0]])
     await world.fill("a", 3, expires_in=timedelta(seconds=1))
     world.clock.advance(2)
-    await world.queue.upkeep()
+    await world.upkeep()
     assert (await count(world, "a"))[0] == 3
     assert await world.queue.cancel(later[1:])
     await world.drain()

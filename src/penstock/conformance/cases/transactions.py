@@ -112,7 +112,7 @@ async def left_open(world: World) -> None:
         assert sorted(m.text() for m in found) == ["known", "new", "other"]
         await world.queue.complete(found)
         world.clock.advance(60)
-        await world.queue.upkeep()
+        await world.upkeep()
         assert not await world.queue.claim()
         await mine.commit()
     assert sorted(m.channel for m in await world.drain()) == ["known", "new"]

@@ -41,7 +41,7 @@ async def beside(world: World) -> None:
 
     async def keep() -> None:
         for _ in range(10):
-            await world.queue.upkeep()
+            await world.upkeep()
 
     await asyncio.gather(work(0), work(1), work(2), keep())
     done += [m.id for m in await world.drain()]

@@ -38,7 +38,7 @@ async def ended(world: World) -> None:
 async def lapses(world: World) -> None:
     (id,) = await world.publish(1, expires_in=timedelta(seconds=5))
     world.clock.advance(6)
-    await world.queue.upkeep()
+    await world.upkeep()
     assert (await world.queue.wait(id, LONG)).outcome == "lapsed"
 
 
