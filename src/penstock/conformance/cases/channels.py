@@ -1,6 +1,9 @@
 """Channels: limits, weights, backlog, pause and removal."""
 
+import re
 from datetime import timedelta
+from hashlib import sha256
+from itertools import count
 
 from penstock.conformance.raising import raises
 from penstock.conformance.registry import case
@@ -236,6 +239,21 @@ async def backlog(world: World) -> None:
     assert [r.status for r in caught.error.results] == ["published", "full", "published"]
     assert [r.refused for r in caught.error.results] == [False, True, False]
     assert len(await world.drain()) == 4
+
+
+@case("backlog", "holds whatever the channel is called")
+async def any_name(world: World) -> None:
+    """Also where the id, as text, begins with a character that Python takes for none."""
+    broken = re.compile(rb"[a-z]\xed[\xa0-\xbf][\x80-\xbf]")
+    names = (f"c{number}" for number in count())
+    name = next(name for name in names if broken.match(channel_id(world.name, name)))
+    await world.queue.channel(name).limit(backlog=1)
+    assert len(await world.fill(name, 1)) == 1
+
+
+def channel_id(queue: str, channel: str) -> bytes:
+    """As databases with computed ids have it."""
+    return sha256(f"{len(queue.encode())}:{queue}{channel}".encode()).digest()[:16]
 
 
 @case("backlog", "what is leased counts until it ends")
