@@ -123,3 +123,17 @@ async def redriven(world: World) -> None:
     world.clock.advance(10)
     await world.queue.dead_letters.redrive([message.id])
     assert (await world.claim_one()).expires_at is None
+
+
+@case("cancel", "channels that were emptied hide nobody behind them")
+async def hide_nobody(world: World) -> None:
+    names = [f"x{number}" for number in range(30)]
+    ids = [id for name in names for id in await world.fill(name, 12)]
+    world.clock.advance(0.01)
+    started = {message.id for message in await world.claim(330)}
+    world.clock.advance(0.01)
+    waiting = await world.fill("y", 8)
+    world.clock.advance(0.01)
+    await world.queue.cancel([id for id in ids if id not in started])
+    world.clock.advance(0.01)
+    assert [message.id for _ in waiting for message in await world.claim()] == waiting
