@@ -18,6 +18,12 @@ _TABLES = (
     "select * from penstock.wake order by at, message_id",
     "select * from penstock.token order by channel_id",
 )
+_OF_THE_SAME_PART = """
+select c.name from (select 'c' || n as name from generate_series(1, 1000) n) c
+where penstock.part_v1(penstock.channel_id_v1('q', c.name))
+    = penstock.part_v1(penstock.channel_id_v1('q', 'a'))
+limit 1
+"""
 _CLAIM_IN_A_CROWD = "select id from penstock.claim_v1(array['q'], 1, '30 s', 'me', p_crowd => true)"
 
 
@@ -178,6 +184,32 @@ def test_claims_step_around_a_channel_that_another_holds(world: World) -> None:
         )
         quick.do(lambda connection: world.claim(connection, 10))
         assert not quick.is_waiting
+        slow.rollback()
+    world.check()
+    world.drain()
+
+
+def test_nobody_stands_in_line_for_a_paused_channel(world: World) -> None:
+    """It is the next in turn, it can start nothing, and somebody holds it: the others are free.
+    The other one is of the same part, or a claim that looks elsewhere would find it."""
+    world.clear()
+    (other,) = world.own.execute(_OF_THE_SAME_PART).fetchone() or ("",)
+    for channel in ("a", other):
+        for _ in range(15):
+            world.publish(world.own, channel)
+    assert len(world.claim(world.own, 20)) == 20
+    world.own.execute("select penstock.pause_v1('q', array['a'], true)")
+    with world.sessions(2) as (slow, quick):
+        slow.begin()
+        slow.do(
+            lambda connection: connection.execute(
+                "select from penstock.channel where name = 'a' for no key update"
+            )
+        )
+        got: list[tuple[int, int]] = []
+        quick.do(lambda connection: got.extend(world.claim(connection, 1)))
+        assert not quick.is_waiting
+        assert len(got) == 1
         slow.rollback()
     world.check()
     world.drain()
