@@ -60,6 +60,12 @@ sync: $(STAMP) ## Generate the sync code from the async source
 	@$(BIN)/python scripts/make_sync.py
 	@$(BIN)/python scripts/make_databases.py
 
+.PHONY: test-postgresql
+test-postgresql: $(STAMP) ## The tests of PostgreSQL on another server's programs; PROGRAMS=/usr/lib/postgresql/15/bin
+	@test -x "$(PROGRAMS)/postgres" || { echo "PROGRAMS=folder with initdb, pg_ctl and postgres"; exit 1; }
+	@PENSTOCK_POSTGRESQL="$(PROGRAMS)" $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup tests/test_conformance.py \
+		tests/model tests/interleavings tests/plans tests/security tests/client tests/time tests/worker
+
 orderings: $(STAMP) ## Pairs and threes of verbs on PostgreSQL 16 and 18 in SAMPLE=20 orderings each; SAMPLE=all: every ordering of each pair
 	@PENSTOCK_ORDERINGS=$(or $(SAMPLE),20) $(BIN)/python -m pytest -q tests/interleavings
 

@@ -1,5 +1,5 @@
-"""One PostgreSQL server for the whole run, an older one if a test asks for it, and a fresh schema
-for each test that asks for one."""
+"""One PostgreSQL server for the whole run (18, or the given one), an older one if a test asks for
+it, and a fresh schema for each test that asks for one."""
 
 import signal
 import warnings
@@ -14,6 +14,7 @@ pytest.register_assert_rewrite("penstock.conformance")
 from penstock.embedded import EmbeddedPostgres  # noqa: E402
 from penstock.embedded_mariadb import OwnMariaDB, install_mariadb  # noqa: E402
 from tests.place import Place, fresh_schema  # noqa: E402
+from tests.stores import GIVEN_SERVER  # noqa: E402
 
 NO_MARIADB = (
     "MARIADB IS NOT TESTED: no mariadbd here, and it could not be installed "
@@ -37,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedPostgres]:
-    with EmbeddedPostgres(version=18, settings=SETTINGS) as running:
+    with EmbeddedPostgres(version=18, programs=GIVEN_SERVER, settings=SETTINGS) as running:
         yield running
 
 

@@ -88,6 +88,8 @@ class EmbeddedPostgres(OwnServer):
 
     Without ``directory`` the data is temporary and removed by :meth:`close`. A given directory is
     kept, and only one process at a time may use it. As root the server runs as ``nobody``.
+    ``programs`` is a folder with another ``initdb``, ``pg_ctl`` and ``postgres``, to run them
+    instead of ours.
 
     >>> with EmbeddedPostgres(settings={"fsync": False}) as server:
     ...     url = server.create_database("orders")
@@ -98,10 +100,12 @@ class EmbeddedPostgres(OwnServer):
         directory: str | Path | None = None,
         *,
         version: Literal[16, 18] = 18,
+        programs: str | Path | None = None,
         settings: Mapping[str, Setting] | None = None,
     ) -> None:
         super().__init__()
-        self.version = version
+        self._install = _INSTALLS[version]
+        self._programs = Path(programs).resolve() if programs is not None else None
         self.settings = dict(settings or {})
         self.port = 0
         self._given = Path(directory).resolve() if directory is not None else None
@@ -172,7 +176,6 @@ class EmbeddedPostgres(OwnServer):
         self._directory = None
 
     def _prepare(self) -> None:
-        package, install = _package(), _INSTALLS[self.version]
         temporary = _temporary_root()
         directory = self._given or Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temporary))
         directory.mkdir(parents=True, exist_ok=True)
@@ -187,8 +190,7 @@ class EmbeddedPostgres(OwnServer):
         self._directory = directory
         atexit.register(self._close_at_exit)
         _remove_orphans(temporary)
-        reachable = _is_reachable(package / install / "bin" / "postgres")
-        self._package = package if reachable else _copy(package, install, directory / "server")
+        self._programs = self._programs or _carried(self._install, directory / "server")
         self._initialise()
 
     def _initialise(self) -> None:
@@ -234,11 +236,11 @@ class EmbeddedPostgres(OwnServer):
         self._server_command("pg_ctl", "start", "-w", "-t", str(_TIMEOUT), *where, "-o", options)
 
     def _server_command(self, program: str, *arguments: str) -> None:
-        binary = self._package / _INSTALLS[self.version] / "bin" / program
-        self._run([str(binary), *arguments], user=server_account())
+        assert self._programs is not None
+        self._run([str(self._programs / program), *arguments], user=server_account())
 
     def _client(self, program: str, *arguments: str) -> None:
-        binary = _package() / _INSTALLS[self.version] / "bin" / program
+        binary = _package() / self._install / "bin" / program
         where = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres"]
         self._run([str(binary), *where, "--", *arguments], user=None)
 
@@ -299,6 +301,13 @@ def _package() -> Path:
             'the embedded server is not installed: pip install "penstock[embedded]"'
         )
     return Path(spec.origin).resolve().parent
+
+
+def _carried(install: str, copy: Path) -> Path:
+    """The folder of the package's programs, or of a copy of them that the server may run."""
+    package = _package()
+    reachable = _is_reachable(package / install / "bin" / "postgres")
+    return (package if reachable else _copy(package, install, copy)) / install / "bin"
 
 
 def _copy(package: Path, install: str, target: Path) -> Path:

@@ -1,7 +1,6 @@
 """A database with the schema for each server version, and a stepper on it."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 
 import psycopg
 import pytest
@@ -9,27 +8,20 @@ import pytest
 from penstock.embedded import EmbeddedPostgres
 from penstock.engines.postgresql.migrations import install_sql
 from tests.interleavings.world import World
+from tests.stores import POSTGRESQL_SERVERS
 
 
-@pytest.fixture(scope="session", params=[16, 18])
-def home(request: pytest.FixtureRequest, server: EmbeddedPostgres) -> Iterator[str]:
+@pytest.fixture(scope="session", params=POSTGRESQL_SERVERS)
+def home(request: pytest.FixtureRequest) -> str:
     """The URL of a database with Penstock in the schema "penstock"."""
-    with ExitStack() as stack:
-        if request.param != server.version:
-            server = stack.enter_context(
-                EmbeddedPostgres(version=request.param, settings={"fsync": False})
-            )
-        url = server.create_database("penstock_interleavings")
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(install_sql().encode())
-            # A deadlock shows at once; the timeout of a claim's lock stays longer.
-            connection.execute(
-                "alter database penstock_interleavings set deadlock_timeout = '50ms'"
-            )
-            connection.execute(
-                "update penstock.setting set backoff_first = '0', backoff_most = '0'"
-            )
-        yield url
+    server: EmbeddedPostgres = request.getfixturevalue(request.param)
+    url = server.create_database("penstock_interleavings")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(install_sql().encode())
+        # A deadlock shows at once; the timeout of a claim's lock stays longer.
+        connection.execute("alter database penstock_interleavings set deadlock_timeout = '50ms'")
+        connection.execute("update penstock.setting set backoff_first = '0', backoff_most = '0'")
+    return url
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from tests.model.mysql import MysqlStore
 from tests.model.postgresql import PostgresqlStore
 from tests.model.sqlite import SqliteStore
 from tests.model.store import ModelStore
-from tests.stores import Databases
+from tests.stores import GIVEN_SERVER, Databases
 
 EXHAUSTIVE = os.environ.get("PENSTOCK_EXHAUSTIVE") == "1"
 
@@ -42,6 +42,8 @@ STORES: dict[str, tuple[str, Callable[[str], ModelStore]]] = {
     "SQLite": ("sqlite_files", SqliteStore),
     "MariaDB": ("mariadb", MysqlStore),
 }
+if GIVEN_SERVER:
+    STORES = {"PostgreSQL": ("server", PostgresqlStore)}
 
 
 @pytest.mark.timeout(0 if EXHAUSTIVE else 300)

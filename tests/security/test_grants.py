@@ -9,6 +9,7 @@ from penstock import Queue
 from penstock.embedded import EmbeddedPostgres
 from penstock.engines.postgresql.roles import ROLES
 from tests.security.catalog import Catalog, Right
+from tests.stores import POSTGRESQL_SERVERS
 
 SCHEMA = 'odd "grants'
 PREFIX = "walked"
@@ -87,7 +88,7 @@ ASK = (
 )
 
 
-@pytest.fixture(scope="module", params=["server", "server16"])
+@pytest.fixture(scope="module", params=POSTGRESQL_SERVERS)
 def place(request: pytest.FixtureRequest) -> Iterator[str]:
     server: EmbeddedPostgres = request.getfixturevalue(request.param)
     url = server.create_database("grants")

@@ -29,6 +29,7 @@ from penstock.model import (
 from penstock.plan import Plan
 from penstock.schedule import ScheduleTerms
 from penstock.topic import Subscription
+from tests.stores import POSTGRESQL_SERVERS
 
 SCHEMA = 'odd "name'
 DENIED = "42501"
@@ -116,7 +117,7 @@ VERBS = {
 UNTOUCHED = {"install", "upgrade"}
 
 
-@pytest.fixture(scope="module", params=["server", "server16"])
+@pytest.fixture(scope="module", params=POSTGRESQL_SERVERS)
 def owner(request: pytest.FixtureRequest) -> Iterator[Queue]:
     server: EmbeddedPostgres = request.getfixturevalue(request.param)
     url = server.create_database("roles")
