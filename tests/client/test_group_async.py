@@ -4,12 +4,15 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 
 from penstock import Answer, AsyncQueue, ConnectionUnavailable, DatabaseFailed
 from penstock.client.group_async import AsyncGroup
 from tests.client.worlds import run_async
 from tests.place import Place
+
+LONG = 60.0  # seconds; nobody goes on without a flush that the test holds back
 
 
 class Flush:
@@ -39,7 +42,7 @@ def size(part: Any) -> int:
 @run_async
 async def test_later_calls_go_together() -> None:
     flush = Flush()
-    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 6)
+    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 6, patience=LONG)
     first = asyncio.create_task(group.call(1))
     await flush.started.wait()
     rest = [asyncio.create_task(group.call(n)) for n in (2, 3, 4, 10, 5)]
@@ -54,8 +57,10 @@ async def test_later_calls_go_together() -> None:
 async def test_whom_another_group_answers_can_join() -> None:
     completes, claims = Flush(), Flush()
     claims.gate.set()
-    completing: AsyncGroup[Any, Any] = AsyncGroup(completes, size, 100)
-    claiming: AsyncGroup[Any, Any] = AsyncGroup(claims, size, 100, before=completing.landed)
+    completing: AsyncGroup[Any, Any] = AsyncGroup(completes, size, 100, patience=LONG)
+    claiming: AsyncGroup[Any, Any] = AsyncGroup(
+        claims, size, 100, before=completing.landed, patience=LONG
+    )
 
     async def consumer(number: int) -> None:
         await completing.call(number)
@@ -74,8 +79,10 @@ async def test_whom_another_group_answers_can_join() -> None:
 async def test_a_flush_that_hangs_keeps_no_other_group_waiting() -> None:
     completes, claims = Flush(), Flush()
     claims.gate.set()
-    completing: AsyncGroup[Any, Any] = AsyncGroup(completes, size, 100)
-    claiming: AsyncGroup[Any, Any] = AsyncGroup(claims, size, 100, before=completing.landed)
+    completing: AsyncGroup[Any, Any] = AsyncGroup(completes, size, 100, patience=LONG)
+    claiming: AsyncGroup[Any, Any] = AsyncGroup(
+        claims, size, 100, before=completing.landed, patience=LONG
+    )
     hanging = asyncio.create_task(completing.call(1))
     await completes.started.wait()
     assert await asyncio.wait_for(claiming.call(3), 10) == 6
@@ -85,9 +92,49 @@ async def test_a_flush_that_hangs_keeps_no_other_group_waiting() -> None:
 
 
 @run_async
+async def test_nobody_waits_for_a_flush_that_takes_long() -> None:
+    quick = asyncio.Event()
+
+    async def flush(parts: list[str]) -> list[str]:
+        if "slow" in parts:
+            await quick.wait()
+        return parts
+
+    group: AsyncGroup[str, str] = AsyncGroup(flush, size, 100, patience=0.01)
+    late = asyncio.create_task(group.call("slow"))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        assert await asyncio.gather(*(group.call("quick") for _ in range(3))) == ["quick"] * 3
+        assert await group.call("quick") == "quick"
+        assert not late.done()
+        quick.set()
+        await group.drain()
+        assert await late == "slow"
+
+
+@run_async
+async def test_a_key_that_is_waited_for_holds_up_no_other(place: Place) -> None:
+    async with (
+        AsyncQueue(place.url, schema=place.schema) as queue,
+        await psycopg.AsyncConnection.connect(place.url) as open_one,
+        asyncio.timeout(10),
+    ):
+        await queue.install()
+        await queue.publish("first", key="k", connection=open_one)
+        # In the same turn of the loop: who has no key shares no round trip with who waits for one.
+        second = asyncio.create_task(queue.publish("second", key="k"))
+        third = await queue.publish("third")
+        fourth = await queue.publish("fourth", key="other")
+        assert third.status == fourth.status == "published"
+        assert not second.done()
+        await open_one.commit()
+        assert (await second).status == "existing"
+
+
+@run_async
 async def test_a_bad_part_spoils_only_its_own_call() -> None:
     flush = Flush()
-    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100)
+    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100, patience=LONG)
     first = asyncio.create_task(group.call("first"))
     await flush.started.wait()
     rest = [asyncio.create_task(group.call(part)) for part in ("a", "bad", "b")]
@@ -103,7 +150,7 @@ async def test_a_bad_part_spoils_only_its_own_call() -> None:
 async def test_a_lost_connection_is_told_to_all_and_not_tried_again() -> None:
     flush = Flush()
     flush.error = ConnectionUnavailable("gone")
-    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100)
+    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100, patience=LONG)
     calls = [asyncio.create_task(group.call("first"))]
     await flush.started.wait()
     calls += [asyncio.create_task(group.call(part)) for part in ("a", "b")]
@@ -122,7 +169,7 @@ async def test_cancelling_one_disturbs_no_other() -> None:
     async def undo(answer: Any) -> None:
         undone.append(answer)
 
-    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100, undo)
+    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100, undo, patience=LONG)
     first = asyncio.create_task(group.call("first"))
     await flush.started.wait()
     waiting, other = (asyncio.create_task(group.call(part)) for part in ("waiting", "other"))
@@ -152,7 +199,7 @@ async def test_an_answer_that_meets_a_cancellation_is_undone() -> None:
     async def undo(answer: Any) -> None:
         undone.append(answer)
 
-    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100, undo)
+    group: AsyncGroup[Any, Any] = AsyncGroup(flush, size, 100, undo, patience=LONG)
     call = asyncio.create_task(group.call("x"))
     with pytest.raises(asyncio.CancelledError):
         await call

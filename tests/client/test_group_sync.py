@@ -5,11 +5,14 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Event
 from typing import Any
 
+import psycopg
 import pytest
 
-from penstock import ConnectionUnavailable, DatabaseFailed, Queue
+from penstock import ConnectionUnavailable, DatabaseFailed, LeaseLost, Queue
 from penstock.client.group_sync import Group
 from tests.place import Place
+
+LONG = 60.0  # seconds; nobody goes on without a flush that the test holds back
 
 
 class Flush:
@@ -38,7 +41,7 @@ def size(part: Any) -> int:
 
 def call_together(flush: Flush, most: int, parts: list[Any]) -> list[Future[Any]]:
     """Calls with all parts, of which the first is under way before the others come."""
-    group: Group[Any, Any] = Group(flush, size, most)
+    group: Group[Any, Any] = Group(flush, size, most, patience=LONG)
     with ThreadPoolExecutor(len(parts)) as pool:
         futures = [pool.submit(group.call, parts[0])]
         assert flush.started.wait(10)
@@ -93,7 +96,7 @@ def test_an_interrupted_leader_interrupts_nobody_else() -> None:
 def test_an_interrupted_follower_is_undone() -> None:
     flush = Flush()
     undone: list[Any] = []
-    group: Group[Any, Any] = Group(flush, size, 100, undone.append)
+    group: Group[Any, Any] = Group(flush, size, 100, undone.append, patience=LONG)
     with ThreadPoolExecutor(2) as pool:
         leader = pool.submit(group.call, "first")
         assert flush.started.wait(10)
@@ -112,6 +115,71 @@ def test_an_interrupted_follower_is_undone() -> None:
         flush.gate.set()
         assert leader.result(10) == "firstfirst"
     assert flush.batches == [["first"]] and undone == []
+
+
+def test_nobody_waits_for_a_flush_that_takes_long() -> None:
+    slow, quick = Event(), Event()
+
+    def flush(parts: list[str]) -> list[str]:
+        if "slow" in parts:
+            slow.set()
+            assert quick.wait(10)
+        return parts
+
+    group: Group[str, str] = Group(flush, size, 100, patience=0.01)
+    with ThreadPoolExecutor(4) as pool:
+        late = pool.submit(group.call, "slow")
+        assert slow.wait(10)
+        early = [pool.submit(group.call, "quick") for _ in range(3)]
+        assert [future.result(10) for future in early] == ["quick"] * 3
+        assert group.call("quick") == "quick"
+        assert not late.done()
+        quick.set()
+        group.drain()
+        assert late.result(10) == "slow"
+
+
+def test_a_key_that_is_waited_for_holds_up_no_other(place: Place) -> None:
+    with (
+        Queue(place.url, schema=place.schema) as queue,
+        psycopg.connect(place.url) as open_one,
+        ThreadPoolExecutor(3) as pool,
+    ):
+        queue.install()
+        queue.publish("first", key="k", connection=open_one)
+        second = pool.submit(queue.publish, "second", key="k")
+        wait_until(lambda: _waits_for_a_lock(place))
+        for key in (None, "other"):
+            assert pool.submit(queue.publish, "third", key=key).result(10).status == "published"
+        assert not second.done()
+        open_one.commit()
+        assert second.result(10).status == "existing"
+
+
+def test_a_lease_that_is_waited_for_holds_up_no_other(place: Place) -> None:
+    with (
+        Queue(place.url, schema=place.schema) as queue,
+        psycopg.connect(place.url) as open_one,
+        ThreadPoolExecutor(3) as pool,
+    ):
+        queue.install()
+        queue.publish_many([1, 2])
+        first, second = queue.claim(2)
+        first.complete(connection=open_one)
+        waits = pool.submit(first.extend)
+        wait_until(lambda: _waits_for_a_lock(place))
+        pool.submit(second.extend).result(10)
+        open_one.commit()
+        assert isinstance(waits.exception(10), LeaseLost)
+
+
+def _waits_for_a_lock(place: Place) -> bool:
+    with psycopg.connect(place.url) as connection:
+        waiting = connection.execute(
+            "select from pg_stat_activity where wait_event_type = 'Lock' "
+            "and datname = current_database()"
+        )
+        return waiting.fetchone() is not None
 
 
 def test_threads_share_round_trips(place: Place) -> None:

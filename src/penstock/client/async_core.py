@@ -40,8 +40,11 @@ class AsyncCore:
         verb: Callable[[Sequence[Item]], Plan[list[T]]],
         items: Sequence[Item],
         connection: object = None,
+        *,
+        waits: bool = False,
     ) -> list[T]:
-        """A verb that answers item by item."""
+        """A verb that answers item by item. Those that may wait for another transaction
+        (``waits``) share no round trip with others."""
         if not items:
             return []
         if connection is not None or len(items) > MERGED or not self.options.coalesce:
@@ -51,7 +54,8 @@ class AsyncCore:
             merged = [item for part in parts for item in part]
             return _split(await self.run(verb(merged)), parts)
 
-        return await self.merge(verb.__name__, flush, len, items)  # type: ignore[no-any-return]
+        key = (verb.__name__, "waits") if waits else verb.__name__
+        return await self.merge(key, flush, len, items)  # type: ignore[no-any-return]
 
     async def merge(
         self,

@@ -1,8 +1,11 @@
 """Group commit for tasks: while one flush is under way, later calls wait and go together.
 
-There is no timer: a lone call goes at once. One group may wait for another's flush to land, so that
-the callers it answers can join: eight tasks that claim and complete would otherwise split into two
-halves for good, each with round trips of its own.
+A lone call goes at once. A flush that takes long waits for somebody's lock, perhaps for that of a
+caller who waits here: those behind it go on without it, on another connection.
+
+One group may wait for another's flush to land, so that the callers it answers can join: eight tasks
+that claim and complete would otherwise split into two halves for good, each with round trips of its
+own.
 """
 
 import asyncio
@@ -14,7 +17,8 @@ from penstock.errors import ConnectionUnavailable, PenstockError
 
 _log = logging.getLogger("penstock")
 
-_PATIENCE = 0.02  # seconds; a flush that takes longer waits for a lock, and nobody for it
+PATIENCE = 0.1  # seconds; a flush that takes longer waits for a lock
+_LANDING = 0.02  # seconds; to join those of another flush is worth no more
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
@@ -35,21 +39,24 @@ class AsyncGroup(Generic[Part, Answer]):
         most: int,
         undo: Callable[[Answer], Awaitable[None]] | None = None,
         before: Callable[[], Awaitable[None]] | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         self._flush = flush
         self._size = size
         self._most = most
         self._undo = undo
         self._before = before
+        self._patience = patience
         self._waiting: list[tuple[Part, asyncio.Future[Answer]]] = []
         self._task: asyncio.Task[None] | None = None
+        self._overdue: set[asyncio.Task[None]] = set()
         self._flight: asyncio.Future[None] | None = None
 
     async def call(self, part: Part) -> Answer:
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((part, future))
         if self._task is None:
-            self._task = asyncio.create_task(self._work())
+            self._start()
         try:
             return await future
         except asyncio.CancelledError:
@@ -60,32 +67,52 @@ class AsyncGroup(Generic[Part, Answer]):
 
     async def drain(self) -> None:
         """Waits for the calls that are under way."""
-        while self._task is not None:
-            await asyncio.wait([self._task])
+        while tasks := {*self._overdue, *([self._task] if self._task else [])}:
+            await asyncio.wait(tasks)
 
     async def landed(self) -> None:
         """Waits for the flush that is under way, but not for long."""
         if self._flight is not None:
-            await asyncio.wait([self._flight], timeout=_PATIENCE)
+            await asyncio.wait([self._flight], timeout=_LANDING)
+
+    def _start(self) -> None:
+        self._task = asyncio.create_task(self._work())
 
     async def _work(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
         try:
-            while self._waiting:
+            while self._waiting and task not in self._overdue:
                 if self._before is not None:
                     await self._before()
-                await self._fly(self._next_batch())
+                await self._fly(self._next_batch(), task)
         finally:
-            self._task = None
+            if task in self._overdue:
+                self._overdue.remove(task)
+            else:
+                self._task = None
 
-    async def _fly(self, batch: list[tuple[Part, asyncio.Future[Answer]]]) -> None:
+    async def _fly(
+        self, batch: list[tuple[Part, asyncio.Future[Answer]]], task: asyncio.Task[None]
+    ) -> None:
         if not batch:
             return
-        flight = self._flight = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        flight = self._flight = loop.create_future()
+        alarm = loop.call_later(self._patience, self._go_on_without, task)
         try:
             await self._settle(batch)
         finally:
-            self._flight = None
+            alarm.cancel()
+            if self._flight is flight:
+                self._flight = None
             flight.set_result(None)
+
+    def _go_on_without(self, task: asyncio.Task[None]) -> None:
+        self._overdue.add(task)
+        self._task = None
+        if self._waiting:
+            self._start()
 
     def _next_batch(self) -> list[tuple[Part, asyncio.Future[Answer]]]:
         batch: list[tuple[Part, asyncio.Future[Answer]]] = []

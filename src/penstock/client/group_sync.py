@@ -1,17 +1,21 @@
 """Group commit for threads: while one flush is under way, later calls wait and go together.
 
-The first caller leads: it flushes for all who wait, then hands over. There is no timer and no
-thread of our own: a lone call goes at once.
+The first caller leads: it flushes for all who wait, then hands over. There is no thread of our own,
+and a lone call goes at once. A flush that takes long waits for somebody's lock, perhaps for that of
+a caller who waits here: then one of those behind it leads, on another connection.
 """
 
 import logging
 from collections.abc import Callable
 from threading import Condition, Lock
+from time import monotonic
 from typing import Generic, TypeVar
 
 from penstock.errors import ConnectionUnavailable, PenstockError
 
 _log = logging.getLogger("penstock")
+
+PATIENCE = 0.1  # seconds; a flush that takes longer waits for a lock
 
 Part = TypeVar("Part")
 Answer = TypeVar("Answer")
@@ -20,7 +24,7 @@ Answer = TypeVar("Answer")
 class _Entry(Generic[Part, Answer]):
     """One caller's part and, once ``done``, its answer or error."""
 
-    __slots__ = ("abandoned", "answer", "condition", "done", "error", "leads", "part")
+    __slots__ = ("abandoned", "answer", "condition", "done", "error", "part")
 
     answer: Answer
 
@@ -28,7 +32,7 @@ class _Entry(Generic[Part, Answer]):
         self.part = part
         self.condition = condition
         self.error: BaseException | None = None
-        self.done = self.leads = self.abandoned = False
+        self.done = self.abandoned = False
 
 
 class Group(Generic[Part, Answer]):
@@ -46,6 +50,7 @@ class Group(Generic[Part, Answer]):
         most: int,
         undo: Callable[[Answer], None] | None = None,
         before: Callable[[], None] | None = None,
+        patience: float = PATIENCE,
     ) -> None:
         self._flush = flush
         self._size = size
@@ -53,23 +58,20 @@ class Group(Generic[Part, Answer]):
         self._undo = undo
         self._lock = Lock()
         self._idle = Condition(self._lock)
+        self._patience = patience
         self._waiting: list[_Entry[Part, Answer]] = []
-        self._busy = False
+        self._leader: _Entry[Part, Answer] | None = None
+        self._flights = 0
+        self._appointed = 0.0
 
     def call(self, part: Part) -> Answer:
         # Each waits on a condition of its own, all on one lock: a flush wakes whom it answered.
         entry: _Entry[Part, Answer] = _Entry(part, Condition(self._lock))
         with self._lock:
             self._waiting.append(entry)
-            entry.leads, self._busy = not self._busy, True
-            try:
-                while not (entry.done or entry.leads):
-                    entry.condition.wait()
-            except BaseException:
-                self._abandon(entry)
-                raise
-            batch = self._next_batch() if entry.leads else []
-        if batch:
+            if self._leader is None:
+                self._appoint_next()
+        if batch := self._wait(entry):
             self._lead(batch)
         if entry.error is not None:
             raise entry.error
@@ -78,39 +80,65 @@ class Group(Generic[Part, Answer]):
     def drain(self) -> None:
         """Waits for the calls that are under way."""
         with self._lock:
-            while self._busy:
+            while self._flights or self._waiting:
                 self._idle.wait()
 
     def landed(self) -> None:
         """There is nothing to wait for; see ``before``."""
+
+    def _wait(self, entry: _Entry[Part, Answer]) -> list[_Entry[Part, Answer]]:
+        """Until the entry is done, or its caller is to lead with the batch that this answers."""
+        with self._lock:
+            try:
+                while not entry.done and self._leader is not entry:
+                    self._wait_for_the_leader(entry)
+            except BaseException:
+                self._abandon(entry)
+                raise
+            if entry.done:
+                return []
+            self._flights += 1
+            return self._next_batch()
+
+    def _wait_for_the_leader(self, entry: _Entry[Part, Answer]) -> None:
+        if entry not in self._waiting:
+            entry.condition.wait()
+            return
+        left = self._appointed + self._patience - monotonic()
+        if left > 0:
+            entry.condition.wait(left)
+        else:
+            self._appoint_next()
+
+    def _appoint_next(self) -> None:
+        self._leader = self._waiting[0] if self._waiting else None
+        self._appointed = monotonic()
+        if self._leader is not None:
+            self._leader.condition.notify()
+        elif not self._flights:
+            self._idle.notify_all()
 
     def _lead(self, batch: list[_Entry[Part, Answer]]) -> None:
         try:
             self._settle(batch)
         finally:
             with self._lock:
+                self._flights -= 1
                 for entry in batch:
                     entry.done = True
                     entry.condition.notify()
-                self._hand_over()
+                if self._leader is batch[0] or not self._waiting:
+                    self._appoint_next()
         for entry in batch:
             if entry.abandoned:
                 self._take_back(entry)
-
-    def _hand_over(self) -> None:
-        self._busy = bool(self._waiting)
-        if self._busy:
-            self._waiting[0].leads = True
-            self._waiting[0].condition.notify()
-        else:
-            self._idle.notify_all()
 
     def _abandon(self, entry: _Entry[Part, Answer]) -> None:
         entry.abandoned = True
         if entry in self._waiting:
             self._waiting.remove(entry)
-            if entry.leads:
-                self._hand_over()
+            if self._leader is entry:
+                self._appoint_next()
         elif entry.done:
             self._take_back(entry)
 

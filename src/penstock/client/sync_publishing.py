@@ -105,7 +105,8 @@ class Publishing:
 
     def _publish(self, drafts: Sequence[Draft], connection: object) -> list[Published]:
         engine = self._core.engine
-        results = self._core.run_items(engine.publish, drafts, connection)
+        keyed = any(draft.key is not None for draft in drafts)
+        results = self._core.run_items(engine.publish, drafts, connection, waits=keyed)
         for draft, result in zip(drafts, results, strict=True):
             if result.id is None:
                 where = f"channel {draft.channel!r} of queue {draft.queue!r}"
