@@ -1,8 +1,10 @@
 """Group commit for threads: who goes together, who is answered what."""
 
+import random
+import signal
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from threading import Event
+from threading import Event, main_thread
 from typing import Any
 
 import psycopg
@@ -180,6 +182,55 @@ def _waits_for_a_lock(place: Place) -> bool:
             "and datname = current_database()"
         )
         return waiting.fetchone() is not None
+
+
+def test_interruptions_leave_no_one_waiting() -> None:
+    """A signal's exception comes anywhere in the main thread: Ctrl-C, a time limit."""
+    group: Group[int, int] = Group(lambda parts: parts, size, 100, patience=0.001)
+    armed = False
+
+    def interrupt(*_: object) -> None:
+        if armed:
+            raise KeyboardInterrupt
+
+    def disturb() -> None:
+        while not calm.wait(random.uniform(0, 0.0005)):
+            signal.pthread_kill(main_thread().ident or 0, signal.SIGUSR1)
+
+    calm, interrupted = Event(), 0
+    former = signal.signal(signal.SIGUSR1, interrupt)
+    with ThreadPoolExecutor(2) as pool:
+        disturbing = pool.submit(disturb)
+        try:
+            for _ in range(3000):
+                try:
+                    armed = True
+                    for number in range(20):
+                        group.call(number)
+                    armed = False
+                except KeyboardInterrupt:
+                    armed, interrupted = False, interrupted + 1
+        finally:
+            armed = False
+            calm.set()
+            disturbing.result()
+            signal.signal(signal.SIGUSR1, former)
+        assert pool.submit(group.call, 7).result(10) == 7
+        pool.submit(group.drain).result(10)
+    assert interrupted > 50
+
+
+def test_a_call_from_within_a_flush_goes_by_itself() -> None:
+    """A signal's handler, or a log handler, that publishes in the thread that flushes."""
+
+    def flush(parts: list[str]) -> list[str]:
+        if parts == ["outer"]:
+            assert group.call("inner") == "inner"
+        return parts
+
+    group: Group[str, str] = Group(flush, size, 100, patience=0.001)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(group.call, "outer").result(10) == "outer"
 
 
 def test_threads_share_round_trips(place: Place) -> None:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 from threading import Condition, Lock
 from time import monotonic
-from typing import Generic, TypeVar
+from typing import Generic, Self, TypeVar
 
 from penstock.errors import ConnectionUnavailable, PenstockError
 
@@ -22,9 +22,9 @@ Answer = TypeVar("Answer")
 
 
 class _Entry(Generic[Part, Answer]):
-    """One caller's part and, once ``done``, its answer or error."""
+    """One caller's part and, once ``done``, its answer or error; and what its caller flushes."""
 
-    __slots__ = ("abandoned", "answer", "condition", "done", "error", "part")
+    __slots__ = ("abandoned", "answer", "batch", "condition", "done", "error", "part")
 
     answer: Answer
 
@@ -32,6 +32,7 @@ class _Entry(Generic[Part, Answer]):
         self.part = part
         self.condition = condition
         self.error: BaseException | None = None
+        self.batch: list[Self] = []
         self.done = self.abandoned = False
 
 
@@ -60,19 +61,21 @@ class Group(Generic[Part, Answer]):
         self._idle = Condition(self._lock)
         self._patience = patience
         self._waiting: list[_Entry[Part, Answer]] = []
+        self._flying: set[_Entry[Part, Answer]] = set()
         self._leader: _Entry[Part, Answer] | None = None
-        self._flights = 0
         self._appointed = 0.0
 
     def call(self, part: Part) -> Answer:
         # Each waits on a condition of its own, all on one lock: a flush wakes whom it answered.
         entry: _Entry[Part, Answer] = _Entry(part, Condition(self._lock))
-        with self._lock:
-            self._waiting.append(entry)
-            if self._leader is None:
-                self._appoint_next()
-        if batch := self._wait(entry):
-            self._lead(batch)
+        try:
+            self._join(entry)
+            while not self._is_done(entry):
+                self._lead(entry)
+        except BaseException:
+            # An interruption may come anywhere: whoever depends on us must not wait for ever.
+            self._abandon(entry)
+            raise
         if entry.error is not None:
             raise entry.error
         return entry.answer
@@ -80,66 +83,74 @@ class Group(Generic[Part, Answer]):
     def drain(self) -> None:
         """Waits for the calls that are under way."""
         with self._lock:
-            while self._flights or self._waiting:
+            while self._flying or self._waiting:
                 self._idle.wait()
 
     def landed(self) -> None:
         """There is nothing to wait for; see ``before``."""
 
-    def _wait(self, entry: _Entry[Part, Answer]) -> list[_Entry[Part, Answer]]:
-        """Until the entry is done, or its caller is to lead with the batch that this answers."""
+    def _join(self, entry: _Entry[Part, Answer]) -> None:
         with self._lock:
-            try:
-                while not entry.done and self._leader is not entry:
-                    self._wait_for_the_leader(entry)
-            except BaseException:
-                self._abandon(entry)
-                raise
-            if entry.done:
-                return []
-            self._flights += 1
-            return self._next_batch()
+            self._waiting.append(entry)
+            if self._leader is None:
+                self._appoint(entry)
 
-    def _wait_for_the_leader(self, entry: _Entry[Part, Answer]) -> None:
+    def _is_done(self, entry: _Entry[Part, Answer]) -> bool:
+        """Waits until it is, or until its caller is to lead with the batch that it has then."""
+        with self._lock:
+            while not entry.done and self._leader is not entry:
+                self._wait(entry)
+            if not entry.done:
+                self._take_batch(entry)
+            return entry.done
+
+    def _wait(self, entry: _Entry[Part, Answer]) -> None:
+        """For the leader, and no longer than it may take if we are not in its batch."""
+        left = self._appointed + self._patience - monotonic()
         if entry not in self._waiting:
             entry.condition.wait()
-            return
-        left = self._appointed + self._patience - monotonic()
-        if left > 0:
+        elif left > 0:
             entry.condition.wait(left)
         else:
-            self._appoint_next()
+            self._appoint(entry)
 
-    def _appoint_next(self) -> None:
-        self._leader = self._waiting[0] if self._waiting else None
+    def _appoint(self, leader: _Entry[Part, Answer] | None) -> None:
+        self._leader = leader
         self._appointed = monotonic()
-        if self._leader is not None:
-            self._leader.condition.notify()
-        elif not self._flights:
-            self._idle.notify_all()
+        if leader is not None:
+            leader.condition.notify()
 
-    def _lead(self, batch: list[_Entry[Part, Answer]]) -> None:
-        try:
-            self._settle(batch)
-        finally:
-            with self._lock:
-                self._flights -= 1
-                for entry in batch:
-                    entry.done = True
-                    entry.condition.notify()
-                if self._leader is batch[0] or not self._waiting:
-                    self._appoint_next()
-        for entry in batch:
+    def _lead(self, leader: _Entry[Part, Answer]) -> None:
+        self._settle(leader.batch)
+        with self._lock:
+            landed = self._land(leader)
+        for entry in landed:
             if entry.abandoned:
                 self._take_back(entry)
 
+    def _land(self, leader: _Entry[Part, Answer]) -> list[_Entry[Part, Answer]]:
+        batch, leader.batch = leader.batch, []
+        for entry in batch:
+            entry.done = True
+            entry.condition.notify()
+        self._flying.discard(leader)
+        if self._leader is leader:
+            self._appoint(self._waiting[0] if self._waiting else None)
+        if not (self._flying or self._waiting):
+            self._idle.notify_all()
+        return batch
+
     def _abandon(self, entry: _Entry[Part, Answer]) -> None:
-        entry.abandoned = True
-        if entry in self._waiting:
-            self._waiting.remove(entry)
-            if self._leader is entry:
-                self._appoint_next()
-        elif entry.done:
+        with self._lock:
+            entry.abandoned = True
+            if entry in self._waiting:
+                self._waiting.remove(entry)
+            for follower in entry.batch:
+                if follower.error is None and not hasattr(follower, "answer"):
+                    follower.error = _led_astray("it was interrupted")
+            was_done = entry.done
+            self._land(entry)
+        if was_done:
             self._take_back(entry)
 
     def _take_back(self, entry: _Entry[Part, Answer]) -> None:
@@ -151,15 +162,17 @@ class Group(Generic[Part, Answer]):
             # Nobody is left to be told; what was claimed comes back when its lease runs out.
             _log.warning("an answer that nobody waits for could not be undone: %s", error)
 
-    def _next_batch(self) -> list[_Entry[Part, Answer]]:
-        batch: list[_Entry[Part, Answer]] = []
-        total = 0
-        while self._waiting:
-            total += self._size(self._waiting[0].part)
-            if batch and total > self._most:
+    def _take_batch(self, leader: _Entry[Part, Answer]) -> None:
+        self._flying.add(leader)
+        total = self._size(self._waiting[0].part)
+        count = 1
+        while count < len(self._waiting):
+            total += self._size(self._waiting[count].part)
+            if total > self._most:
                 break
-            batch.append(self._waiting.pop(0))
-        return batch
+            count += 1
+        leader.batch = self._waiting[:count]
+        del self._waiting[:count]
 
     def _settle(self, batch: list[_Entry[Part, Answer]]) -> None:
         try:
@@ -168,8 +181,8 @@ class Group(Generic[Part, Answer]):
             self._settle_failed(batch, error)
         except BaseException as error:
             for entry in batch:
-                entry.error = ConnectionUnavailable(f"the call that led this one ended: {error!r}")
-            batch[0].error = error
+                entry.error = _led_astray(repr(error))
+            raise
         else:
             for entry, answer in zip(batch, answers, strict=True):
                 entry.answer = answer
@@ -182,3 +195,7 @@ class Group(Generic[Part, Answer]):
             return
         for entry in batch:
             self._settle([entry])
+
+
+def _led_astray(why: str) -> ConnectionUnavailable:
+    return ConnectionUnavailable(f"the call that led this one ended: {why}")
