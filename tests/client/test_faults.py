@@ -27,6 +27,15 @@ SCHEMES = ["postgresql", "postgresql+asyncpg"]
             "postgresql://h/db?user=u&password=***&port=1",
         ),
         ("postgresql://u@h/db", "postgresql://u@h/db"),
+        ("postgresql://u@h:5432/db", "postgresql://u@h:5432/db"),
+        ("mysql://u@server:hunter22@h/db", "mysql://u@server:***@h/db"),
+        ("mysql://u/x:hunter 22@h/db", "mysql://u/x:***@h/db"),
+        ("postgresql://u@h/db?password=hunter 22", "postgresql://u@h/db?password=***"),
+        (
+            "postgresql://u@h/db?sslpassword=hunter&port=1",
+            "postgresql://u@h/db?sslpassword=***&port=1",
+        ),
+        ("host=h password='hunter 22' user=u", "host=h password=*** user=u"),
     ],
 )
 def test_passwords_are_masked(url: str, shown: str) -> None:

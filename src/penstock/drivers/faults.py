@@ -28,10 +28,14 @@ _MYSQL_MISSING = {1146, 1356}  # a table, a view's table
 # Too many connections, shutting down, killed; and what the client finds: no server, gone.
 _MYSQL_AWAY = {0, 1040, 1053, 1152, 1184, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031}
 _MYSQL_REPEAT = {1205, 1213, 1020}  # lock wait, deadlock, a record that changed
-_CREDENTIALS = re.compile(r"(?<=://)([^/@:]*):\S*@")  # a password may hold an @ itself
-_PASSWORD = re.compile(r"(password=)[^&\s]+", re.IGNORECASE)
-_PASSWORD_PART = re.compile(r"^[^:]*://[^:@/]*:(.*)@", re.DOTALL)
-_PASSWORD_OPTION = re.compile(r"password=([^&]+)", re.IGNORECASE)
+# Names and passwords may hold anything themselves, @ and spaces too: rather mask too much.
+_CREDENTIALS = re.compile(r"(?<=://)([^:\n]*):(.*)@")
+# Of a URL's query, or of a list of words, where a value may be quoted.
+_PASSWORD = re.compile(
+    r"(?P<query>[?&]\w*password=)(?P<value>[^&\n]+)"
+    r"|(?P<word>password\s*=\s*)(?P<text>'(?:[^'\\]|\\.)*'?|\S+)",
+    re.IGNORECASE,
+)
 _CUTS = re.compile(r"[/?#@:&=\s]")
 
 NOT_READ_COMMITTED = "25000"
@@ -39,7 +43,8 @@ NOT_READ_COMMITTED = "25000"
 
 def masked(url: str) -> str:
     """The URL without its password."""
-    return _PASSWORD.sub(r"\1***", _CREDENTIALS.sub(r"\1:***@", url))
+    shown = _CREDENTIALS.sub(r"\1:***@", url)
+    return _PASSWORD.sub(lambda found: f"{found['query'] or found['word']}***", shown)
 
 
 def unreadable(url: str) -> InvalidOption:
@@ -140,7 +145,8 @@ def _without_password(text: str, url: str) -> str:
 def _secrets(url: str) -> list[str]:
     """The password as it may occur in a driver's text: as written, as meant, and in pieces, because
     one with a slash or a hash in it is read as a port or a path."""
-    whole = [*_PASSWORD_PART.findall(url), *_PASSWORD_OPTION.findall(url)]
+    whole = [found[2] for found in _CREDENTIALS.finditer(url)]
+    whole += [found["value"] or found["text"].strip("'") for found in _PASSWORD.finditer(url)]
     pieces = [piece for text in whole for piece in _CUTS.split(text)]
     found = {form for text in [*whole, *pieces] for form in (text, unquote(text))}
     # One or two letters are in every sentence.
