@@ -48,6 +48,23 @@ def test_a_password_in_a_drivers_text_is_masked() -> None:
     assert str(error).endswith("with ***, *** and ***")
 
 
+@pytest.mark.parametrize("encoding", ["LATIN1", "UTF8"])
+def test_names_do_not_depend_on_the_encoding(server: EmbeddedPostgres, encoding: str) -> None:
+    """Of the database, and of its clients' sessions."""
+    name = f"names in {encoding}"
+    with psycopg.connect(server.url(), autocommit=True) as connection:
+        connection.execute(
+            f"create database \"{name}\" encoding '{encoding}' template template0".encode()
+        )
+    url = f"{server.url(name)}?client_encoding=latin1"
+    with Queue(url) as queue, psycopg.connect(url) as connection:
+        queue.install()
+        queue.publish("mine", channel="tenänt", kind="gruß")
+        queue.publish("yours", channel="tenänt", kind="gruß", connection=connection)
+        connection.commit()
+        assert {(m.channel, m.kind) for m in queue.claim(2)} == {("tenänt", "gruß")}
+
+
 def test_nobody_listens() -> None:
     with (
         Queue("postgresql://u:secret@127.0.0.1:1/x") as queue,

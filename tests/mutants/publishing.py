@@ -6,7 +6,7 @@
 from .mutant import Mutant, python, sql
 
 _PUBLISHING = "client/sync_publishing.py"
-_ASK = "        results = self._core.run_items(engine.publish, drafts, connection)\n"
+_ASK = "        results = self._core.run_items(engine.publish, drafts, connection, waits=keyed)\n"
 
 MUTANTS: list[Mutant] = [
     sql("keys are ignored", "keys", "publish_v1",
@@ -21,11 +21,11 @@ MUTANTS: list[Mutant] = [
         ("coalesce(x.at, v_now + coalesce(x.delay, case when cardinality(p_delay) = 1 then p_delay[1] end), v_now),",
          "coalesce(x.at, v_now),")),
     python("publishing ignores the caller's transaction", "unexpected", _PUBLISHING,
-        (_ASK, _ASK.replace("connection)", "None)"))),
+        (_ASK, _ASK.replace("connection,", "None,"))),
     python("a key outlives the rollback of its publish", "keys", _PUBLISHING,
-        ("        engine = self._core.engine\n        results",
+        ("        engine = self._core.engine\n        keyed",
          "        engine = self._core.engine\n        seen = self.__dict__.setdefault('seen', {})\n"
-         "        if len(drafts) == 1 and drafts[0].key in seen:\n            return [seen[drafts[0].key]]\n        results"),
+         "        if len(drafts) == 1 and drafts[0].key in seen:\n            return [seen[drafts[0].key]]\n        keyed"),
         ("        return results\n",
          "        if len(drafts) == 1 and drafts[0].key_window is not None:\n"
          "            seen[drafts[0].key] = results[0]._replace(status='existing')\n        return results\n")),

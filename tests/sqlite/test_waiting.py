@@ -2,8 +2,6 @@
 
 import asyncio
 import fcntl
-import multiprocessing
-import os
 import sqlite3
 import threading
 import time
@@ -141,23 +139,6 @@ def test_an_idle_claim_writes_nothing(queue: Queue, path: Path) -> None:
             queue.claim(10)
             queue.upkeep()
         assert eyes.execute("pragma data_version").fetchone() == before
-
-
-def _publish_in_child(queue: Queue, answers: "multiprocessing.Queue[int]") -> None:
-    queue.publish("child")
-    answers.put(os.getpid())
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork beside threads
-def test_a_forked_child_opens_its_own_connections(queue: Queue) -> None:
-    queue.publish("parent")
-    context = multiprocessing.get_context("fork")
-    answers = context.Queue()
-    child = context.Process(target=_publish_in_child, args=(queue, answers))
-    child.start()
-    assert answers.get(timeout=30) == child.pid
-    child.join(30)
-    assert sorted(m.text() for m in queue.claim(10)) == ["child", "parent"]
 
 
 def bell_for(url: str) -> SqliteBell:

@@ -80,6 +80,10 @@ class AsyncCore:
             group = self._groups.setdefault(key, AsyncGroup(flush, size, BATCH, undo, before))
         return await group.call(part)
 
+    def start_anew(self, runner: AsyncRunner) -> object:
+        left, self._runner, self._groups = (self._runner, self._groups), runner, {}
+        return left
+
     async def close(self) -> None:
         for close in list(self.at_close):
             await close()

@@ -1,6 +1,7 @@
 """The client: one queue in one schema of one database, for asyncio."""
 
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -18,6 +19,7 @@ from .async_scheduling import AsyncScheduling
 from .async_settling import AsyncSettling
 from .checks import check_number
 from .engine_choice import Clock, open_engine
+from .forking import start_anew_after_fork
 from .options import LEASE, UPKEEP_EVERY, Address, Options
 
 
@@ -60,8 +62,9 @@ class AsyncQueue(
         check_number("pool_size", pool_size, 1, 1000)
         options = Options(queue, lease, worker, max_payload, coalesce, upkeep_every)
         engine = open_engine(url, schema, clock)
-        runner = open_async_runner(url, pool_size=pool_size, pooler=pooler)
-        core = AsyncCore(engine, runner, options)
+        open_own = partial(open_async_runner, url, pool_size=pool_size, pooler=pooler)
+        core = AsyncCore(engine, open_own(), options)
+        start_anew_after_fork(core, open_own)
         AsyncPublishing.__init__(self, core)
         AsyncClaiming.__init__(self, core, self)
         AsyncOperating.__init__(self, core)

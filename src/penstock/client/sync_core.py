@@ -82,6 +82,10 @@ class Core:
             group = self._groups.setdefault(key, Group(flush, size, BATCH, undo, before))
         return group.call(part)
 
+    def start_anew(self, runner: Runner) -> object:
+        left, self._runner, self._groups = (self._runner, self._groups), runner, {}
+        return left
+
     def close(self) -> None:
         for close in list(self.at_close):
             close()

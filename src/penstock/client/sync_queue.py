@@ -3,6 +3,7 @@
 """The client: one queue in one schema of one database."""
 
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -12,6 +13,7 @@ from penstock.payload import MAX_PAYLOAD
 
 from .checks import check_number
 from .engine_choice import Clock, open_engine
+from .forking import start_anew_after_fork
 from .options import LEASE, UPKEEP_EVERY, Address, Options
 from .sync_claiming import Claiming
 from .sync_core import Core
@@ -62,8 +64,9 @@ class Queue(
         check_number("pool_size", pool_size, 1, 1000)
         options = Options(queue, lease, worker, max_payload, coalesce, upkeep_every)
         engine = open_engine(url, schema, clock)
-        runner = open_runner(url, pool_size=pool_size, pooler=pooler)
-        core = Core(engine, runner, options)
+        open_own = partial(open_runner, url, pool_size=pool_size, pooler=pooler)
+        core = Core(engine, open_own(), options)
+        start_anew_after_fork(core, open_own)
         Publishing.__init__(self, core)
         Claiming.__init__(self, core, self)
         Operating.__init__(self, core)

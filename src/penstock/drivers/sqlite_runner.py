@@ -1,6 +1,5 @@
 """The standard library's sqlite3: short write transactions, reads that wait for nobody."""
 
-import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,9 +15,6 @@ from .sqlite_place import connect, read_url
 from .sqlite_turns import Turns
 
 T = TypeVar("T")
-
-
-_abandoned: list[list[sqlite3.Connection]] = []
 
 
 class MemoryWrites:
@@ -42,7 +38,9 @@ class SqliteRunner:
         self._wait = wait
         self._size = 1 if self._place.in_memory else pool_size
         self._closed = False
-        self._start()
+        self._idle: list[sqlite3.Connection] = []
+        self._slots = Semaphore(self._size)
+        self._turns = Turns(None if self._place.in_memory else self._place.path, wait)
 
     def run(self, plan: Plan[T], *, atomic: bool = False) -> T:
         try:
@@ -57,18 +55,8 @@ class SqliteRunner:
         while self._idle:
             self._idle.pop().close()
 
-    def _start(self) -> None:
-        self._pid = os.getpid()
-        self._idle: list[sqlite3.Connection] = []
-        self._slots = Semaphore(self._size)
-        self._turns = Turns(None if self._place.in_memory else self._place.path, self._wait)
-
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        if self._pid != os.getpid():
-            # After a fork the parent's connections are not ours, not even to close.
-            _abandoned.append(self._idle)
-            self._start()
         with self._slots:
             connection = self._idle.pop() if self._idle else connect(self._place)
             self._closed = False

@@ -111,7 +111,11 @@ class PsycopgRunner:
                     min_size=1,
                     max_size=self._pool_size,
                     timeout=self._wait,
-                    kwargs={"autocommit": True, "prepare_threshold": self._prepare_threshold},
+                    kwargs={
+                        "autocommit": True,
+                        "prepare_threshold": self._prepare_threshold,
+                        "client_encoding": "UTF8",  # what columns of text are sent in
+                    },
                     configure=_configure,
                     open=False,
                     name="penstock",
