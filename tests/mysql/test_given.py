@@ -166,3 +166,22 @@ async def _asyncio(kind: Any, url: str) -> None:
         await mine.commit()
         await (mine.ensure_closed() if kind is None else mine.close())
     await engine.dispose()
+
+
+@pytest.mark.parametrize("level", ["repeatable read", "read committed"])
+def test_a_key_that_an_old_snapshot_shows_is_free(queue: Queue, url: str, level: str) -> None:
+    """Its message ended after the caller's transaction first read, and before it publishes."""
+    first = queue.publish("first", key="k")
+    caller = connect(url)
+    with caller.cursor() as cursor:
+        cursor.execute(f"set session transaction isolation level {level}")
+        cursor.execute("select count(*) from penstock_dedupe")
+    (message,) = queue.claim()
+    message.complete()
+    second = queue.publish("second", key="k", connection=caller)
+    third = queue.publish("third", key="k", connection=caller)
+    caller.commit()
+    caller.close()
+    assert second.status == "published" and second.id != first.id
+    assert (third.status, third.id) == ("existing", second.id)
+    assert [m.text() for m in queue.claim(9)] == ["second"]

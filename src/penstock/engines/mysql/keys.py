@@ -8,17 +8,20 @@ from penstock.plan import Plan, Row
 from .base import Base
 from .posting import Post
 
+_OLD_SNAPSHOT = "REPEATABLE-READ"
+
 
 class Keys(Base):
     def _reserve(self, keyed: Sequence[Post], now: int) -> Plan[None]:
         """Takes the batch's keys, or learns whose they are.
 
         A key that is taken is read, never locked. Only what seems free is asked for, in the order
-        of the ids; from then on its row is locked by us and the answer is final.
+        of the ids; from then on its row is locked by us and the answer is final. In a caller's
+        transaction that reads an old snapshot, a key that seems taken may be free as well.
         """
         open_keys = _firsts(keyed)
         rows = yield self._say("keys", list(open_keys))
-        _meet(open_keys, rows, now)
+        _meet(open_keys, [row[:3] for row in rows if row[3] != _OLD_SNAPSHOT], now)
         if not open_keys:
             return
         # Nobody else's number: what we read back tells whether the row is ours.
