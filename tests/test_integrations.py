@@ -27,10 +27,11 @@ def url(server: EmbeddedPostgres) -> str:
     return server.create_database(f"integration_{time.monotonic_ns()}")
 
 
-def _run(url: str, *command: str) -> str:
+def _run(url: str, *command: str, **variables: str) -> str:
     done = subprocess.run(
         [sys.executable, *command],
-        env={**os.environ, "DATABASE_URL": url},
+        env={**os.environ, "DATABASE_URL": url, **variables},
+        cwd=EXAMPLES.parent,
         capture_output=True,
         text=True,
         timeout=60,
@@ -73,6 +74,18 @@ def test_django_installs_publishes_in_its_transaction_and_runs_tasks(url: str) -
         "hello tenant-42",
         "receipt for order 1 of tenant-42, attempt 1",
     ]
+
+
+def _django(url: str, case: str, **variables: str) -> Any:
+    """What a case of tests/django_site.py saw."""
+    return json.loads(_run(url, "-m", "tests.django_site", case, **variables))
+
+
+def test_django_publishes_what_a_partly_refused_call_says_it_published(url: str) -> None:
+    assert _django(url, "refusal") == {
+        "statuses": ["full", "published"],
+        "waiting": {"default free": 1},
+    }
 
 
 def test_fastapi_publishes_and_its_worker_stops_with_it(url: str) -> None:

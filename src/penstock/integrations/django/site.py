@@ -1,17 +1,19 @@
 """The site's queue: publishes on the site's connection, does all else on connections of its own."""
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import connections, transaction
 
 from penstock.client.sync_queue import Queue
+from penstock.errors import PublishRefused
 from penstock.model import Published
 
 from .address import url_of
+
+T = TypeVar("T")
 
 DEFAULTS = {"database": "default", "schema": "penstock", "queue": "default"}
 
@@ -35,22 +37,27 @@ class SiteQueue:
 
     def publish(self, payload: Any, **options: Any) -> Published:
         """``Queue.publish`` in the site's transaction."""
-        with self._transaction():
-            return self.client.publish(payload, connection=self.connection, **options)
+        return self._in_transaction(self.client.publish, payload, **options)
 
     def publish_many(self, messages: Iterable[Any], **options: Any) -> list[Published]:
         """``Queue.publish_many`` in the site's transaction."""
-        with self._transaction():
-            return self.client.publish_many(messages, connection=self.connection, **options)
+        return self._in_transaction(self.client.publish_many, messages, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.client, name)
 
-    def _transaction(self) -> AbstractContextManager[None]:
-        """None of our own inside the site's: an error would condemn that one."""
+    def _in_transaction(self, verb: Callable[..., T], *args: Any, **options: Any) -> T:
+        """In the site's, or in one of its own. A refusal is an answer: what the other channels took
+        is published all the same, so it is raised after the commit."""
         if self.connection.in_atomic_block:
-            return nullcontext()
-        return transaction.atomic(using=_setting("database"))  # type: ignore[no-any-return]
+            # No block of ours inside: an error would condemn the site's.
+            return verb(*args, connection=self.connection, **options)
+        with transaction.atomic(using=_setting("database")):
+            try:
+                return verb(*args, connection=self.connection, **options)
+            except PublishRefused as error:
+                refused = error
+        raise refused
 
 
 def _setting(name: str) -> str:

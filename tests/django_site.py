@@ -1,0 +1,64 @@
+"""A Django site for the tests: ``python -m tests.django_site CASE`` tells in JSON what it saw.
+
+Settings hold for a whole process, so each case is one of its own. OPTIONS are the database's, as
+JSON; JOBS is PENSTOCK["worker"].
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import django
+from django.conf import settings
+from django.core.management import execute_from_command_line
+
+address = urlsplit(os.environ["DATABASE_URL"])
+settings.configure(
+    SECRET_KEY="only for tests",
+    INSTALLED_APPS=["penstock.integrations.django"],
+    DATABASES={
+        "default": {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": address.path[1:],
+            "HOST": address.hostname,
+            "PORT": address.port,
+            "USER": unquote(address.username or ""),
+            "PASSWORD": unquote(address.password or ""),
+            "OPTIONS": json.loads(os.environ.get("OPTIONS", "{}")),
+        }
+    },
+    PENSTOCK={"worker": os.environ["JOBS"]} if "JOBS" in os.environ else {},
+    USE_TZ=True,
+)
+django.setup()
+
+from penstock import BacklogFull, NewMessage  # noqa: E402
+from penstock.integrations.django import queue  # noqa: E402
+
+
+def waiting() -> dict[str, int]:
+    return {f"{n.queue} {n.channel}": n.waiting for n in queue.channel_numbers() if n.waiting}
+
+
+def refusal() -> Any:
+    """One of two channels is full, outside of a transaction."""
+    queue.channel("full").limit(backlog=0)
+    try:
+        queue.publish_many([NewMessage(1, channel="full"), NewMessage(2, channel="free")])
+    except BacklogFull as error:
+        return {"statuses": [r.status for r in error.results], "waiting": waiting()}
+    return "published"
+
+
+CASES: dict[str, Callable[[], Any]] = {case.__name__: case for case in (refusal,)}
+
+
+if __name__ == "__main__":
+    if sys.argv[1] in CASES:
+        execute_from_command_line([sys.argv[0], "migrate", "--verbosity", "0"])
+        print(json.dumps(CASES[sys.argv[1]]()))
+    else:
+        execute_from_command_line(sys.argv)
