@@ -8,6 +8,8 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -35,8 +37,14 @@ settings.configure(
 )
 django.setup()
 
+from django.db import transaction  # noqa: E402
+
 from penstock import BacklogFull, NewMessage  # noqa: E402
 from penstock.integrations.django import queue  # noqa: E402
+
+
+class Rollback(Exception):
+    """Leaves the transaction."""
 
 
 def waiting() -> dict[str, int]:
@@ -53,12 +61,47 @@ def refusal() -> Any:
     return "published"
 
 
-CASES: dict[str, Callable[[], Any]] = {case.__name__: case for case in (refusal,)}
+def rollback() -> Any:
+    """What belongs to a transaction that does not commit."""
+    queue.topic("orders").subscribe("receipts")
+    queue.schedule("kept", every=timedelta(days=1))
+    with suppress(Rollback), transaction.atomic():
+        queue.topic("orders").publish(1)
+        queue.topic("orders").publish_many([2, 3])
+        queue.topic("orders").subscribe("statistics")
+        queue.topic("orders").unsubscribe("receipts")
+        queue.schedule("gone", every=timedelta(days=1))
+        queue.schedules.remove("kept")
+        raise Rollback
+    queue.topic("orders").publish(4)
+    return {
+        "waiting": waiting(),
+        "subscribed": [s.queue for s in queue.subscriptions()],
+        "schedules": [s.name for s in queue.schedules.list()],
+    }
+
+
+def topic_refusal() -> Any:
+    queue.topic("orders").subscribe("receipts")
+    queue.topic("orders").subscribe("statistics", channel="full")
+    queue.channel("full", queue="statistics").limit(backlog=0)
+    try:
+        queue.topic("orders").publish(1)
+    except BacklogFull as error:
+        return {"statuses": [r.status for r in error.results], "waiting": waiting()}
+    return "published"
+
+
+CASES: dict[str, Callable[[], Any]] = {
+    "refusal": refusal,
+    "topic refusal": topic_refusal,
+    "rollback": rollback,
+}
 
 
 if __name__ == "__main__":
     if sys.argv[1] in CASES:
         execute_from_command_line([sys.argv[0], "migrate", "--verbosity", "0"])
-        print(json.dumps(CASES[sys.argv[1]]()))
+        sys.stdout.write(json.dumps(CASES[sys.argv[1]]()))
     else:
         execute_from_command_line(sys.argv)

@@ -88,6 +88,21 @@ def test_django_publishes_what_a_partly_refused_call_says_it_published(url: str)
     }
 
 
+def test_django_publishes_the_copies_that_a_partly_refused_call_says_it_published(url: str) -> None:
+    assert _django(url, "topic refusal") == {
+        "statuses": ["published", "full"],
+        "waiting": {"receipts default": 1},
+    }
+
+
+def test_djangos_topics_and_schedules_belong_to_its_transaction(url: str) -> None:
+    assert _django(url, "rollback") == {
+        "waiting": {"receipts default": 1},
+        "subscribed": ["receipts"],
+        "schedules": ["kept"],
+    }
+
+
 def test_fastapi_publishes_and_its_worker_stops_with_it(url: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -10,8 +10,10 @@ from django.db import connections, transaction
 from penstock.client.sync_queue import Queue
 from penstock.errors import PublishRefused
 from penstock.model import Published
+from penstock.schedule import Schedule
 
 from .address import url_of
+from .nouns import SiteSchedules, SiteTopic
 
 T = TypeVar("T")
 
@@ -21,8 +23,9 @@ DEFAULTS = {"database": "default", "schema": "penstock", "queue": "default"}
 class SiteQueue:
     """As ``settings.PENSTOCK`` says: ``database`` (an alias), ``schema``, ``queue``.
 
-    Without a transaction around it, publishing is one of its own. Everything that is not defined
-    here is the client's: ``queue.numbers()``, ``queue.channel("tenant-42").limit(...)``.
+    Publishing, also to topics, subscribing and stating schedules belong to the site's transaction;
+    without one around it, each is one of its own. Everything that is not defined here is the
+    client's: ``queue.numbers()``, ``queue.channel("tenant-42").limit(...)``.
     """
 
     @property
@@ -42,6 +45,19 @@ class SiteQueue:
     def publish_many(self, messages: Iterable[Any], **options: Any) -> list[Published]:
         """``Queue.publish_many`` in the site's transaction."""
         return self._in_transaction(self.client.publish_many, messages, **options)
+
+    def topic(self, name: str) -> SiteTopic:
+        """``Queue.topic``, in the site's transaction."""
+        return SiteTopic(self.client.topic(name), self._in_transaction)
+
+    def schedule(self, name: str, payload: Any = None, **options: Any) -> Schedule:
+        """``Queue.schedule`` in the site's transaction."""
+        return self._in_transaction(self.client.schedule, name, payload, **options)
+
+    @property
+    def schedules(self) -> SiteSchedules:
+        """``Queue.schedules``."""
+        return SiteSchedules(self.client.schedules, self._in_transaction)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.client, name)
