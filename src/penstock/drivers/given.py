@@ -1,7 +1,6 @@
 """Recognising a connection by the names of its classes, so that nothing is imported for it."""
 
 import inspect
-from typing import Any
 
 from penstock.errors import UnsupportedConnection
 
@@ -16,9 +15,9 @@ KINDS = {
     "sqlalchemy.ext.asyncio.session.AsyncSession": "async sqlalchemy",
     "sqlalchemy.ext.asyncio.scoping.async_scoped_session": "async sqlalchemy",
     "sqlalchemy.ext.asyncio.engine.AsyncConnection": "async sqlalchemy",
-    "django.db.backends.base.base.BaseDatabaseWrapper": "cursor",
-    "django.utils.connection.ConnectionProxy": "cursor",
-    "psycopg2.extensions.connection": "cursor",
+    "django.db.backends.base.base.BaseDatabaseWrapper": "django",
+    "django.utils.connection.ConnectionProxy": "django",
+    "psycopg2.extensions.connection": "psycopg2",
     "sqlite3.Connection": "sqlite3",
     "aiosqlite.core.Connection": "async aiosqlite",
     "pymysql.connections.Connection": "mysql",
@@ -30,6 +29,7 @@ KINDS = {
 # The others are for any database.
 _DIALECTS = {
     "psycopg": "postgresql",
+    "psycopg2": "postgresql",
     "asyncpg": "postgresql",
     "sqlite3": "sqlite",
     "aiosqlite": "sqlite",
@@ -65,21 +65,6 @@ def kind_of(connection: object, *, dialect: str, is_async: bool) -> str:
             f"a {shown} cannot be used: this queue is in another database, on {dialect}"
         )
     return kind
-
-
-def opens_transactions(connection: Any) -> bool:
-    """Whether an sqlite3 (or aiosqlite) connection begins by itself what its owner commits."""
-    own_rules = getattr(connection, "autocommit", None) is True  # Python 3.12 and newer
-    return connection.isolation_level is not None and not own_rules
-
-
-def check_transaction(open: bool) -> None:
-    """Verbs of several statements need a transaction; raises UnsupportedConnection."""
-    if not open:
-        raise UnsupportedConnection(
-            "the connection commits every statement by itself: begin a transaction first "
-            "(BEGIN IMMEDIATE, or transaction.atomic() in Django), or leave the connection out"
-        )
 
 
 def _known(kind: type) -> str | None:
