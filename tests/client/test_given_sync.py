@@ -333,3 +333,34 @@ def test_other_objects_are_refused(place: Place) -> None:
 
     with pytest.raises(UnsupportedConnection, match="use AsyncQueue"):
         queue.publish(1, connection=Waiting())
+
+
+@pytest.mark.parametrize("cursor", [psycopg.RawCursor, psycopg.ClientCursor, psycopg.Cursor])
+def test_cursors_are_refused(place: Place, cursor: Any) -> None:
+    queue = Queue(place.url, schema=place.schema)
+    with (
+        psycopg.connect(place.url) as connection,
+        pytest.raises(UnsupportedConnection, match="pass the connection"),
+    ):
+        queue.publish(1, connection=cursor(connection))
+
+
+@pytest.mark.parametrize("open_connection", [with_psycopg2, with_django])
+def test_cursors_of_other_drivers_are_refused(place: Place, open_connection: Open) -> None:
+    queue = Queue(place.url, schema=place.schema)
+    with (
+        open_connection(place) as connection,
+        connection.cursor() as cursor,
+        pytest.raises(UnsupportedConnection, match="pass the connection"),
+    ):
+        queue.publish(1, connection=cursor)
+
+
+@pytest.mark.parametrize("open_connection", [with_sqlalchemy_connection, with_sqlalchemy_psycopg2])
+def test_what_is_below_sqlalchemy_is_refused(place: Place, open_connection: Open) -> None:
+    queue = Queue(place.url, schema=place.schema)
+    with (
+        open_connection(place) as connection,
+        pytest.raises(UnsupportedConnection, match="pass the Session or Connection"),
+    ):
+        queue.publish(1, connection=connection.connection)

@@ -151,6 +151,16 @@ def test_a_connection_that_commits_by_itself_is_refused(queue: Queue, url: str) 
     assert [m.text() for m in queue.claim(10)] == ["y"]
 
 
+def test_a_cursor_is_refused(queue: Queue, url: str) -> None:
+    mine = connect(url)
+    with (
+        mine.cursor() as cursor,
+        pytest.raises(UnsupportedConnection, match="pass the connection"),
+    ):
+        queue.publish("x", connection=cursor)
+    mine.close()
+
+
 @pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession, None, "dictionaries"])
 def test_the_callers_transaction_in_asyncio(kind: Any, queue: Queue, url: str) -> None:
     asyncio.run(_asyncio(kind, url))

@@ -266,6 +266,13 @@ def test_sqlalchemy_in_autocommit_is_refused(
     assert not queue.claim()
 
 
+def test_a_cursor_is_refused_and_holds_no_lock(queue: Queue, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        with pytest.raises(UnsupportedConnection, match="pass the connection"):
+            queue.publish(1, connection=connection.cursor())
+        assert not connection.in_transaction
+
+
 def test_the_callers_own_rows_commit_with_it(queue: Queue, path: Path) -> None:
     with with_sqlite3(path) as connection:
         connection.execute("create table orders (id integer primary key)")

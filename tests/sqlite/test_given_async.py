@@ -161,3 +161,10 @@ async def test_sqlalchemy_in_autocommit_is_refused(url: str, path: Path, way: st
         assert not await queue.claim()
     await connection.close()
     await engine.dispose()
+
+
+@run_async
+async def test_a_cursor_is_refused(url: str, path: Path) -> None:
+    async with AsyncQueue(url) as queue, aiosqlite.connect(path) as mine, mine.cursor() as cursor:
+        with pytest.raises(UnsupportedConnection, match="pass the connection"):
+            await queue.publish(1, connection=cursor)

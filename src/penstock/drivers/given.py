@@ -1,6 +1,7 @@
 """Recognising a connection by the names of its classes, so that nothing is imported for it."""
 
 import inspect
+import re
 
 from penstock.errors import UnsupportedConnection
 
@@ -36,6 +37,12 @@ _DIALECTS = {
     "mysql": "mysql",
 }
 
+_CURSOR = re.compile(
+    r"(psycopg2?|asyncpg|sqlite3|aiosqlite|pymysql|MySQLdb|aiomysql|asyncmy|django|sqlalchemy)\."
+    r".*Cursor(Wrapper)?$",
+    re.IGNORECASE,
+)
+
 _ADVICE = (
     "pass a connection of psycopg, asyncpg, PyMySQL, asyncmy, sqlite3, aiosqlite, SQLAlchemy or "
     "Django, or an object "
@@ -50,8 +57,12 @@ def kind_of_class(kind: type) -> str | None:
 
 def kind_of(connection: object, *, dialect: str, is_async: bool) -> str:
     """Which adapter fits, without its world; raises UnsupportedConnection if none does."""
-    kind = _known(type(connection)) or _protocol(connection)
     shown = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    kind = _known(type(connection))
+    if kind is None:
+        if instead := _instead(type(connection)):
+            raise UnsupportedConnection(f"a {shown} is no connection to work on: pass {instead}")
+        kind = _protocol(connection)
     if kind is None:
         raise UnsupportedConnection(f"cannot work on a {shown}: {_ADVICE}")
     if kind.startswith("async ") != is_async:
@@ -75,6 +86,16 @@ def _known(kind: type) -> str | None:
         found = found or KINDS.get(name.replace("psycopg.connection_async.", "psycopg."))
         if found:
             return found
+    return None
+
+
+def _instead(kind: type) -> str | None:
+    """What to pass, for objects that have an ``execute`` of another meaning than the protocol's."""
+    names = [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__]
+    if "sqlalchemy.pool.base._ConnectionFairy" in names:
+        return "the Session or Connection of SQLAlchemy itself, not the driver's below it"
+    if any(_CURSOR.match(name) for name in names):
+        return "the connection that the cursor belongs to"
     return None
 
 
