@@ -92,10 +92,32 @@ def topic_refusal() -> Any:
     return "published"
 
 
+def test_run() -> Any:
+    """As ``manage.py test`` does it, with copies for processes side by side."""
+    from django.test import TestCase
+    from django.test.runner import DiscoverRunner
+
+    seen = []
+
+    class Test(TestCase):  # type: ignore[misc]
+        def test_the_queue(self) -> None:
+            queue.publish(1)
+            seen.append(len(queue.numbers()))
+
+    runner = DiscoverRunner(verbosity=0, interactive=False, parallel=2)
+    kept = runner.setup_databases()
+    try:
+        Test("test_the_queue").debug()
+    finally:
+        runner.teardown_databases(kept)
+    return seen
+
+
 CASES: dict[str, Callable[[], Any]] = {
     "refusal": refusal,
     "topic refusal": topic_refusal,
     "rollback": rollback,
+    "test run": test_run,
 }
 
 

@@ -103,6 +103,10 @@ def test_djangos_topics_and_schedules_belong_to_its_transaction(url: str) -> Non
     }
 
 
+def test_the_databases_of_djangos_tests_can_be_copied_and_dropped(url: str) -> None:
+    assert _django(url, "test run") == [0]
+
+
 def test_fastapi_publishes_and_its_worker_stops_with_it(url: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

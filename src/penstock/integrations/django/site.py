@@ -1,7 +1,6 @@
 """The site's queue: publishes on the site's connection, does all else on connections of its own."""
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -13,6 +12,7 @@ from penstock.model import Published
 from penstock.schedule import Schedule
 
 from .address import url_of
+from .clients import client_for
 from .nouns import SiteSchedules, SiteTopic
 
 T = TypeVar("T")
@@ -31,7 +31,11 @@ class SiteQueue:
     @property
     def client(self) -> Queue:
         """The client, for this process and the database as it is configured now."""
-        return _client(url_of(self.connection), _setting("schema"), _setting("queue"))
+        return client_for(url_of(self.connection), _setting("schema"), _setting("queue"))
+
+    def open_client(self) -> Queue:
+        """One of the caller's own, to be closed after use."""
+        return Queue(url_of(self.connection), schema=_setting("schema"), queue=_setting("queue"))
 
     @property
     def connection(self) -> Any:
@@ -79,8 +83,3 @@ class SiteQueue:
 def _setting(name: str) -> str:
     chosen: dict[str, str] = {**DEFAULTS, **getattr(settings, "PENSTOCK", {})}
     return chosen[name]
-
-
-@cache
-def _client(url: str, schema: str, queue: str) -> Queue:
-    return Queue(url, schema=schema, queue=queue)
