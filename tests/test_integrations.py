@@ -11,12 +11,17 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from sqlalchemy import create_engine
 
+from penstock.drivers.choice import driver_of
 from penstock.embedded import EmbeddedPostgres
+from penstock.integrations.django.address import url_of as django_url
 from penstock.integrations.sqlalchemy import url_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -59,6 +64,85 @@ def test_sqlalchemy_publishes_and_completes_in_its_transactions(url: str) -> Non
 )
 def test_the_url_of_an_engine(theirs: str, ours: str) -> None:
     assert url_of(create_engine(theirs)) == ours
+
+
+@pytest.mark.parametrize(
+    ("vendor", "settings", "ours"),
+    [
+        ("postgresql", {}, "postgresql:///shop"),
+        ("postgresql", {"USER": "me", "PASSWORD": "p@ss"}, "postgresql://me:p%40ss@/shop"),
+        ("postgresql", {"HOST": "h", "PORT": "1"}, "postgresql://h:1/shop"),
+        ("postgresql", {"HOST": "::1", "PORT": 1}, "postgresql://[::1]:1/shop"),
+        ("postgresql", {"HOST": "/run/x", "PORT": 1}, "postgresql:///shop?host=%2Frun%2Fx&port=1"),
+        ("postgresql", {"HOST": "a,b"}, "postgresql:///shop?host=a%2Cb"),
+        ("postgresql", {"PORT": "1"}, "postgresql:///shop?port=1"),
+        (
+            "postgresql",
+            {"OPTIONS": {"pool": True, "server_side_binding": True, "isolation_level": 3}},
+            "postgresql:///shop",
+        ),
+        (
+            "postgresql",
+            {"OPTIONS": {"sslmode": "require", "assume_role": "a b", "options": "-c x=1"}},
+            "postgresql:///shop?sslmode=require&options=-c%20x%3D1%20-c%20role%3Da%5C%20b",
+        ),
+        ("mysql", {"HOST": "::1"}, "mysql://[::1]/shop"),
+        ("mysql", {"HOST": "/run/x.sock"}, "mysql:///shop?unix_socket=%2Frun%2Fx.sock"),
+        (
+            "mysql",
+            {"HOST": "h", "OPTIONS": {"unix_socket": "/x", "charset": "utf8", "init_command": ""}},
+            "mysql:///shop?unix_socket=%2Fx",
+        ),
+        (
+            "mysql",
+            {"HOST": "h", "OPTIONS": {"ssl": {"ca": "/ca.pem"}, "connect_timeout": 3}},
+            "mysql://h/shop?connect_timeout=3&ssl_ca=%2Fca.pem&ssl_mode=VERIFY_CA",
+        ),
+        ("mysql", {"HOST": "h", "OPTIONS": {"ssl": True}}, "mysql://h/shop?ssl_mode=REQUIRED"),
+        ("mysql", {"HOST": "h", "OPTIONS": {"ssl_mode": "DISABLED"}}, "mysql://h/shop"),
+        ("sqlite", {"NAME": "/x/a b.db"}, "sqlite:////x/a%20b.db"),
+        ("sqlite", {"NAME": "file:/x/a%20b.db?mode=rwc"}, "sqlite:////x/a%20b.db"),
+    ],
+)
+def test_the_url_of_djangos_database(vendor: str, settings: dict[str, Any], ours: str) -> None:
+    theirs = SimpleNamespace(vendor=vendor, settings_dict={"NAME": "shop", **settings})
+    assert django_url(theirs) == ours
+    driver_of(ours)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "settings", "says"),
+    [
+        ("mysql", {"OPTIONS": {"read_default_file": "/my.cnf"}}, "write NAME, USER"),
+        ("sqlite", {"NAME": ":memory:"}, "a file name"),
+        ("oracle", {}, "no engine for oracle"),
+    ],
+)
+def test_databases_of_django_that_cannot_be_reached(
+    vendor: str, settings: dict[str, Any], says: str
+) -> None:
+    theirs = SimpleNamespace(vendor=vendor, settings_dict={"NAME": "shop", **settings})
+    with pytest.raises(ImproperlyConfigured, match=says):
+        django_url(theirs)
+
+
+def test_options_that_are_for_django_alone(url: str) -> None:
+    options = {"pool": True, "server_side_binding": True, "isolation_level": 3}
+    assert _django(url, "refusal", OPTIONS=json.dumps(options))["statuses"]
+
+
+def test_what_django_installs_belongs_to_its_role(url: str) -> None:
+    role = f"role of {time.monotonic_ns()}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'create role "{role}"')
+        connection.execute(f'grant create on database "{connection.info.dbname}" to "{role}"')
+        connection.execute(f'grant all on schema public to "{role}"')
+        assert _django(url, "refusal", OPTIONS=json.dumps({"assume_role": role}))["statuses"]
+        owner = connection.execute(
+            "select rolname from pg_namespace n join pg_roles r on r.oid = nspowner "
+            "where nspname = 'penstock'"
+        ).fetchone()
+    assert owner == (role,)
 
 
 def test_django_installs_publishes_in_its_transaction_and_runs_tasks(url: str) -> None:
