@@ -1,7 +1,7 @@
 """The URL of a database of the site, from its settings as they are now: tests swap the name.
 
-What Django's own connection would be told is in it, as far as it says where the server is, who comes
-and how it is protected. The rest of OPTIONS is for Django and its driver.
+What Django's own connection would be told is in it, as far as it says where the server is, who
+comes and how it is protected. The rest of OPTIONS is for Django and its driver.
 """
 
 from typing import Any
