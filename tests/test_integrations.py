@@ -1,5 +1,6 @@
 """The integrations, through the examples that show them: real processes, a real server."""
 
+import asyncio
 import json
 import os
 import signal
@@ -17,14 +18,20 @@ from typing import Any
 import psycopg
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, make_url
+from sqlalchemy.ext.asyncio import create_async_engine
 
+from penstock import AsyncQueue
 from penstock.drivers.choice import driver_of
 from penstock.embedded import EmbeddedPostgres
 from penstock.integrations.django.address import url_of as django_url
 from penstock.integrations.sqlalchemy import url_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+_SEVERAL = "postgresql+psycopg://u@/d?host=a%2Cb&port=1%2C2"
+_CA_ONLY = "mysql://h/d?ssl_mode=VERIFY_CA&ssl_ca=%2Fc"
 
 
 @pytest.fixture
@@ -59,11 +66,47 @@ def test_sqlalchemy_publishes_and_completes_in_its_transactions(url: str) -> Non
     [
         ("postgresql+psycopg2://me:p%40ss@h:1/d", "postgresql://me:p%40ss@h:1/d"),
         ("postgresql+psycopg://h/d", "postgresql+psycopg://h/d"),
+        ("postgresql+psycopg2://h/d?sslmode=require", "postgresql://h/d?sslmode=require"),
+        ("postgresql+psycopg2://h/d?options=-c x=1", "postgresql://h/d?options=-c%20x%3D1"),
+        ("postgresql+psycopg2://h/d?host=/run&x=y", "postgresql://h/d?host=%2Frun"),
+        ("postgresql+psycopg://h/d?prepare_threshold=0", "postgresql+psycopg://h/d"),
+        ("postgresql+psycopg://u@/d?host=a:1&host=b:2", _SEVERAL),
+        ("postgresql+asyncpg://h/d?ssl=prefer", "postgresql+asyncpg://h/d?sslmode=prefer"),
+        ("postgresql+asyncpg://h/d?prepared_statement_cache_size=0", "postgresql+asyncpg://h/d"),
+        ("postgresql+asyncpg://h/d?command_timeout=5", "postgresql+asyncpg://h/d"),
         ("sqlite:////var/x.db", "sqlite:////var/x.db"),
+        ("sqlite:////var/x y.db?timeout=30", "sqlite:////var/x%20y.db"),
+        ("sqlite+aiosqlite:///file:/x.db?uri=true&mode=rw", "sqlite:////x.db"),
+        ("mysql+pymysql://h/d?charset=utf8mb4&read_timeout=5", "mysql://h/d"),
+        ("mysql+asyncmy://h/d?unix_socket=/x", "mysql://h/d?unix_socket=%2Fx"),
+        ("mysql+pymysql://h/d?ssl_ca=/c&ssl_check_hostname=false", _CA_ONLY),
+        ("mariadb+pymysql://h/d", "mariadb://h/d"),
     ],
 )
 def test_the_url_of_an_engine(theirs: str, ours: str) -> None:
-    assert url_of(create_engine(theirs)) == ours
+    found = url_of(SimpleNamespace(url=make_url(theirs)))
+    assert found == ours
+    driver_of(found)
+
+
+@pytest.mark.parametrize(
+    "options", ["ssl=prefer", "prepared_statement_cache_size=0", "command_timeout=5"]
+)
+def test_the_url_of_an_asyncpg_engine_works(url: str, options: str) -> None:
+    async def go() -> None:
+        theirs = f"{url.replace('postgresql:', 'postgresql+asyncpg:')}?{options}"
+        engine = create_async_engine(theirs)
+        async with AsyncQueue(url_of(engine)) as queue:
+            await queue.install()
+            await queue.publish(1)
+        await engine.dispose()
+
+    asyncio.run(go())
+
+
+def test_the_url_of_a_real_engine() -> None:
+    engine = create_engine("postgresql+psycopg://me:p%40ss@h:1/d?connect_timeout=3")
+    assert url_of(engine) == "postgresql+psycopg://me:p%40ss@h:1/d?connect_timeout=3"
 
 
 @pytest.mark.parametrize(
