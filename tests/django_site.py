@@ -39,7 +39,7 @@ django.setup()
 
 from django.db import transaction  # noqa: E402
 
-from penstock import BacklogFull, NewMessage  # noqa: E402
+from penstock import BacklogFull, Message, NewMessage, Worker  # noqa: E402
 from penstock.integrations.django import queue  # noqa: E402
 
 
@@ -113,11 +113,26 @@ def test_run() -> Any:
     return seen
 
 
+worker = Worker(queue.client)
+
+
+@worker.handler()
+def tell(payload: str, message: Message) -> None:
+    at_once = worker.kit().options.concurrency
+    sys.stdout.write(f"{message.queue} {payload}, one of {at_once}\n")
+
+
+def mail() -> Any:
+    queue.publish("first")
+    queue.publish("second", queue="emails")
+
+
 CASES: dict[str, Callable[[], Any]] = {
     "refusal": refusal,
     "topic refusal": topic_refusal,
     "rollback": rollback,
     "test run": test_run,
+    "mail": mail,
 }
 
 

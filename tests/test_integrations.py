@@ -234,6 +234,14 @@ def test_the_databases_of_djangos_tests_can_be_copied_and_dropped(url: str) -> N
     assert _django(url, "test run") == [0]
 
 
+def test_what_djangos_worker_is_told_by_the_command_line_holds(url: str) -> None:
+    _django(url, "mail")
+    command = ("-m", "tests.django_site", "penstock_worker", "--until-empty")
+    given = ("--queue", "emails", "--concurrency", "3")
+    assert _run(url, *command, *given, JOBS="__main__.worker") == "emails second, one of 3\n"
+    assert _run(url, *command, JOBS="__main__.worker") == "default first, one of 50\n"
+
+
 def test_fastapi_publishes_and_its_worker_stops_with_it(url: str) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
