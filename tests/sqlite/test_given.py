@@ -291,3 +291,14 @@ def test_a_connection_of_another_database_is_refused(database: str) -> None:
         pytest.raises(UnsupportedConnection, match="on postgresql"),
     ):
         queue.publish("x", connection=connection)
+
+
+def test_sqlalchemy_on_another_database_is_refused(queue: Queue, database: str) -> None:
+    url = database.replace("postgresql:", "postgresql+psycopg:")
+    engine = pytest.importorskip("sqlalchemy").create_engine(url)
+    with (
+        engine.connect() as connection,
+        pytest.raises(UnsupportedConnection, match="another database, on sqlite"),
+    ):
+        queue.publish("x", connection=connection)
+    engine.dispose()

@@ -49,6 +49,11 @@ def check_transaction(open: bool) -> None:
 
 def _check_sqlalchemy_on_sqlite(connection: Any) -> None:
     connection = _sqlalchemy_connection(connection)
+    if connection.dialect.name != "sqlite":
+        raise UnsupportedConnection(
+            f"the connection is one of {connection.dialect.name}: this queue is in another "
+            "database, on sqlite"
+        )
     if not connection.in_transaction():
         # Its first statement would do the same; listeners may say BEGIN then.
         connection.begin()
