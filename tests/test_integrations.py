@@ -1,5 +1,6 @@
 """The integrations, through the examples that show them: real processes, a real server."""
 
+import asyncio
 import json
 import os
 import signal
@@ -11,15 +12,26 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pytest
-from sqlalchemy import create_engine
+from django.core.exceptions import ImproperlyConfigured
+from sqlalchemy import create_engine, make_url
+from sqlalchemy.ext.asyncio import create_async_engine
 
+from penstock import AsyncQueue
+from penstock.drivers.choice import driver_of
 from penstock.embedded import EmbeddedPostgres
+from penstock.integrations.django.address import url_of as django_url
 from penstock.integrations.sqlalchemy import url_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+_SEVERAL = "postgresql+psycopg://u@/d?host=a%2Cb&port=1%2C2"
+_CA_ONLY = "mysql://h/d?ssl_mode=VERIFY_CA&ssl_ca=%2Fc"
 
 
 @pytest.fixture
@@ -27,10 +39,11 @@ def url(server: EmbeddedPostgres) -> str:
     return server.create_database(f"integration_{time.monotonic_ns()}")
 
 
-def _run(url: str, *command: str) -> str:
+def _run(url: str, *command: str, **variables: str) -> str:
     done = subprocess.run(
         [sys.executable, *command],
-        env={**os.environ, "DATABASE_URL": url},
+        env={**os.environ, "DATABASE_URL": url, **variables},
+        cwd=EXAMPLES.parent,
         capture_output=True,
         text=True,
         timeout=60,
@@ -53,11 +66,126 @@ def test_sqlalchemy_publishes_and_completes_in_its_transactions(url: str) -> Non
     [
         ("postgresql+psycopg2://me:p%40ss@h:1/d", "postgresql://me:p%40ss@h:1/d"),
         ("postgresql+psycopg://h/d", "postgresql+psycopg://h/d"),
+        ("postgresql+psycopg2://h/d?sslmode=require", "postgresql://h/d?sslmode=require"),
+        ("postgresql+psycopg2://h/d?options=-c x=1", "postgresql://h/d?options=-c%20x%3D1"),
+        ("postgresql+psycopg2://h/d?host=/run&x=y", "postgresql://h/d?host=%2Frun"),
+        ("postgresql+psycopg://h/d?prepare_threshold=0", "postgresql+psycopg://h/d"),
+        ("postgresql+psycopg://u@/d?host=a:1&host=b:2", _SEVERAL),
+        ("postgresql+asyncpg://h/d?ssl=prefer", "postgresql+asyncpg://h/d?sslmode=prefer"),
+        ("postgresql+asyncpg://h/d?prepared_statement_cache_size=0", "postgresql+asyncpg://h/d"),
+        ("postgresql+asyncpg://h/d?command_timeout=5", "postgresql+asyncpg://h/d"),
         ("sqlite:////var/x.db", "sqlite:////var/x.db"),
+        ("sqlite:////var/x y.db?timeout=30", "sqlite:////var/x%20y.db"),
+        ("sqlite+aiosqlite:///file:/x.db?uri=true&mode=rw", "sqlite:////x.db"),
+        ("mysql+pymysql://h/d?charset=utf8mb4&read_timeout=5", "mysql://h/d"),
+        ("mysql+asyncmy://h/d?unix_socket=/x", "mysql://h/d?unix_socket=%2Fx"),
+        ("mysql+pymysql://h/d?ssl_ca=/c&ssl_check_hostname=false", _CA_ONLY),
+        ("mariadb+pymysql://h/d", "mariadb://h/d"),
     ],
 )
 def test_the_url_of_an_engine(theirs: str, ours: str) -> None:
-    assert url_of(create_engine(theirs)) == ours
+    found = url_of(SimpleNamespace(url=make_url(theirs)))
+    assert found == ours
+    driver_of(found)
+
+
+@pytest.mark.parametrize(
+    "options", ["ssl=prefer", "prepared_statement_cache_size=0", "command_timeout=5"]
+)
+def test_the_url_of_an_asyncpg_engine_works(url: str, options: str) -> None:
+    async def go() -> None:
+        theirs = f"{url.replace('postgresql:', 'postgresql+asyncpg:')}?{options}"
+        engine = create_async_engine(theirs)
+        async with AsyncQueue(url_of(engine)) as queue:
+            await queue.install()
+            await queue.publish(1)
+        await engine.dispose()
+
+    asyncio.run(go())
+
+
+def test_the_url_of_a_real_engine() -> None:
+    engine = create_engine("postgresql+psycopg://me:p%40ss@h:1/d?connect_timeout=3")
+    assert url_of(engine) == "postgresql+psycopg://me:p%40ss@h:1/d?connect_timeout=3"
+
+
+@pytest.mark.parametrize(
+    ("vendor", "settings", "ours"),
+    [
+        ("postgresql", {}, "postgresql:///shop"),
+        ("postgresql", {"USER": "me", "PASSWORD": "p@ss"}, "postgresql://me:p%40ss@/shop"),
+        ("postgresql", {"HOST": "h", "PORT": "1"}, "postgresql://h:1/shop"),
+        ("postgresql", {"HOST": "::1", "PORT": 1}, "postgresql://[::1]:1/shop"),
+        ("postgresql", {"HOST": "/run/x", "PORT": 1}, "postgresql:///shop?host=%2Frun%2Fx&port=1"),
+        ("postgresql", {"HOST": "a,b"}, "postgresql:///shop?host=a%2Cb"),
+        ("postgresql", {"PORT": "1"}, "postgresql:///shop?port=1"),
+        (
+            "postgresql",
+            {"OPTIONS": {"pool": True, "server_side_binding": True, "isolation_level": 3}},
+            "postgresql:///shop",
+        ),
+        (
+            "postgresql",
+            {"OPTIONS": {"sslmode": "require", "assume_role": "a b", "options": "-c x=1"}},
+            "postgresql:///shop?sslmode=require&options=-c%20x%3D1%20-c%20role%3Da%5C%20b",
+        ),
+        ("mysql", {"HOST": "::1"}, "mysql://[::1]/shop"),
+        ("mysql", {"HOST": "/run/x.sock"}, "mysql:///shop?unix_socket=%2Frun%2Fx.sock"),
+        (
+            "mysql",
+            {"HOST": "h", "OPTIONS": {"unix_socket": "/x", "charset": "utf8", "init_command": ""}},
+            "mysql:///shop?unix_socket=%2Fx",
+        ),
+        (
+            "mysql",
+            {"HOST": "h", "OPTIONS": {"ssl": {"ca": "/ca.pem"}, "connect_timeout": 3}},
+            "mysql://h/shop?connect_timeout=3&ssl_ca=%2Fca.pem&ssl_mode=VERIFY_CA",
+        ),
+        ("mysql", {"HOST": "h", "OPTIONS": {"ssl": True}}, "mysql://h/shop?ssl_mode=REQUIRED"),
+        ("mysql", {"HOST": "h", "OPTIONS": {"ssl_mode": "DISABLED"}}, "mysql://h/shop"),
+        ("sqlite", {"NAME": "/x/a b.db"}, "sqlite:////x/a%20b.db"),
+        ("sqlite", {"NAME": "file:/x/a%20b.db?mode=rwc"}, "sqlite:////x/a%20b.db"),
+    ],
+)
+def test_the_url_of_djangos_database(vendor: str, settings: dict[str, Any], ours: str) -> None:
+    theirs = SimpleNamespace(vendor=vendor, settings_dict={"NAME": "shop", **settings})
+    assert django_url(theirs) == ours
+    driver_of(ours)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "settings", "says"),
+    [
+        ("mysql", {"OPTIONS": {"read_default_file": "/my.cnf"}}, "write NAME, USER"),
+        ("sqlite", {"NAME": ":memory:"}, "a file name"),
+        ("oracle", {}, "no engine for oracle"),
+    ],
+)
+def test_databases_of_django_that_cannot_be_reached(
+    vendor: str, settings: dict[str, Any], says: str
+) -> None:
+    theirs = SimpleNamespace(vendor=vendor, settings_dict={"NAME": "shop", **settings})
+    with pytest.raises(ImproperlyConfigured, match=says):
+        django_url(theirs)
+
+
+def test_options_that_are_for_django_alone(url: str) -> None:
+    options = {"pool": True, "server_side_binding": True, "isolation_level": 3}
+    assert _django(url, "refusal", OPTIONS=json.dumps(options))["statuses"]
+
+
+def test_what_django_installs_belongs_to_its_role(url: str) -> None:
+    role = f"role of {time.monotonic_ns()}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'create role "{role}"')
+        connection.execute(f'grant create on database "{connection.info.dbname}" to "{role}"')
+        connection.execute(f'grant all on schema public to "{role}"')
+        assert _django(url, "refusal", OPTIONS=json.dumps({"assume_role": role}))["statuses"]
+        owner = connection.execute(
+            "select rolname from pg_namespace n join pg_roles r on r.oid = nspowner "
+            "where nspname = 'penstock'"
+        ).fetchone()
+    assert owner == (role,)
 
 
 def test_django_installs_publishes_in_its_transaction_and_runs_tasks(url: str) -> None:
@@ -73,6 +201,45 @@ def test_django_installs_publishes_in_its_transaction_and_runs_tasks(url: str) -
         "hello tenant-42",
         "receipt for order 1 of tenant-42, attempt 1",
     ]
+
+
+def _django(url: str, case: str, **variables: str) -> Any:
+    """What a case of tests/django_site.py saw."""
+    return json.loads(_run(url, "-m", "tests.django_site", case, **variables))
+
+
+def test_django_publishes_what_a_partly_refused_call_says_it_published(url: str) -> None:
+    assert _django(url, "refusal") == {
+        "statuses": ["full", "published"],
+        "waiting": {"default free": 1},
+    }
+
+
+def test_django_publishes_the_copies_that_a_partly_refused_call_says_it_published(url: str) -> None:
+    assert _django(url, "topic refusal") == {
+        "statuses": ["published", "full"],
+        "waiting": {"receipts default": 1},
+    }
+
+
+def test_djangos_topics_and_schedules_belong_to_its_transaction(url: str) -> None:
+    assert _django(url, "rollback") == {
+        "waiting": {"receipts default": 1},
+        "subscribed": ["receipts"],
+        "schedules": ["kept"],
+    }
+
+
+def test_the_databases_of_djangos_tests_can_be_copied_and_dropped(url: str) -> None:
+    assert _django(url, "test run") == [0]
+
+
+def test_what_djangos_worker_is_told_by_the_command_line_holds(url: str) -> None:
+    _django(url, "mail")
+    command = ("-m", "tests.django_site", "penstock_worker", "--until-empty")
+    given = ("--queue", "emails", "--concurrency", "3")
+    assert _run(url, *command, *given, JOBS="__main__.worker") == "emails second, one of 3\n"
+    assert _run(url, *command, JOBS="__main__.worker") == "default first, one of 50\n"
 
 
 def test_fastapi_publishes_and_its_worker_stops_with_it(url: str) -> None:

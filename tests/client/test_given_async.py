@@ -18,6 +18,7 @@ from penstock import (
     SchemaMissing,
     UnsupportedConnection,
 )
+from penstock.contract import BATCH
 from tests.client.worlds import run_async
 from tests.place import Place, fresh_schema
 
@@ -199,6 +200,57 @@ async def test_refusals_and_missing_schemas(odd: Place, name: str, open_connecti
                 await queue.publish(1, channel="full", connection=connection)
             await queue.publish(2, connection=connection)
         assert [m.json() for m in await queue.claim(limit=10)] == [2]
+
+
+@asynccontextmanager
+async def psycopg_in_autocommit(place: Place) -> AsyncIterator[Any]:
+    async with await psycopg.AsyncConnection.connect(place.url, autocommit=True) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def asyncpg_in_autocommit(place: Place) -> AsyncIterator[Any]:
+    connection = await asyncpg.connect(place.url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
+async def session_in_autocommit(place: Place) -> AsyncIterator[Any]:
+    async with sqlalchemy_engine(place.asyncpg_url) as engine:
+        alone = engine.execution_options(isolation_level="AUTOCOMMIT")
+        async with AsyncSession(alone) as session:
+            yield session
+
+
+@pytest.mark.parametrize(
+    "open_connection", [psycopg_in_autocommit, asyncpg_in_autocommit, session_in_autocommit]
+)
+@run_async
+async def test_what_is_no_single_statement_needs_a_transaction(
+    odd: Place, name: str, open_connection: Open
+) -> None:
+    async with (
+        AsyncQueue(odd.url, schema=odd.schema, queue=name) as queue,
+        open_connection(odd) as connection,
+    ):
+        with pytest.raises(UnsupportedConnection, match="begin a transaction"):
+            await queue.publish_many([b""] * (BATCH + 1), connection=connection)
+        assert await queue.channel_numbers(queue=name) == []
+        await queue.publish("one", connection=connection)
+        assert len(await queue.claim()) == 1
+
+
+@run_async
+async def test_a_large_call_in_a_transaction(odd: Place, name: str) -> None:
+    async with (
+        AsyncQueue(odd.url, schema=odd.schema, queue=name) as queue,
+        with_session_on_asyncpg(odd) as connection,
+    ):
+        published = await queue.publish_many([b""] * (BATCH + 1), connection=connection)
+        assert len(published) == BATCH + 1
 
 
 @run_async

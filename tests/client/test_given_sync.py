@@ -10,6 +10,7 @@ import pytest
 from psycopg.rows import dict_row
 
 from penstock import BacklogFull, NewMessage, Queue, SchemaMissing, UnsupportedConnection
+from penstock.contract import BATCH
 from tests.place import Place, fresh_schema
 
 
@@ -79,6 +80,18 @@ def with_sqlalchemy_psycopg2(place: Place) -> Iterator[Any]:
 def with_psycopg2(place: Place) -> Iterator[Any]:
     psycopg2 = pytest.importorskip("psycopg2")
     connection = psycopg2.connect(place.url)
+    try:
+        with connection:
+            yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def with_psycopg2_dictionaries(place: Place) -> Iterator[Any]:
+    psycopg2 = pytest.importorskip("psycopg2")
+    extras = pytest.importorskip("psycopg2.extras")
+    connection = psycopg2.connect(place.url, cursor_factory=extras.RealDictCursor)
     try:
         with connection:
             yield connection
@@ -158,6 +171,7 @@ ADAPTERS = [
     with_sqlalchemy_connection,
     with_sqlalchemy_psycopg2,
     with_psycopg2,
+    with_psycopg2_dictionaries,
     with_django,
     with_django_proxy,
     with_protocol,
@@ -244,6 +258,62 @@ def test_a_missing_schema_says_so(place: Place, open_connection: Open) -> None:
         queue.publish(1, connection=connection)
 
 
+@contextmanager
+def psycopg_in_autocommit(place: Place) -> Iterator[Any]:
+    with psycopg.connect(place.url, autocommit=True) as connection:
+        yield connection
+
+
+@contextmanager
+def psycopg2_in_autocommit(place: Place) -> Iterator[Any]:
+    connection = pytest.importorskip("psycopg2").connect(place.url)
+    connection.autocommit = True
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def sqlalchemy_in_autocommit(place: Place) -> Iterator[Any]:
+    with (
+        sqlalchemy_engine(place.psycopg_url) as engine,
+        engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection,
+    ):
+        yield connection
+
+
+@contextmanager
+def django_in_autocommit(place: Place) -> Iterator[Any]:
+    connections = django_connections(place)
+    try:
+        yield connections["default"]
+    finally:
+        connections.close_all()
+
+
+@pytest.mark.parametrize(
+    "open_connection",
+    [
+        psycopg_in_autocommit,
+        psycopg2_in_autocommit,
+        sqlalchemy_in_autocommit,
+        django_in_autocommit,
+    ],
+)
+def test_what_is_no_single_statement_needs_a_transaction(
+    odd: Place, queue: Queue, open_connection: Open
+) -> None:
+    with open_connection(odd) as connection:
+        with pytest.raises(UnsupportedConnection, match="begin a transaction"):
+            queue.publish_many([b""] * (BATCH + 1), connection=connection)
+        assert queue.channel_numbers(queue=queue.name) == []
+        queue.publish_many([b""] * BATCH, connection=connection)
+    with psycopg.connect(odd.url, autocommit=True) as connection, connection.transaction():
+        queue.publish_many([b""] * (BATCH + 1), connection=connection)
+    assert sum(n.waiting for n in queue.channel_numbers(queue=queue.name)) == 2 * BATCH + 1
+
+
 def test_errors_of_the_callers_connection_stay_its_own(place: Place) -> None:
     queue = Queue(place.url, schema=place.schema)
     connection = psycopg.connect(place.url)
@@ -263,3 +333,34 @@ def test_other_objects_are_refused(place: Place) -> None:
 
     with pytest.raises(UnsupportedConnection, match="use AsyncQueue"):
         queue.publish(1, connection=Waiting())
+
+
+@pytest.mark.parametrize("cursor", [psycopg.RawCursor, psycopg.ClientCursor, psycopg.Cursor])
+def test_cursors_are_refused(place: Place, cursor: Any) -> None:
+    queue = Queue(place.url, schema=place.schema)
+    with (
+        psycopg.connect(place.url) as connection,
+        pytest.raises(UnsupportedConnection, match="pass the connection"),
+    ):
+        queue.publish(1, connection=cursor(connection))
+
+
+@pytest.mark.parametrize("open_connection", [with_psycopg2, with_django])
+def test_cursors_of_other_drivers_are_refused(place: Place, open_connection: Open) -> None:
+    queue = Queue(place.url, schema=place.schema)
+    with (
+        open_connection(place) as connection,
+        connection.cursor() as cursor,
+        pytest.raises(UnsupportedConnection, match="pass the connection"),
+    ):
+        queue.publish(1, connection=cursor)
+
+
+@pytest.mark.parametrize("open_connection", [with_sqlalchemy_connection, with_sqlalchemy_psycopg2])
+def test_what_is_below_sqlalchemy_is_refused(place: Place, open_connection: Open) -> None:
+    queue = Queue(place.url, schema=place.schema)
+    with (
+        open_connection(place) as connection,
+        pytest.raises(UnsupportedConnection, match="pass the Session or Connection"),
+    ):
+        queue.publish(1, connection=connection.connection)

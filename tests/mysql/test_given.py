@@ -26,6 +26,15 @@ def _pymysql(url: str) -> Iterator[Opened]:
 
 
 @contextmanager
+def _dictionaries(url: str) -> Iterator[Opened]:
+    from pymysql.cursors import DictCursor
+
+    connection = connect(url, cursorclass=DictCursor)
+    yield connection, connection.commit, connection.rollback
+    connection.close()
+
+
+@contextmanager
 def _connection(url: str) -> Iterator[Opened]:
     engine = sqlalchemy.create_engine(url.replace("mysql://", "mysql+pymysql://"))
     with engine.connect() as connection:
@@ -82,6 +91,7 @@ def _django(url: str) -> Iterator[Opened]:
 
 SYNC = {
     "PyMySQL": _pymysql,
+    "PyMySQL with dictionaries": _dictionaries,
     "SQLAlchemy Connection": _connection,
     "SQLAlchemy Session": _session,
     "Django": _django,
@@ -141,7 +151,17 @@ def test_a_connection_that_commits_by_itself_is_refused(queue: Queue, url: str) 
     assert [m.text() for m in queue.claim(10)] == ["y"]
 
 
-@pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession, None])
+def test_a_cursor_is_refused(queue: Queue, url: str) -> None:
+    mine = connect(url)
+    with (
+        mine.cursor() as cursor,
+        pytest.raises(UnsupportedConnection, match="pass the connection"),
+    ):
+        queue.publish("x", connection=cursor)
+    mine.close()
+
+
+@pytest.mark.parametrize("kind", [AsyncConnection, AsyncSession, None, "dictionaries"])
 def test_the_callers_transaction_in_asyncio(kind: Any, queue: Queue, url: str) -> None:
     asyncio.run(_asyncio(kind, url))
     assert [m.text() for m in queue.claim(10)] == ["kept"]
@@ -149,12 +169,17 @@ def test_the_callers_transaction_in_asyncio(kind: Any, queue: Queue, url: str) -
 
 async def _asyncio(kind: Any, url: str) -> None:
     import asyncmy
+    from asyncmy.cursors import DictCursor
 
     engine = create_async_engine(url.replace("mysql://", "mysql+asyncmy://"))
     async with AsyncQueue(url) as queue:
         mine: Any
-        if kind is None:
-            mine = await asyncmy.connect(database=database_of(url), **connect_options(url))
+        driver = kind in (None, "dictionaries")
+        if driver:
+            cursors = {"cursor_cls": DictCursor} if kind else {}
+            mine = await asyncmy.connect(
+                database=database_of(url), **connect_options(url), **cursors
+            )
         else:
             mine = AsyncSession(engine) if kind is AsyncSession else await engine.connect()
         await queue.publish("gone", connection=mine)
@@ -164,7 +189,7 @@ async def _asyncio(kind: Any, url: str) -> None:
         (message,) = await queue.claim(10)
         await message.give_back(connection=mine)
         await mine.commit()
-        await (mine.ensure_closed() if kind is None else mine.close())
+        await (mine.ensure_closed() if driver else mine.close())
     await engine.dispose()
 
 

@@ -30,6 +30,26 @@ def with_rows(path: Path) -> Iterator[Any]:
         yield connection
 
 
+def as_dictionary(cursor: sqlite3.Cursor, row: Sequence[Any]) -> dict[str, Any]:
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+
+
+@contextmanager
+def with_dictionaries(path: Path) -> Iterator[Any]:
+    with with_sqlite3(path) as connection:
+        connection.row_factory = as_dictionary
+        yield connection
+        assert connection.execute("select 1 as one").fetchone() == {"one": 1}
+
+
+@contextmanager
+def with_bytes(path: Path) -> Iterator[Any]:
+    with with_sqlite3(path) as connection:
+        connection.text_factory = bytes
+        yield connection
+        assert connection.execute("select 'text'").fetchone() == (b"text",)
+
+
 @contextmanager
 def with_begin(path: Path) -> Iterator[Any]:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -59,6 +79,28 @@ def with_sqlalchemy_connection(path: Path) -> Iterator[Any]:
     try:
         with engine.begin() as connection:
             yield connection
+    finally:
+        engine.dispose()
+
+
+@contextmanager
+def with_listeners(path: Path) -> Iterator[Any]:
+    """SQLAlchemy's own BEGIN instead of the driver's; it comes with the first statement."""
+    sqlalchemy = pytest.importorskip("sqlalchemy")
+    engine = sqlalchemy.create_engine(f"sqlite:///{path}")
+
+    @sqlalchemy.event.listens_for(engine, "connect")  # type: ignore[untyped-decorator]
+    def connect(driver: sqlite3.Connection, record: object) -> None:
+        driver.isolation_level = None
+
+    @sqlalchemy.event.listens_for(engine, "begin")  # type: ignore[untyped-decorator]
+    def begin(connection: Any) -> None:
+        connection.exec_driver_sql("begin immediate")
+
+    try:
+        with engine.connect() as connection:
+            yield connection
+            connection.commit()
     finally:
         engine.dispose()
 
@@ -112,9 +154,12 @@ def with_protocol(path: Path) -> Iterator[Any]:
 WAYS = [
     with_sqlite3,
     with_rows,
+    with_dictionaries,
+    with_bytes,
     with_begin,
     with_session,
     with_sqlalchemy_connection,
+    with_listeners,
     with_django,
     with_protocol,
 ]
@@ -202,6 +247,32 @@ def test_without_a_transaction_it_is_refused(queue: Queue, path: Path) -> None:
     assert not queue.claim()
 
 
+@pytest.mark.parametrize("of_the_engine", [True, False])
+@pytest.mark.parametrize("way", ["Connection", "Session"])
+def test_sqlalchemy_in_autocommit_is_refused(
+    queue: Queue, path: Path, way: str, of_the_engine: bool
+) -> None:
+    sqlalchemy, orm = pytest.importorskip("sqlalchemy"), pytest.importorskip("sqlalchemy.orm")
+    option = {"isolation_level": "AUTOCOMMIT"}
+    engine = sqlalchemy.create_engine(f"sqlite:///{path}", **(option if of_the_engine else {}))
+    if not of_the_engine:
+        engine = engine.execution_options(**option)
+    with (
+        engine.connect() if way == "Connection" else orm.Session(engine) as connection,
+        pytest.raises(UnsupportedConnection, match="AUTOCOMMIT"),
+    ):
+        queue.publish(1, connection=connection)
+    engine.dispose()
+    assert not queue.claim()
+
+
+def test_a_cursor_is_refused_and_holds_no_lock(queue: Queue, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        with pytest.raises(UnsupportedConnection, match="pass the connection"):
+            queue.publish(1, connection=connection.cursor())
+        assert not connection.in_transaction
+
+
 def test_the_callers_own_rows_commit_with_it(queue: Queue, path: Path) -> None:
     with with_sqlite3(path) as connection:
         connection.execute("create table orders (id integer primary key)")
@@ -220,3 +291,14 @@ def test_a_connection_of_another_database_is_refused(database: str) -> None:
         pytest.raises(UnsupportedConnection, match="on postgresql"),
     ):
         queue.publish("x", connection=connection)
+
+
+def test_sqlalchemy_on_another_database_is_refused(queue: Queue, database: str) -> None:
+    url = database.replace("postgresql:", "postgresql+psycopg:")
+    engine = pytest.importorskip("sqlalchemy").create_engine(url)
+    with (
+        engine.connect() as connection,
+        pytest.raises(UnsupportedConnection, match="another database, on sqlite"),
+    ):
+        queue.publish("x", connection=connection)
+    engine.dispose()

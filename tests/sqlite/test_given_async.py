@@ -1,5 +1,6 @@
 """The same for asyncio: aiosqlite, and SQLAlchemy on it."""
 
+from asyncio import current_task
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
@@ -25,6 +26,26 @@ async def with_aiosqlite(path: Path) -> AsyncIterator[Any]:
             await connection.rollback()
             raise
         await connection.commit()
+
+
+def as_dictionary(cursor: Any, row: Any) -> dict[str, Any]:
+    return {column[0]: value for column, value in zip(cursor.description, row, strict=True)}
+
+
+@asynccontextmanager
+async def with_dictionaries(path: Path) -> AsyncIterator[Any]:
+    async with with_aiosqlite(path) as connection:
+        connection.row_factory = as_dictionary
+        yield connection
+        assert await connection.execute_fetchall("select 1 as one") == [{"one": 1}]
+
+
+@asynccontextmanager
+async def with_bytes(path: Path) -> AsyncIterator[Any]:
+    async with with_aiosqlite(path) as connection:
+        connection.text_factory = bytes
+        yield connection
+        assert await connection.execute_fetchall("select 'text'") == [(b"text",)]
 
 
 @asynccontextmanager
@@ -64,7 +85,14 @@ async def with_protocol(path: Path) -> AsyncIterator[Any]:
         yield Protocol(connection)
 
 
-WAYS = [with_aiosqlite, with_session, with_sqlalchemy_connection, with_protocol]
+WAYS = [
+    with_aiosqlite,
+    with_dictionaries,
+    with_bytes,
+    with_session,
+    with_sqlalchemy_connection,
+    with_protocol,
+]
 Way = Callable[[Path], AbstractAsyncContextManager[Any]]
 
 
@@ -107,3 +135,36 @@ async def test_without_a_transaction_it_is_refused(url: str, path: Path) -> None
         with pytest.raises(UnsupportedConnection, match="begin a transaction"):
             await queue.publish(1, connection=mine)
         assert not await queue.claim()
+
+
+@pytest.mark.parametrize("way", ["AsyncConnection", "AsyncSession", "async_scoped_session"])
+@run_async
+async def test_sqlalchemy_in_autocommit_is_refused(url: str, path: Path, way: str) -> None:
+    asyncio = pytest.importorskip("sqlalchemy.ext.asyncio")
+    engine = asyncio.create_async_engine(
+        f"sqlite+aiosqlite:///{path}", isolation_level="AUTOCOMMIT"
+    )
+    ways: dict[str, Callable[[], Any]] = {
+        "AsyncConnection": engine.connect,
+        "AsyncSession": lambda: asyncio.AsyncSession(engine),
+        "async_scoped_session": lambda: asyncio.async_scoped_session(
+            asyncio.async_sessionmaker(engine), current_task
+        ),
+    }
+    connection = ways[way]()
+    async with AsyncQueue(url) as queue:
+        await queue.install()
+        if way == "AsyncConnection":
+            await connection.start()
+        with pytest.raises(UnsupportedConnection, match="AUTOCOMMIT"):
+            await queue.publish(1, connection=connection)
+        assert not await queue.claim()
+    await connection.close()
+    await engine.dispose()
+
+
+@run_async
+async def test_a_cursor_is_refused(url: str, path: Path) -> None:
+    async with AsyncQueue(url) as queue, aiosqlite.connect(path) as mine, mine.cursor() as cursor:
+        with pytest.raises(UnsupportedConnection, match="pass the connection"):
+            await queue.publish(1, connection=cursor)

@@ -32,7 +32,8 @@ class AsyncCore:
     async def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
         """On a connection of our own, or in the transaction of the caller's ``connection``."""
         if connection is not None:
-            return await drive_async(plan, execute_on(connection, self.engine.dialect))
+            execute = await execute_on(connection, self.engine.dialect, several=atomic)
+            return await drive_async(plan, execute)
         return await self._runner.run(plan, atomic=atomic or self.engine.atomic)
 
     async def run_items(

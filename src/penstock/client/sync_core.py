@@ -34,7 +34,8 @@ class Core:
     def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
         """On a connection of our own, or in the transaction of the caller's ``connection``."""
         if connection is not None:
-            return drive(plan, execute_on(connection, self.engine.dialect))
+            execute = execute_on(connection, self.engine.dialect, several=atomic)
+            return drive(plan, execute)
         return self._runner.run(plan, atomic=atomic or self.engine.atomic)
 
     def run_items(

@@ -1,7 +1,7 @@
 """Recognising a connection by the names of its classes, so that nothing is imported for it."""
 
 import inspect
-from typing import Any
+import re
 
 from penstock.errors import UnsupportedConnection
 
@@ -16,9 +16,9 @@ KINDS = {
     "sqlalchemy.ext.asyncio.session.AsyncSession": "async sqlalchemy",
     "sqlalchemy.ext.asyncio.scoping.async_scoped_session": "async sqlalchemy",
     "sqlalchemy.ext.asyncio.engine.AsyncConnection": "async sqlalchemy",
-    "django.db.backends.base.base.BaseDatabaseWrapper": "cursor",
-    "django.utils.connection.ConnectionProxy": "cursor",
-    "psycopg2.extensions.connection": "cursor",
+    "django.db.backends.base.base.BaseDatabaseWrapper": "django",
+    "django.utils.connection.ConnectionProxy": "django",
+    "psycopg2.extensions.connection": "psycopg2",
     "sqlite3.Connection": "sqlite3",
     "aiosqlite.core.Connection": "async aiosqlite",
     "pymysql.connections.Connection": "mysql",
@@ -30,11 +30,18 @@ KINDS = {
 # The others are for any database.
 _DIALECTS = {
     "psycopg": "postgresql",
+    "psycopg2": "postgresql",
     "asyncpg": "postgresql",
     "sqlite3": "sqlite",
     "aiosqlite": "sqlite",
     "mysql": "mysql",
 }
+
+_CURSOR = re.compile(
+    r"(psycopg2?|asyncpg|sqlite3|aiosqlite|pymysql|MySQLdb|aiomysql|asyncmy|django|sqlalchemy)\."
+    r".*Cursor(Wrapper)?$",
+    re.IGNORECASE,
+)
 
 _ADVICE = (
     "pass a connection of psycopg, asyncpg, PyMySQL, asyncmy, sqlite3, aiosqlite, SQLAlchemy or "
@@ -50,8 +57,12 @@ def kind_of_class(kind: type) -> str | None:
 
 def kind_of(connection: object, *, dialect: str, is_async: bool) -> str:
     """Which adapter fits, without its world; raises UnsupportedConnection if none does."""
-    kind = _known(type(connection)) or _protocol(connection)
     shown = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    kind = _known(type(connection))
+    if kind is None:
+        if instead := _instead(type(connection)):
+            raise UnsupportedConnection(f"a {shown} is no connection to work on: pass {instead}")
+        kind = _protocol(connection)
     if kind is None:
         raise UnsupportedConnection(f"cannot work on a {shown}: {_ADVICE}")
     if kind.startswith("async ") != is_async:
@@ -67,21 +78,6 @@ def kind_of(connection: object, *, dialect: str, is_async: bool) -> str:
     return kind
 
 
-def opens_transactions(connection: Any) -> bool:
-    """Whether an sqlite3 (or aiosqlite) connection begins by itself what its owner commits."""
-    own_rules = getattr(connection, "autocommit", None) is True  # Python 3.12 and newer
-    return connection.isolation_level is not None and not own_rules
-
-
-def check_transaction(open: bool) -> None:
-    """Verbs of several statements need a transaction; raises UnsupportedConnection."""
-    if not open:
-        raise UnsupportedConnection(
-            "the connection commits every statement by itself: begin a transaction first "
-            "(BEGIN IMMEDIATE, or transaction.atomic() in Django), or leave the connection out"
-        )
-
-
 def _known(kind: type) -> str | None:
     for base in kind.__mro__:
         name = f"{base.__module__}.{base.__qualname__}"
@@ -90,6 +86,16 @@ def _known(kind: type) -> str | None:
         found = found or KINDS.get(name.replace("psycopg.connection_async.", "psycopg."))
         if found:
             return found
+    return None
+
+
+def _instead(kind: type) -> str | None:
+    """What to pass, for objects that have an ``execute`` of another meaning than the protocol's."""
+    names = [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__]
+    if "sqlalchemy.pool.base._ConnectionFairy" in names:
+        return "the Session or Connection of SQLAlchemy itself, not the driver's below it"
+    if any(_CURSOR.match(name) for name in names):
+        return "the connection that the cursor belongs to"
     return None
 
 

@@ -6,18 +6,29 @@ from typing import TYPE_CHECKING, Any
 from penstock.plan import Row, Statement
 
 from .faults import missing_schema
-from .given import check_transaction, kind_of, opens_transactions
+from .given import kind_of
+from .given_transactions import (
+    check_together,
+    check_transaction,
+    needs_check,
+    opens_transactions,
+)
 from .mysql_given import mysql_sqlalchemy_async, on_mysql_async
 from .placeholders import numbered
 from .runner import AsyncExecute
+from .sqlite_texts import plain_texts
 
 if TYPE_CHECKING:
     from .protocols import AsyncExecutor
 
 
-def execute_on(connection: Any, dialect: str) -> AsyncExecute:
-    """What runs statements on this connection; never begins or commits."""
-    run = _ADAPTERS[kind_of(connection, dialect=dialect, is_async=True)]
+async def execute_on(connection: Any, dialect: str, *, several: bool = False) -> AsyncExecute:
+    """What runs statements on this connection; never begins or commits. ``several``: the call is
+    too large for one statement, and must not be torn apart."""
+    kind = kind_of(connection, dialect=dialect, is_async=True)
+    if needs_check(dialect, several=several):
+        await _check_together(kind, connection, dialect)
+    run = _ADAPTERS[kind]
 
     async def execute(statement: Statement) -> Sequence[Row]:
         try:
@@ -28,6 +39,15 @@ def execute_on(connection: Any, dialect: str) -> AsyncExecute:
             raise
 
     return execute
+
+
+async def _check_together(kind: str, connection: Any, dialect: str) -> None:
+    if kind != "sqlalchemy":
+        check_together(kind, connection, dialect)
+        return
+    if not hasattr(connection, "exec_driver_sql"):  # a session
+        connection = await connection.connection()
+    await connection.run_sync(lambda inner: check_together(kind, inner, dialect))
 
 
 async def _on_psycopg(connection: Any, statement: Statement) -> Sequence[Row]:
@@ -57,11 +77,18 @@ async def _on_aiosqlite(connection: Any, statement: Statement) -> Sequence[Row]:
     if not connection.in_transaction:
         check_transaction(opens_transactions(connection))
         await connection.execute("begin immediate")
+    sql = numbered(statement.sql)
     if statement.many:
-        await connection.executemany(numbered(statement.sql), statement.params)
+        await connection.executemany(sql, statement.params)
         return ()
-    rows = await connection.execute_fetchall(numbered(statement.sql), statement.params)
-    return list(rows)
+    with plain_texts(connection):
+        if connection.row_factory is None:
+            return list(await connection.execute_fetchall(sql, statement.params))
+        # More hops to the connection's thread, but other rows of the caller stay as they are.
+        async with connection.cursor() as cursor:
+            cursor.row_factory = None
+            await cursor.execute(sql, statement.params)
+            return await cursor.fetchall()  # type: ignore[no-any-return]
 
 
 async def _on_protocol(connection: "AsyncExecutor", statement: Statement) -> Sequence[Row]:

@@ -6,18 +6,29 @@ from typing import TYPE_CHECKING, Any
 from penstock.plan import Row, Statement
 
 from .faults import missing_schema
-from .given import check_transaction, kind_of, opens_transactions
+from .given import kind_of
+from .given_transactions import (
+    check_together,
+    check_transaction,
+    needs_check,
+    opens_transactions,
+)
 from .mysql_given import mysql_sqlalchemy, on_mysql
 from .placeholders import in_order, percent
 from .runner import Execute
+from .sqlite_texts import plain_texts
 
 if TYPE_CHECKING:
     from .protocols import Executor
 
 
-def execute_on(connection: Any, dialect: str) -> Execute:
-    """What runs statements on this connection; never begins or commits."""
-    run = _ADAPTERS[kind_of(connection, dialect=dialect, is_async=False)]
+def execute_on(connection: Any, dialect: str, *, several: bool = False) -> Execute:
+    """What runs statements on this connection; never begins or commits. ``several``: the call is
+    too large for one statement, and must not be torn apart."""
+    kind = kind_of(connection, dialect=dialect, is_async=False)
+    if needs_check(dialect, several=several):
+        check_together(kind, connection, dialect)
+    run = _ADAPTERS[kind]
 
     def execute(statement: Statement) -> Sequence[Row]:
         try:
@@ -48,29 +59,45 @@ def _on_sqlalchemy(connection: Any, statement: Statement) -> Sequence[Row]:
     return result.all() if result.returns_rows else ()
 
 
-def _on_cursor(connection: Any, statement: Statement) -> Sequence[Row]:
-    """Django and psycopg2: a cursor with ``%s``."""
+def _on_django(connection: Any, statement: Statement) -> Sequence[Row]:
     if statement.percent:
         return on_mysql(connection, statement)
-    sql, order = percent(statement.sql)
-    if getattr(connection, "vendor", None) == "sqlite":
+    if connection.vendor == "sqlite":
         check_transaction(not connection.get_autocommit())
     with connection.cursor() as cursor:
-        if statement.many:
-            cursor.executemany(sql, [in_order(row, order) for row in statement.params])
-            return ()
-        cursor.execute(sql, in_order(statement.params, order))
-        return cursor.fetchall()  # type: ignore[no-any-return]
+        return _on_cursor(cursor, statement)
+
+
+def _on_psycopg2(connection: Any, statement: Statement) -> Sequence[Row]:
+    from psycopg2.extensions import cursor as plain_cursor  # type: ignore[import-untyped]
+
+    # The connection's own may answer dictionaries.
+    with connection.cursor(cursor_factory=plain_cursor) as cursor:
+        return _on_cursor(cursor, statement)
+
+
+def _on_cursor(cursor: Any, statement: Statement) -> Sequence[Row]:
+    """One that takes ``%s``."""
+    sql, order = percent(statement.sql)
+    if statement.many:
+        cursor.executemany(sql, [in_order(row, order) for row in statement.params])
+        return ()
+    cursor.execute(sql, in_order(statement.params, order))
+    return cursor.fetchall()  # type: ignore[no-any-return]
 
 
 def _on_sqlite3(connection: Any, statement: Statement) -> Sequence[Row]:
     """A connection that opens transactions by itself has one opened now, with the write lock."""
+    from sqlite3 import Cursor
+
     from .sqlite_runner import execute
 
     if not connection.in_transaction:
         check_transaction(opens_transactions(connection))
         connection.execute("begin immediate")
-    return execute(connection, statement)
+    with plain_texts(connection):
+        # A cursor of its own: the connection's may answer dictionaries.
+        return execute(Cursor(connection), statement)
 
 
 def _on_protocol(connection: "Executor", statement: Statement) -> Sequence[Row]:
@@ -84,7 +111,8 @@ def _on_protocol(connection: "Executor", statement: Statement) -> Sequence[Row]:
 _ADAPTERS = {
     "psycopg": _on_psycopg,
     "sqlalchemy": _on_sqlalchemy,
-    "cursor": _on_cursor,
+    "django": _on_django,
+    "psycopg2": _on_psycopg2,
     "sqlite3": _on_sqlite3,
     "mysql": on_mysql,
     "protocol": _on_protocol,

@@ -5,18 +5,20 @@ apart: it is refused.
 """
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from penstock.errors import UnsupportedConnection
 from penstock.plan import Row, Statement
 
 _IN_TRANSACTION = 1
+_DRIVERS = ("pymysql", "MySQLdb", "asyncmy", "aiomysql")
 
 
 def on_mysql(connection: Any, statement: Statement) -> Sequence[Row]:
     """PyMySQL, mysqlclient and Django."""
     _check_transaction(connection)
-    with connection.cursor() as cursor:
+    with connection.cursor(*_plain_cursor(connection)) as cursor:
         cursor.execute(statement.sql, tuple(statement.params) or None)
         return cursor.fetchall() if cursor.description else _inserted(cursor)
 
@@ -24,7 +26,7 @@ def on_mysql(connection: Any, statement: Statement) -> Sequence[Row]:
 async def on_mysql_async(connection: Any, statement: Statement) -> Sequence[Row]:
     """asyncmy and aiomysql."""
     _check_transaction(connection)
-    async with connection.cursor() as cursor:
+    async with connection.cursor(*_plain_cursor(connection)) as cursor:
         await cursor.execute(statement.sql, tuple(statement.params) or None)
         return await cursor.fetchall() if cursor.description else _inserted(cursor)
 
@@ -42,6 +44,13 @@ async def mysql_sqlalchemy_async(given: Any, statement: Statement) -> Sequence[R
     raw = await connection.get_raw_connection()
     _check_transaction(raw.driver_connection)
     return _result(await connection.exec_driver_sql(statement.sql, tuple(statement.params)))
+
+
+def _plain_cursor(connection: Any) -> list[type]:
+    """The driver's first cursor: the connection's own may answer dictionaries. None for Django,
+    whose cursor is its own."""
+    drivers = {base.__module__.partition(".")[0] for base in type(connection).__mro__}
+    return [import_module(f"{driver}.cursors").Cursor for driver in _DRIVERS if driver in drivers]
 
 
 def _result(result: Any) -> Sequence[Row]:

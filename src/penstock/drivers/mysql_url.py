@@ -8,7 +8,8 @@ from penstock.errors import InvalidOption, shown
 from .faults import unreadable
 
 _WORDS = {"unix_socket": str, "connect_timeout": float, "charset": str}
-_TLS = ("ssl_ca", "ssl_cert", "ssl_key")
+_TLS = ("ssl_ca", "ssl_cert", "ssl_key", "ssl_mode")
+_MODES = ("REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
 
 
 def connect_options(url: str) -> dict[str, Any]:
@@ -57,7 +58,18 @@ def database_of(url: str) -> str:
 def _context(tls: dict[str, str]) -> Any:
     import ssl
 
-    context = ssl.create_default_context(cafile=tls.get("ca"))
-    if "cert" in tls:
-        context.load_cert_chain(tls["cert"], tls.get("key"))
+    mode = tls.get("mode", "VERIFY_IDENTITY").upper()
+    if mode not in _MODES:
+        raise InvalidOption(f"ssl_mode is {shown(mode)}: use one of {', '.join(_MODES)}")
+    try:
+        context = ssl.create_default_context(cafile=tls.get("ca"))
+        if "cert" in tls:
+            context.load_cert_chain(tls["cert"], tls.get("key"))
+    except OSError as error:
+        raise InvalidOption(
+            f"the URL's ssl_ca, ssl_cert or ssl_key is unusable: {error}"
+        ) from error
+    context.check_hostname = mode == "VERIFY_IDENTITY"
+    if mode == "REQUIRED":
+        context.verify_mode = ssl.CERT_NONE
     return context

@@ -124,15 +124,15 @@ class Transaction:
         self._turns.end()
 
 
-def execute(connection: sqlite3.Connection, statement: Statement) -> Sequence[Row]:
+def execute(on: sqlite3.Connection | sqlite3.Cursor, statement: Statement) -> Sequence[Row]:
     if statement.script:
         for part in split(statement.sql):
-            connection.execute(part)
+            on.execute(part)
         return ()
     if statement.many:
-        connection.executemany(numbered(statement.sql), statement.params)
+        on.executemany(numbered(statement.sql), statement.params)
         return ()
-    return connection.execute(numbered(statement.sql), statement.params).fetchall()
+    return on.execute(numbered(statement.sql), statement.params).fetchall()
 
 
 def split(script: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from penstock.client.checks import check_lease, check_length, check_number, check_queues
@@ -41,7 +41,7 @@ def checked_options(
         processes = os.cpu_count() or 1
     return WorkerOptions(
         check_queues(queues),
-        check_number("concurrency", concurrency, 1, 10_000),
+        _checked_concurrency(concurrency),
         check_lease(lease),
         check_length("grace", grace),
         check_length("unknown_delay", unknown_delay),
@@ -50,3 +50,18 @@ def checked_options(
         stop_after,
         stop_in,
     )
+
+
+def changed_options(
+    options: WorkerOptions, queues: Iterable[str] | None, concurrency: int | None
+) -> WorkerOptions:
+    """What is None stays as it is."""
+    if queues is not None:
+        options = replace(options, queues=check_queues(queues))
+    if concurrency is not None:
+        options = replace(options, concurrency=_checked_concurrency(concurrency))
+    return options
+
+
+def _checked_concurrency(concurrency: int) -> int:
+    return check_number("concurrency", concurrency, 1, 10_000)

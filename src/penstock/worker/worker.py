@@ -18,7 +18,7 @@ from .handlers import Ack, Function, Handlers, Run, make_handler
 from .health import Health, scraper
 from .hooks import Hook, Hooks
 from .kit import Kit
-from .options import WorkerOptions, checked_options
+from .options import WorkerOptions, changed_options, checked_options
 from .performing import Middleware
 from .shift import Shift
 from .transactions import check_transactions
@@ -96,6 +96,13 @@ class Worker:
     def kinds(self) -> list[str]:
         """The kinds that have a handler of their own."""
         return self._handlers.kinds()
+
+    def override(
+        self, *, queues: Iterable[str] | None = None, concurrency: int | None = None
+    ) -> None:
+        """Changes what is given, for those who start a worker that a module defines. What is under
+        way stays as it is."""
+        self._options = changed_options(self._options, queues, concurrency)
 
     def handler(
         self,

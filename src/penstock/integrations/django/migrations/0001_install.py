@@ -9,7 +9,9 @@ def install(apps: Any, schema_editor: Any) -> None:
     from penstock.integrations.django import queue
 
     if schema_editor.connection.alias == queue.connection.alias:
-        queue.client.install()
+        # Closed at once: a test's database is copied and dropped later.
+        with queue.open_client() as client:
+            client.install()
 
 
 class Migration(migrations.Migration):  # type: ignore[misc]

@@ -1,0 +1,30 @@
+"""What a URL says about TLS."""
+
+import ssl
+
+import pytest
+
+from penstock.drivers.mysql_url import connect_options
+from penstock.errors import InvalidOption
+
+
+@pytest.mark.parametrize(
+    ("query", "checks_name", "verifies"),
+    [
+        ("ssl_mode=VERIFY_IDENTITY", True, ssl.CERT_REQUIRED),
+        ("ssl_mode=verify_ca", False, ssl.CERT_REQUIRED),
+        ("ssl_mode=REQUIRED", False, ssl.CERT_NONE),
+    ],
+)
+def test_how_much_is_checked(query: str, checks_name: bool, verifies: ssl.VerifyMode) -> None:
+    context = connect_options(f"mysql://h/d?{query}")["ssl"]
+    assert (context.check_hostname, context.verify_mode) == (checks_name, verifies)
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [("ssl_mode=SOME", "use one of REQUIRED"), ("ssl_ca=/no/such/file", "unusable")],
+)
+def test_what_cannot_be_used(query: str, says: str) -> None:
+    with pytest.raises(InvalidOption, match=says):
+        connect_options(f"mysql://h/d?{query}")
