@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from .errors import InvalidPayload, shown
+from .models import is_model, written_model
 
 DEPTH = 100
 _SIMPLE = frozenset({str, int, bool, type(None)})
@@ -57,9 +58,8 @@ def _plain_structure(value: object, depth: int) -> Any:
     msgspec = sys.modules.get("msgspec")
     if msgspec is not None and isinstance(value, msgspec.Struct):
         return plain(msgspec.to_builtins(value), depth)
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is not None and isinstance(value, pydantic.BaseModel):
-        return plain(value.model_dump(mode="json", by_alias=True), depth)
+    if is_model(value):
+        return plain(written_model(value), depth)
     raise InvalidPayload(
         f"a {type(value).__module__}.{type(value).__qualname__} cannot be written as JSON: "
         "publish bytes, text, or plain data"
@@ -72,13 +72,22 @@ def _finite(value: float) -> float:
     return value
 
 
+def _seconds(value: timedelta) -> float:
+    seconds = value.total_seconds()
+    if timedelta(seconds=seconds) != value:
+        raise InvalidPayload(
+            f"{value} is too long to be written in seconds to the microsecond: round it first"
+        )
+    return seconds
+
+
 _WRITERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Enum, lambda value: plain(value.value)),
     (str, str.__str__),
     (int, int),
     (float, lambda value: _finite(float(value))),
     (datetime | date | time, lambda value: value.isoformat()),
-    (timedelta, timedelta.total_seconds),
+    (timedelta, _seconds),
     (Decimal | UUID, str),
     (bytes | bytearray | memoryview, lambda value: b64encode(value).decode()),
 )

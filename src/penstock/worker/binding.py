@@ -8,7 +8,7 @@ from typing import Any, get_origin, get_type_hints
 from penstock.client.fields import MessageFields
 from penstock.drivers.given import kind_of_class
 from penstock.errors import InvalidOption
-from penstock.payload import JSON, decode, decode_json, decode_text
+from penstock.payload import as_published, decode
 
 _UNSAID = inspect.Parameter.empty
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -46,11 +46,7 @@ class Binding:
     def _payload(self, source: MessageFields) -> object:
         if self.payload_type is not _UNSAID:
             return decode(source.payload, source.content_type, self.payload_type)
-        if source.content_type.startswith(JSON):
-            return decode_json(source.payload)
-        if source.content_type.startswith("text/"):
-            return decode_text(source.payload)
-        return source.payload
+        return as_published(source.payload, source.content_type)
 
 
 def bind(function: Callable[..., Any], name: str) -> Binding:
