@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from .errors import InvalidPayload, shown
+from .model import NewMessage
 from .models import is_model, written_model
 
 DEPTH = 100
@@ -52,6 +53,11 @@ def _plain_object(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _plain_structure(value: object, depth: int) -> Any:
+    if isinstance(value, NewMessage):
+        raise InvalidPayload(
+            "a NewMessage is no payload: give a list of them to publish_many, or its payload and "
+            "options to publish"
+        )
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return {f.name: plain(getattr(value, f.name), depth) for f in fields}
