@@ -63,13 +63,21 @@ def _plain_structure(value: object, depth: int) -> Any:
         return {f.name: plain(getattr(value, f.name), depth) for f in fields}
     msgspec = sys.modules.get("msgspec")
     if msgspec is not None and isinstance(value, msgspec.Struct):
-        return plain(msgspec.to_builtins(value), depth)
+        return plain(_built_in(value, msgspec), depth)
     if is_model(value):
         return plain(written_model(value), depth)
     raise InvalidPayload(
         f"a {type(value).__module__}.{type(value).__qualname__} cannot be written as JSON: "
         "publish bytes, text, or plain data"
     )
+
+
+def _built_in(value: object, msgspec: Any) -> Any:
+    try:
+        return msgspec.to_builtins(value)
+    except (TypeError, ValueError) as error:
+        name = type(value).__qualname__
+        raise InvalidPayload(f"{name} cannot be written as JSON: {error}") from error
 
 
 def _finite(value: float) -> float:

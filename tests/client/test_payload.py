@@ -5,7 +5,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, MutableMapping, MutableSequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
@@ -410,6 +410,12 @@ class LineEnvelope(Envelope[Line]):
 
 
 @dataclass
+class SeededByDefault:
+    x: int
+    seed: InitVar[int] = 1
+
+
+@dataclass
 class Bounded(Generic[N]):
     number: N
 
@@ -437,6 +443,10 @@ class Exact(pydantic.BaseModel):
 class Base64(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
     data: bytes
+
+
+class Anything(msgspec.Struct):
+    value: Any
 
 
 class Pair(msgspec.Struct, Generic[T]):
@@ -477,6 +487,7 @@ EXACT = Exact(at=datetime(2024, 1, 1, tzinfo=UTC), id=UUID(int=7), tags={"a"})
         (Envelope(Line("a"), [], Envelope(Line("b"), [])), Envelope[Line]),
         (LineEnvelope(Line("a"), []), LineEnvelope),
         (Bounded(1), Bounded),
+        (SeededByDefault(1, 2), SeededByDefault),
         (Tree("a", UserId(1), 2, [Tree("b", UserId(3), 4)]), Tree),
         (1, Annotated[int, []]),
         ([1], Iterable[int]),
@@ -533,6 +544,7 @@ class Wrapped(pydantic.BaseModel):
     [
         (Blob(data=b"\xff"), 'Blob holds bytes that are no text: .*ser_json_bytes="base64"'),
         (Wrapped(inner=Titled(title="x")), "could not be read as Wrapped again"),
+        (Anything(object()), "Anything cannot be written"),
         (timedelta(days=100_000, microseconds=1), "to the microsecond"),
     ],
 )
@@ -568,6 +580,12 @@ class Hooked:
 
 
 @dataclass
+class Seeded:
+    x: int
+    seed: InitVar[int]
+
+
+@dataclass
 class PerhapsHooked:
     hook: Callable[[], None] | None
     other: complex = 0j
@@ -579,6 +597,7 @@ class PerhapsHooked:
         (complex, "cannot decode into complex"),
         (list[complex], "cannot decode into complex"),
         (Union[complex, Callable[[], None]], "complex.*Callable"),  # noqa: UP007
+        (Seeded, "Seeded.seed is an InitVar"),
         (Hooked, "Hooked.hook: cannot decode into"),
         (dict[int, str], "the keys of JSON are text, not int"),
         (tuple[int, *tuple[str, ...]], "cannot decode into"),

@@ -41,7 +41,14 @@ def _dataclass(wanted: Any, origin: Any, build: Build) -> Reader:
     def read(value: Any, notes: Notes) -> Any:
         return origin(**read_fields(value, notes))
 
-    return Reader(read, never=_never(origin, readers, needed))
+    return Reader(read, never=_unpassable(origin, hints) or _never(origin, readers, needed))
+
+
+def _unpassable(origin: Any, hints: dict[str, Any]) -> str | None:
+    for name, hint in hints.items():
+        if isinstance(hint, dataclasses.InitVar) and not hasattr(origin, name):
+            return f"{name_of(origin)}.{name} is an InitVar, which is not stored: give it a default"
+    return None
 
 
 def _typed_dict(wanted: Any, origin: Any, build: Build) -> Reader:
