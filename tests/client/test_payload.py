@@ -287,6 +287,16 @@ class LargeModel(pydantic.BaseModel):
     y: int = 0
 
 
+class Summed(pydantic.BaseModel):
+    x: int
+    y: int = 0
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def z(self) -> int:
+        return self.x + self.y
+
+
 def there_and_back(value: Any, kind: Any) -> Any:
     return decode(*encode(value), kind)
 
@@ -305,6 +315,7 @@ def there_and_back(value: Any, kind: Any) -> Any:
         (Small(1), Large | Small),
         (LargeModel(x=1, y=2), SmallModel | LargeModel),
         (SmallModel(x=1), LargeModel | SmallModel),
+        (Summed(x=1, y=2), SmallModel | Summed),
         (Line("a"), dict[str, Any] | Line),
         ({"article": "a", "more": 1}, Line | dict[str, Any]),
         ([date(2024, 1, 1), datetime(2024, 1, 1)], list[datetime | date]),  # noqa: DTZ001

@@ -100,7 +100,8 @@ def _model(origin: Any) -> Read:
     def read(value: Any, notes: Notes) -> Any:
         result = read_model(value, origin)
         if isinstance(value, dict) and not origin.__pydantic_root_model__:
-            notes.dropped += max(0, len(value) - len(result.model_fields_set))
+            used = len(result.model_fields_set) + len(origin.model_computed_fields)
+            notes.dropped += max(0, len(value) - used)
             notes.absent += len(origin.model_fields.keys() - result.model_fields_set)
         return result
 
