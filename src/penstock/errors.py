@@ -116,6 +116,10 @@ class LeaseLost(PenstockError):
         self.message_id = message_id
         self.fence = fence
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickle and copy call the class with what __init__ needs, not only with the text.
+        return type(self), (str(self), self.message_id, self.fence), self.__dict__
+
 
 class HandlerFailed(PenstockError):
     """A handler raised an exception in its process whose type this process does not know."""

@@ -7,7 +7,7 @@ import json
 from contextlib import suppress
 from typing import Any, TypeVar, overload
 
-from .convert import convert
+from .convert import read_as, reader_of
 from .errors import DecodeError, InvalidPayload, PayloadTooLarge
 from .plain import plain
 
@@ -80,12 +80,31 @@ def decode(data: bytes, content_type: str, wanted: type[T]) -> T: ...
 @overload
 def decode(data: bytes, content_type: str, wanted: Any) -> Any: ...
 def decode(data: bytes, content_type: str, wanted: Any) -> Any:
-    """The payload as ``wanted``: bytes, str, or whatever JSON can be converted to."""
+    """The payload as ``wanted``: bytes, str, or whatever JSON can be converted to.
+
+    What was published as bytes or text is that for every ``wanted`` that can be (``str | None``,
+    a StrEnum), and is taken for JSON by all others.
+    """
     if wanted is bytes:
         return data
     if wanted is str and not content_type.startswith(JSON):
         return decode_text(data)
-    return convert(decode_json(data), wanted)
+    if wanted is Any or wanted is object:
+        return as_published(data, content_type)
+    reader = reader_of(wanted)
+    if not content_type.startswith(JSON):
+        if reader.raw and not (reader.text and content_type.startswith("text/")):
+            return data
+        if reader.text:
+            return read_as(decode_text(data), wanted, reader.text)
+    return read_as(decode_json(data), wanted, reader.read)
+
+
+def as_published(data: bytes, content_type: str) -> Any:
+    """The payload as its content type says, for those who take anything."""
+    if content_type.startswith(JSON) or "+json" in content_type:
+        return decode_json(data)
+    return decode_text(data) if content_type.startswith("text/") else data
 
 
 _ENCODER = json.JSONEncoder(

@@ -12,6 +12,8 @@ from typing import Any
 from uuid import UUID
 
 from .errors import InvalidPayload, shown
+from .model import NewMessage
+from .models import is_model, written_model
 
 DEPTH = 100
 _SIMPLE = frozenset({str, int, bool, type(None)})
@@ -51,19 +53,31 @@ def _plain_object(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _plain_structure(value: object, depth: int) -> Any:
+    if isinstance(value, NewMessage):
+        raise InvalidPayload(
+            "a NewMessage is no payload: give a list of them to publish_many, or its payload and "
+            "options to publish"
+        )
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
         return {f.name: plain(getattr(value, f.name), depth) for f in fields}
     msgspec = sys.modules.get("msgspec")
     if msgspec is not None and isinstance(value, msgspec.Struct):
-        return plain(msgspec.to_builtins(value), depth)
-    pydantic = sys.modules.get("pydantic")
-    if pydantic is not None and isinstance(value, pydantic.BaseModel):
-        return plain(value.model_dump(mode="json", by_alias=True), depth)
+        return plain(_built_in(value, msgspec), depth)
+    if is_model(value):
+        return plain(written_model(value), depth)
     raise InvalidPayload(
         f"a {type(value).__module__}.{type(value).__qualname__} cannot be written as JSON: "
         "publish bytes, text, or plain data"
     )
+
+
+def _built_in(value: object, msgspec: Any) -> Any:
+    try:
+        return msgspec.to_builtins(value)
+    except (TypeError, ValueError) as error:
+        name = type(value).__qualname__
+        raise InvalidPayload(f"{name} cannot be written as JSON: {error}") from error
 
 
 def _finite(value: float) -> float:
@@ -72,13 +86,22 @@ def _finite(value: float) -> float:
     return value
 
 
+def _seconds(value: timedelta) -> float:
+    seconds = value.total_seconds()
+    if timedelta(seconds=seconds) != value:
+        raise InvalidPayload(
+            f"{value} is too long to be written in seconds to the microsecond: round it first"
+        )
+    return seconds
+
+
 _WRITERS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (Enum, lambda value: plain(value.value)),
     (str, str.__str__),
     (int, int),
     (float, lambda value: _finite(float(value))),
     (datetime | date | time, lambda value: value.isoformat()),
-    (timedelta, timedelta.total_seconds),
+    (timedelta, _seconds),
     (Decimal | UUID, str),
     (bytes | bytearray | memoryview, lambda value: b64encode(value).decode()),
 )

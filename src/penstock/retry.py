@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import NamedTuple, Protocol
 
-from .errors import InvalidOption
+from .errors import InvalidOption, shown
 
 Seconds = float | timedelta
 
@@ -59,10 +59,15 @@ class Spaced:
     jitter: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.attempts is not None and self.attempts < 1:
-            raise InvalidOption(f"attempts is {self.attempts}: it must be at least 1")
-        if not 0 <= self.jitter <= 1:
-            raise InvalidOption(f"jitter is {self.jitter}: it must be between 0 and 1")
+        if self.attempts is not None and not (_is_int(self.attempts) and self.attempts >= 1):
+            raise InvalidOption(
+                f"attempts is {shown(self.attempts)}: it must be a whole number of at least 1"
+            )
+        if self.within is not None:
+            _check("within", self.within)
+        _check_types("give_up_on", self.give_up_on)
+        if not (_is_number(self.jitter) and 0 <= self.jitter <= 1):
+            raise InvalidOption(f"jitter is {shown(self.jitter)}: it must be between 0 and 1")
 
     def delay(self, tried: Tried) -> timedelta | None:
         if self.attempts is not None and tried.attempt >= self.attempts:
@@ -71,8 +76,10 @@ class Spaced:
             return None
         seconds = self.seconds(tried.attempt) * (1 - self.jitter * random.random())
         wait = timedelta(seconds=min(seconds, _LONGEST))
-        if self.within is not None and tried.age + wait > _length(self.within):
-            return None
+        if self.within is not None:
+            age = tried.age + wait
+            if age.total_seconds() > _seconds(self.within):
+                return None
         return wait
 
     def seconds(self, attempt: int) -> float:
@@ -129,8 +136,8 @@ class Exponential(Spaced):
         super().__post_init__()
         _check("first", self.first)
         _check("most", self.most)
-        if not (math.isfinite(self.factor) and self.factor >= 1):
-            raise InvalidOption(f"factor is {self.factor}: it must be at least 1")
+        if not (_is_number(self.factor) and 1 <= self.factor < math.inf):
+            raise InvalidOption(f"factor is {shown(self.factor)}: it must be at least 1")
 
     def seconds(self, attempt: int) -> float:
         try:
@@ -144,11 +151,33 @@ def _seconds(value: Seconds) -> float:
     return value.total_seconds() if isinstance(value, timedelta) else float(value)
 
 
-def _length(value: Seconds) -> timedelta:
-    return value if isinstance(value, timedelta) else timedelta(seconds=value)
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return _is_int(value) or isinstance(value, float)
+
+
+def _is_length(value: Seconds) -> bool:
+    try:
+        return (_is_number(value) or isinstance(value, timedelta)) and 0 <= _seconds(
+            value
+        ) < math.inf
+    except OverflowError:  # an int beyond all floats
+        return False
 
 
 def _check(name: str, value: Seconds) -> None:
-    seconds = _seconds(value)
-    if not (math.isfinite(seconds) and seconds >= 0):
-        raise InvalidOption(f"{name} is {value}: it must be a length of time")
+    if not _is_length(value):
+        raise InvalidOption(
+            f"{name} is {shown(value)}: it must be a length of time, in seconds or a timedelta"
+        )
+
+
+def _check_types(name: str, value: object) -> None:
+    types = value if isinstance(value, tuple) else (None,)
+    if not all(isinstance(kind, type) and issubclass(kind, BaseException) for kind in types):
+        raise InvalidOption(
+            f"{name} is {shown(value)}: it must be a tuple of exception types, as (ValueError,)"
+        )

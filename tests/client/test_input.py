@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pydantic
 import pytest
 
 from penstock import (
@@ -16,6 +17,7 @@ from penstock import (
     NewMessage,
     PayloadTooLarge,
     Policy,
+    Published,
     Queue,
     install_sql,
 )
@@ -25,6 +27,13 @@ NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001
 SECOND = timedelta(seconds=1)
 
 queue = Queue(NOWHERE, max_payload=100)
+
+
+class Reading(pydantic.BaseModel):
+    """Iterable, by fields."""
+
+    value: int
+
 
 BAD_PUBLISHES: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (InvalidName, "channel is empty", {"channel": ""}),
@@ -67,6 +76,17 @@ def test_unknown_options_are_refused() -> None:
 
 BAD_CALLS: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (PayloadTooLarge, "101 bytes, 100 are allowed", lambda: queue.publish("x" * 101)),
+    (InvalidOption, "not one dict: use publish", lambda: queue.publish_many({"order": 1})),
+    (InvalidOption, "not one str: use publish", lambda: queue.publish_many("abc")),
+    (InvalidOption, "not one bytes", lambda: queue.publish_many(b"abc")),
+    (InvalidOption, "not one NewMessage", lambda: queue.publish_many(NewMessage(1))),  # type: ignore[arg-type]
+    (InvalidOption, "not one Reading", lambda: queue.publish_many(Reading(value=1))),
+    (InvalidOption, "not one Published", lambda: queue.publish_many(Published(1, "published"))),
+    (InvalidOption, "not one int", lambda: queue.publish_many(5)),  # type: ignore[arg-type]
+    (InvalidOption, "not one dict", lambda: queue.topic("t").publish_many({"order": 1})),
+    (InvalidPayload, "to publish_many", lambda: queue.publish(NewMessage(1))),
+    (InvalidPayload, "to publish_many", lambda: queue.publish([NewMessage(1)])),
+    (InvalidPayload, "to publish_many", lambda: queue.topic("t").publish(NewMessage(1))),
     (InvalidOption, "limit is 0", lambda: queue.claim(0)),
     (InvalidOption, "limit is 10001", lambda: queue.claim(10_001)),
     (InvalidOption, "at least one", lambda: queue.claim(queues=[])),

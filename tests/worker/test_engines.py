@@ -45,6 +45,15 @@ def test_a_user_tests_his_handlers(penstock_queue: Queue) -> None:
     assert letter.error == "no such order"
 
 
+def test_messages_of_text_and_bytes_are_found_among_others(penstock_queue: Queue) -> None:
+    penstock_queue.publish({"id": 1})
+    penstock_queue.publish("just text")
+    penstock_queue.publish(b"\xff")
+    assert_published(penstock_queue, payload={"id": 1}, count=1)
+    assert_published(penstock_queue, payload="just text", count=1)
+    assert_published(penstock_queue, payload=b"\xff", count=1)
+
+
 @run_async
 async def test_on_sqlite_leases_are_extended_and_stops_are_clean(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/jobs.db"

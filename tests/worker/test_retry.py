@@ -1,6 +1,7 @@
 """Retry strategies, by themselves."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -65,3 +66,47 @@ def test_impossible_options_are_refused(make: object) -> None:
     assert callable(make)
     with pytest.raises(InvalidOption):
         make()
+
+
+BAD: list[tuple[str, Any, str]] = [
+    (
+        "give_up_on",
+        [ValueError],
+        r"\[<class 'ValueError'>\]: it must be a tuple of exception types",
+    ),
+    ("give_up_on", ValueError, "must be a tuple"),
+    ("give_up_on", (ValueError, "KeyError"), "must be a tuple"),
+    ("give_up_on", (int,), "must be a tuple"),
+    ("within", float("inf"), "within is inf: it must be a length of time"),
+    ("within", float("nan"), "within is nan"),
+    ("within", -1, "within is -1"),
+    ("within", 10**400, "within is 1000"),
+    ("within", "1h", "within is '1h'"),
+    ("attempts", 2.5, "attempts is 2.5: it must be a whole number"),
+    ("attempts", "3", "attempts is '3'"),
+    ("attempts", True, "attempts is True"),
+    ("jitter", None, "jitter is None"),
+]
+
+
+@pytest.mark.parametrize("strategy", [Constant, Linear, Exponential])
+@pytest.mark.parametrize(("name", "value", "text"), BAD)
+def test_what_would_fail_at_every_error_is_refused(
+    strategy: Any, name: str, value: Any, text: str
+) -> None:
+    with pytest.raises(InvalidOption, match=text):
+        strategy(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("strategy", "name"),
+    [(Constant, "every"), (Linear, "step"), (Exponential, "most"), (Exponential, "factor")],
+)
+def test_lengths_are_numbers_or_timedeltas(strategy: Any, name: str) -> None:
+    for value in ("5", None, True):
+        with pytest.raises(InvalidOption, match=f"{name} is {value!r}: it must be"):
+            strategy(**{name: value})
+
+
+def test_a_bound_beyond_all_timedeltas_is_no_bound() -> None:
+    assert delays(Constant(every=1, within=1e300, jitter=0), 1, timedelta(days=3000)) == [1]

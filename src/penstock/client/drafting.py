@@ -1,13 +1,14 @@
 """A message as the caller writes it to a draft that an engine can store."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
 from penstock.contract import DEFAULT_MAX_ATTEMPTS
 from penstock.errors import InvalidOption, InvalidPayload, PayloadTooLarge, shown
 from penstock.model import Draft, NewMessage
+from penstock.models import is_model
 from penstock.names import check_kind, check_name
 from penstock.payload import JSON, encode, encode_json
 
@@ -18,6 +19,7 @@ MOST_CONTENT_TYPE = 255
 _MOST_ATTEMPTS = 2**31 - 1
 _DUE = ("delay", "at")
 _EXPIRY = ("expires_in", "expires_at")
+_ONE = (str, bytes, bytearray, memoryview, Mapping, NewMessage)
 _MOST_KNOWN = 10_000
 _known_queues: set[str] = set()
 _known_channels: set[str] = set()
@@ -27,10 +29,23 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 def draft_all(items: Any, queue: str, channel: str, most: int) -> list[Draft]:
     """Drafts of NewMessages, or of bare payloads."""
+    if items.__class__ is not list:
+        _check_many(items)
     return [
         draft_new(item if isinstance(item, NewMessage) else NewMessage(item), queue, channel, most)
         for item in items
     ]
+
+
+def _check_many(items: object) -> None:
+    """One message that is iterable would be published in pieces."""
+    is_named_tuple = isinstance(items, tuple) and hasattr(items, "_fields")
+    is_one = is_named_tuple or isinstance(items, _ONE) or is_model(items)
+    if is_one or not isinstance(items, Iterable):
+        raise InvalidOption(
+            f"publish_many takes a list of messages, not one {type(items).__name__}: "
+            "use publish for one, or put it into a list"
+        )
 
 
 def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft:

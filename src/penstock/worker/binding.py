@@ -2,13 +2,15 @@
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, get_origin, get_type_hints
 
 from penstock.client.fields import MessageFields
+from penstock.convert import Unresolved, never_decodable
 from penstock.drivers.given import kind_of_class
 from penstock.errors import InvalidOption
-from penstock.payload import JSON, decode, decode_json, decode_text
+from penstock.payload import as_published, decode
 
 _UNSAID = inspect.Parameter.empty
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -46,11 +48,15 @@ class Binding:
     def _payload(self, source: MessageFields) -> object:
         if self.payload_type is not _UNSAID:
             return decode(source.payload, source.content_type, self.payload_type)
-        if source.content_type.startswith(JSON):
-            return decode_json(source.payload)
-        if source.content_type.startswith("text/"):
-            return decode_text(source.payload)
-        return source.payload
+        return as_published(source.payload, source.content_type)
+
+    def check_payload(self, name: str) -> None:
+        """Raises InvalidOption if no payload at all can be what ``name``, the function, asks for,
+        and Unresolved if that names what is not there."""
+        if self.payload_type is _UNSAID:
+            return
+        if why := never_decodable(self.payload_type):
+            raise InvalidOption(f"{name} can never be given its {self.payload!r}: {why}")
 
 
 def bind(function: Callable[..., Any], name: str) -> Binding:
@@ -79,7 +85,7 @@ def bind(function: Callable[..., Any], name: str) -> Binding:
             transaction_type = get_origin(hint) or hint
         if parameter.kind in _POSITIONAL:
             positional.append(parameter.name)
-    return Binding(
+    binding = Binding(
         found.get("payload"),
         payload_type,
         found.get("message"),
@@ -88,6 +94,9 @@ def bind(function: Callable[..., Any], name: str) -> Binding:
         tuple(positional),
         alone=list(found) == ["payload"] and len(positional) == 1,
     )
+    with suppress(Unresolved):  # it may be defined further down; who starts looks again
+        binding.check_payload(name)
+    return binding
 
 
 def _role(hint: Any) -> str:

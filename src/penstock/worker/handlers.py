@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal, get_args
 
-from penstock.errors import InvalidOption
+from penstock.convert import Unresolved
+from penstock.errors import InvalidOption, shown
 from penstock.names import check_kind
 from penstock.retry import Exponential, Retry
 
@@ -49,10 +50,22 @@ def make_handler(
         raise InvalidOption(
             f"{name} takes a transaction, which run={run!r} and ack={ack!r} cannot have"
         )
+    if retry is not None and (isinstance(retry, type) or not hasattr(retry, "delay")):
+        raise InvalidOption(
+            f"the retry of {name} is {shown(retry)}: give a strategy, such as Constant(every=5)"
+        )
     seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
     if seconds is not None and seconds <= 0:
         raise InvalidOption(f"the timeout of {name} is {timeout}: it must be above zero")
     return Handler(name, function, run, ack, retry or DEFAULT_RETRY, seconds, binding)
+
+
+def check_payload(handler: Handler) -> None:
+    """Before anything is claimed: what a payload can never be makes a dead letter of each."""
+    try:
+        handler.binding.check_payload(handler.name)
+    except Unresolved as error:
+        raise InvalidOption(f"handler {handler.name}: {error}") from error
 
 
 def _check(name: str, run: str, ack: str, is_async: bool) -> None:

@@ -14,7 +14,7 @@ from penstock.client.sync_queue import Queue
 from penstock.errors import InvalidOption, PenstockError
 from penstock.retry import Retry
 
-from .handlers import Ack, Function, Handlers, Run, make_handler
+from .handlers import Ack, Function, Handlers, Run, check_payload, make_handler
 from .health import Health, scraper
 from .hooks import Hook, Hooks
 from .kit import Kit
@@ -174,6 +174,11 @@ class Worker:
         problems = []
         if not self._handlers.all():
             problems.append("the worker has no handler: register one with @worker.handler")
+        for handler in self._handlers.all():
+            try:
+                check_payload(handler)
+            except InvalidOption as error:
+                problems.append(str(error))
         try:
             asyncio.run(self._check_database())
         except PenstockError as error:

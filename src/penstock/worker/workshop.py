@@ -10,6 +10,7 @@ from penstock.model import Settled
 from .crew import Crew
 from .desk import Desk
 from .hand import Hand
+from .handlers import check_payload
 from .job import Job
 from .kit import Kit
 from .performing import Performer
@@ -43,6 +44,8 @@ class Workshop:
         self._watchers = watchers
         self._freed = freed
         core, options, address = client._core, kit.options, client._address
+        for handler in kit.handlers.all():
+            check_payload(handler)
         check_transactions(kit.handlers.all(), core.engine.lacks)
         self.pulse = Pulse(address, options.lease.total_seconds(), most, self._lost)
         self.desk = Desk(core, self.pulse.release, self._settled)
