@@ -20,7 +20,8 @@ NO_MARIADB = (
     "MARIADB IS NOT TESTED: no mariadbd here, and it could not be installed "
     "(needs root and the Debian package mariadb-server)"
 )
-SETTINGS = {"fsync": False, "full_page_writes": False, "max_connections": 200}
+# Compiling the tests' own queries takes longer than running them.
+SETTINGS = {"fsync": False, "full_page_writes": False, "max_connections": 200, "jit": False}
 
 
 def pytest_configure() -> None:
