@@ -31,7 +31,8 @@ def test_list_by_filters(cli: Cli, letters: list[int]) -> None:
     assert cli.json("dead", "list", "--until", "1h") == []
     assert "ValueError bad" in cli.run("dead", "list", "-k", "k2").stdout
     assert "No dead letter" in cli.run("dead", "-q", "nobody").stderr
-    cli.run("dead", "list", "--since", "then", code=2)
+    for never in ("then", "0001-01-01", "99999999d", "9999999999999d", "9999-12-31T23:59-10:00"):
+        assert "Traceback" not in cli.run("dead", "list", "--since", never, code=2).stderr
 
 
 def test_redrive_shows_how_many_and_asks(cli: Cli, queue: Queue, letters: list[int]) -> None:
