@@ -1,9 +1,13 @@
 """dead: list, redrive, discard."""
 
+import os
+import pty
+import signal
+
 import pytest
 
 from penstock import NewMessage, Queue
-from tests.cli.commands import Cli
+from tests.cli.commands import Cli, read_until
 
 
 @pytest.fixture
@@ -72,3 +76,17 @@ def test_nothing_to_do(cli: Cli, letters: list[int]) -> None:
         assert "say which" in cli.run("dead", verb, "--yes", code=2).stderr
         cli.run("dead", verb, "1", "--queue", "q", "--yes", code=2)
         cli.run("dead", verb, "1", "--all", "--yes", code=2)
+
+
+def test_ctrl_c_at_the_question_does_nothing(cli: Cli, queue: Queue, letters: list[int]) -> None:
+    ours, theirs = pty.openpty()
+    with cli.process("dead", "redrive", "--all", stdin=theirs, stdout=theirs, stderr=theirs) as run:
+        os.close(theirs)
+        read_until(ours, "[y/N]")
+        run.send_signal(signal.SIGINT)
+        assert "Nothing was done." in read_until(ours, "done.")
+    os.close(ours)
+    assert run.returncode == 130
+    code, seen = cli.terminal("dead", "redrive", "--all", answer="\x04")  # Ctrl-D
+    assert code == 1 and "Nothing was done." in seen
+    assert left(queue) == letters
