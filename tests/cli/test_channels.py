@@ -41,11 +41,21 @@ def test_impossible_limits(cli: Cli, queue: Queue) -> None:
     for words in (
         ["--rate", "fast"],
         ["--concurrency", "1.5"],
+        ["--concurrency", "inf"],
+        ["--concurrency", "nan"],
+        ["--backlog", "1e3"],
+        ["--rate", "nan"],
         ["--burst", "3"],
         ["--weight", "0"],
     ):
         assert cli.run("channels", "limit", "a", *words, code=2).stderr
     assert queue.channel("a").policy() == Policy()
+
+
+def test_large_whole_numbers_stay_what_they_are(cli: Cli) -> None:
+    for number in (2**53 + 1, 2**63 - 1):
+        (policy,) = cli.json("channels", "limit", "a", "--concurrency", str(number))
+        assert policy["concurrency"] == number
 
 
 def test_pause_and_resume(cli: Cli, queue: Queue) -> None:

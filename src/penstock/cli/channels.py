@@ -1,8 +1,9 @@
 """channels: list, limit, pause, resume, remove."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -15,6 +16,8 @@ from .times import age
 
 if TYPE_CHECKING:
     from penstock import ChannelInfo, Policy
+
+N = TypeVar("N", int, float)
 
 app = typer.Typer(
     cls=Nouns, help="Channels: list, limit, pause, resume, remove.", rich_markup_mode=None
@@ -182,18 +185,21 @@ def _changed(
 
 
 def _whole(name: str, text: str | None, before: int | None) -> int | None:
-    value = _real(name, text, before)
-    if value is not None and value != int(value):
-        raise typer.BadParameter(f"{text!r} is no whole number", param_hint=f"--{name}")
-    return None if value is None else int(value)
+    return _read(name, text, before, int, "no whole number: write digits, or none")
 
 
 def _real(name: str, text: str | None, before: float | None) -> float | None:
+    return _read(name, text, before, float, "no number: write digits, or none")
+
+
+def _read(
+    name: str, text: str | None, before: N | None, read: Callable[[str], N], wrong: str
+) -> N | None:
     if text is None:
         return before
     if text == "none":
         return None
     try:
-        return float(text)
+        return read(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no number", param_hint=f"--{name}") from None
+        raise typer.BadParameter(f"{text!r} is {wrong}", param_hint=f"--{name}") from None
