@@ -74,6 +74,18 @@ def test_pause_and_resume(cli: Cli, queue: Queue) -> None:
     assert not queue.channel("a", queue="emails").policy().paused
 
 
+def test_what_was_done_as_json(cli: Cli) -> None:
+    a, b = {"queue": "emails", "channel": "a"}, {"queue": "emails", "channel": "b"}
+    words = ["a", "b", "-q", "emails"]
+    paused = cli.json("channels", "pause", *words)
+    assert paused == [a | {"paused": True}, b | {"paused": True}]
+    resumed = cli.json("channels", "resume", *words)
+    assert resumed == [a | {"paused": False}, b | {"paused": False}]
+    assert cli.json("channels", "remove", *words, code=2) == []
+    removed = cli.json("channels", "remove", *words, "--yes")
+    assert removed == [a | {"closing": True}, b | {"closing": True}]
+
+
 def test_remove_asks(cli: Cli, queue: Queue) -> None:
     queue.publish_many([1, 2], channel="a")
     refused = cli.run("channels", "remove", "a", code=2)

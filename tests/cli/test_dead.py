@@ -45,6 +45,8 @@ def test_redrive_shows_how_many_and_asks(cli: Cli, queue: Queue, letters: list[i
     assert "Redrive: 6 dead letters?" in refused.stderr and "add --yes" in refused.stderr
     preview = cli.run("dead", "redrive", "--reason", "r0", "--dry-run")
     assert "would take 3" in preview.stderr
+    answer = {"would_redrive": 3, "or_more": False}
+    assert cli.json("dead", "redrive", "--reason", "r0", "--dry-run") == [answer]
     assert left(queue) == letters
     assert cli.json("dead", "redrive", "--reason", "r0", "--yes") == [{"redriven": 3}]
     assert left(queue) == letters[3:]
@@ -65,6 +67,8 @@ def test_redrive_by_id_with_a_budget_and_a_delay(
 
 def test_discard(cli: Cli, queue: Queue, letters: list[int]) -> None:
     cli.run("dead", "discard", str(letters[0]), code=2)
+    answer = {"would_discard": 6, "or_more": False}
+    assert cli.json("dead", "discard", "--all", "--dry-run") == [answer]
     assert cli.json("dead", "discard", str(letters[0]), "--yes") == [{"discarded": 1}]
     assert cli.json("dead", "discard", "--channel", "c1", "--yes") == [{"discarded": 3}]
     assert left(queue) == [letters[2], letters[4]]

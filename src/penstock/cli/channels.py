@@ -100,11 +100,14 @@ def pause(
     queue: InQueue = None,
     url: Url = None,
     schema: Schema = None,
+    as_json: Json = False,
 ) -> None:
     """Let no claim have these channels; publishing goes on."""
     with open_queue(url, schema, queue) as client:
         for name in names:
             client.channel(name).pause()
+    if as_json:
+        emit_all(_state(client.name, name, paused=True) for name in names)
     say(f"Paused in queue {client.name!r}: {', '.join(names)}.")
 
 
@@ -114,11 +117,14 @@ def resume(
     queue: InQueue = None,
     url: Url = None,
     schema: Schema = None,
+    as_json: Json = False,
 ) -> None:
     """Let claims have these channels again."""
     with open_queue(url, schema, queue) as client:
         for name in names:
             client.channel(name).resume()
+    if as_json:
+        emit_all(_state(client.name, name, paused=False) for name in names)
     say(f"Resumed in queue {client.name!r}: {', '.join(names)}.")
 
 
@@ -129,6 +135,7 @@ def remove(
     queue: InQueue = None,
     url: Url = None,
     schema: Schema = None,
+    as_json: Json = False,
 ) -> None:
     """Take no new messages, and be gone once drained."""
     with open_queue(url, schema, queue) as client:
@@ -139,6 +146,8 @@ def remove(
         confirm(f"Remove {len(names)} of queue {client.name!r} once drained?", yes)
         for name in names:
             client.channel(name).remove()
+    if as_json:
+        emit_all(_state(client.name, name, closing=True) for name in names)
     say(f"Closing in queue {client.name!r}: {', '.join(names)}.")
 
 
@@ -154,6 +163,10 @@ def limits(policy: "Policy") -> str:
         None if policy.weight == 1 else f"weight {policy.weight:g}",
     ]
     return ", ".join(word for word in words if word)
+
+
+def _state(queue: str, name: str, **state: bool) -> dict[str, object]:
+    return {"queue": queue, "channel": name, **state}
 
 
 def _row(info: "ChannelInfo", now: datetime) -> tuple[object, ...]:
