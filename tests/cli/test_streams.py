@@ -1,6 +1,7 @@
 """stdin, stdout and stderr that are closed, full, or lack a character."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -58,3 +59,27 @@ def test_characters_that_the_encoding_lacks_are_escaped(cli: Cli, queue: Queue) 
         answer = redirected(cli, "", "channels", "--json", PYTHONIOENCODING=encoding)
         assert answer.returncode == 0, answer.stderr
         assert json.loads(answer.stdout.decode(encoding))["channel"] == "tenänt € 🐎"
+
+
+def test_a_reader_that_has_enough_learns_where_the_lines_are(
+    cli: Cli, queue: Queue, tmp_path: Path
+) -> None:
+    file, rejects = tmp_path / "lines", tmp_path / "rejects"
+    file.write_text("".join("oops\n" if n == 500 else f"{n}\n" for n in range(1, 5001)))
+    words = ["publish", "--lines", str(file), "--json", "--rejects", str(rejects)]
+    ours, theirs = os.pipe()
+    with cli.process(*words, stdin=subprocess.DEVNULL, stdout=theirs) as process:
+        os.close(theirs)
+        os.read(ours, 1)
+        os.close(ours)
+        assert process.stderr is not None
+        errors = process.stderr.read()
+    assert process.returncode == 1
+    published = queue.channel("default").numbers().waiting
+    assert f"{published:,} published, 1 bad lines left out." in errors
+    assert f"go on with --skip {published + 1}." in errors
+    assert "Traceback" not in errors and "penstock: " not in errors
+    assert rejects.read_text() == "oops\n"
+    cli.run(*words, "--skip", str(published + 1))
+    assert queue.channel("default").numbers().waiting == 4999
+    assert rejects.read_text() == "oops\n"
