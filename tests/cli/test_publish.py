@@ -260,6 +260,19 @@ def test_a_lost_connection_says_which_lines_are_in_doubt(cli: Cli, queue: Queue)
     assert payloads(queue) == [1]
 
 
+def test_a_batch_that_the_database_refuses_says_where_to_go_on(cli: Cli, queue: Queue) -> None:
+    with psycopg.connect(cli.url, autocommit=True) as connection:
+        change = f'alter table "{cli.schema}".message add check (priority < 9)'
+        connection.execute(change.encode())
+    process = cli.process("publish", "--lines", "-", "--json", "--as", "message")
+    _feed(process, '{"payload": 1}')
+    _, errors = process.communicate('{"payload": 2, "priority": 9}\n', timeout=30)
+    assert process.returncode == 1, errors
+    assert "1 published." in errors and "go on with --skip 1." in errors
+    assert "penstock: " in errors and "Traceback" not in errors
+    assert payloads(queue) == [1]
+
+
 def _terminate_waiting(cli: Cli) -> None:
     """Ends the session that waits for a key, once it does."""
     end = time.monotonic() + 30

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.errors import DatabaseFailed
+
 from .connect import open_queue
 from .exits import Code
 from .lines import Form, open_input, parsed, read_batches
@@ -126,7 +128,7 @@ def _publish_lines(
         with stream, progress(size) as moved, keeping(rejects, stream, skip > 0) as keep:
             pump = Pump(client, form, pattern, account, keep, as_json)
             pump.run(read_batches(stream, skip), moved)
-    except (OutputLost, RejectsLost):
+    except (OutputLost, RejectsLost, DatabaseFailed):
         _tell(account, stopped=True)
         raise
     _tell(account, account.stopped)

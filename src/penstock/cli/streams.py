@@ -40,7 +40,7 @@ def _closed_stdout() -> TextIO:
 def _watched(stream: Any) -> TextIO:
     codecs.register_error(_ESCAPING, _escaped)
     return io.TextIOWrapper(
-        io.BufferedWriter(_Watched(stream)),
+        io.BufferedWriter(_Watched(stream.fileno(), "w", closefd=False)),
         encoding=stream.encoding,
         errors=_ESCAPING if stream.errors == "strict" else stream.errors,
         line_buffering=stream.line_buffering,
@@ -48,33 +48,23 @@ def _watched(stream: Any) -> TextIO:
     )
 
 
-class _Watched(io.RawIOBase):
-    """What lies below stdout: its faults are not to be taken for those of other files."""
+class _Watched(io.FileIO):
+    """What lies below stdout: its faults are not to be taken for those of other files.
 
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream  # which would close what is below it, if nobody kept it
-        self._below = getattr(stream.buffer, "raw", stream.buffer)
-        self._lost = False
+    Only writing is ours: input() asks for the rest, and would lose a Ctrl-C in Python code there.
+    """
 
-    def write(self, data: Any) -> int | None:
+    _lost = False
+
+    def write(self, data: Any) -> int:
         # What is left in buffers comes again when the process ends, and was told once.
         if self._lost:
             return len(data)
         try:
-            written: int | None = self._below.write(data)
+            return super().write(data)
         except OSError as error:
             self._lost = True
             raise OutputLost(error) from None
-        return written
-
-    def writable(self) -> bool:
-        return True
-
-    def isatty(self) -> bool:
-        return bool(self._below.isatty())
-
-    def fileno(self) -> int:
-        return int(self._below.fileno())
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:
