@@ -41,11 +41,21 @@ def test_impossible_limits(cli: Cli, queue: Queue) -> None:
     for words in (
         ["--rate", "fast"],
         ["--concurrency", "1.5"],
+        ["--concurrency", "inf"],
+        ["--concurrency", "nan"],
+        ["--backlog", "1e3"],
+        ["--rate", "nan"],
         ["--burst", "3"],
         ["--weight", "0"],
     ):
         assert cli.run("channels", "limit", "a", *words, code=2).stderr
     assert queue.channel("a").policy() == Policy()
+
+
+def test_large_whole_numbers_stay_what_they_are(cli: Cli) -> None:
+    for number in (2**53 + 1, 2**63 - 1):
+        (policy,) = cli.json("channels", "limit", "a", "--concurrency", str(number))
+        assert policy["concurrency"] == number
 
 
 def test_pause_and_resume(cli: Cli, queue: Queue) -> None:
@@ -62,6 +72,18 @@ def test_pause_and_resume(cli: Cli, queue: Queue) -> None:
     done = cli.run("channels", "resume", "a", "-q", "emails")
     assert "Resumed in queue 'emails': a." in done.stderr
     assert not queue.channel("a", queue="emails").policy().paused
+
+
+def test_what_was_done_as_json(cli: Cli) -> None:
+    a, b = {"queue": "emails", "channel": "a"}, {"queue": "emails", "channel": "b"}
+    words = ["a", "b", "-q", "emails"]
+    paused = cli.json("channels", "pause", *words)
+    assert paused == [a | {"paused": True}, b | {"paused": True}]
+    resumed = cli.json("channels", "resume", *words)
+    assert resumed == [a | {"paused": False}, b | {"paused": False}]
+    assert cli.json("channels", "remove", *words, code=2) == []
+    removed = cli.json("channels", "remove", *words, "--yes")
+    assert removed == [a | {"closing": True}, b | {"closing": True}]
 
 
 def test_remove_asks(cli: Cli, queue: Queue) -> None:

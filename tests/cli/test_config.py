@@ -42,6 +42,26 @@ def test_a_bad_file_is_named_and_its_values_are_not_shown(folder: Path, text: st
     assert run("stats").exit_code == 2
 
 
+@pytest.mark.parametrize("name", ["penstock.toml", "pyproject.toml"])
+def test_a_folder_is_no_file(folder: Path, name: str) -> None:
+    (folder / name).mkdir()
+    done = run("stats")
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"penstock: {folder / name} cannot be read: Is a directory")
+
+
+@pytest.mark.parametrize("url", ["sqlite:jobs.db", "sqlite:/jobs.db", "sqlite:"])
+def test_a_file_without_its_slashes(folder: Path, url: str) -> None:
+    done = run("install", "--url", url)
+    assert done.exit_code == 2 and list(folder.iterdir()) == []
+    assert "write sqlite:///relative.db or sqlite:////absolute.db" in done.stderr
+
+
+def test_a_url_that_is_no_text() -> None:
+    done = run("stats", "--url", "postgresql://127.0.0.1:1/\udcff")
+    assert done.exit_code == 2 and "the URL is not UTF-8" in done.stderr
+
+
 def test_a_file_is_enough(folder: Path, cli: Cli, queue: Queue) -> None:
     lines = [f'url = "{cli.url}"', f'schema = "{cli.schema}"', 'queue = "emails"']
     (folder / "penstock.toml").write_text("\n".join(lines))

@@ -1,9 +1,13 @@
 """dead: list, redrive, discard."""
 
+import os
+import pty
+import signal
+
 import pytest
 
 from penstock import NewMessage, Queue
-from tests.cli.commands import Cli
+from tests.cli.commands import Cli, read_until
 
 
 @pytest.fixture
@@ -31,7 +35,8 @@ def test_list_by_filters(cli: Cli, letters: list[int]) -> None:
     assert cli.json("dead", "list", "--until", "1h") == []
     assert "ValueError bad" in cli.run("dead", "list", "-k", "k2").stdout
     assert "No dead letter" in cli.run("dead", "-q", "nobody").stderr
-    cli.run("dead", "list", "--since", "then", code=2)
+    for never in ("then", "0001-01-01", "99999999d", "9999999999999d", "9999-12-31T23:59-10:00"):
+        assert "Traceback" not in cli.run("dead", "list", "--since", never, code=2).stderr
 
 
 def test_redrive_shows_how_many_and_asks(cli: Cli, queue: Queue, letters: list[int]) -> None:
@@ -40,6 +45,8 @@ def test_redrive_shows_how_many_and_asks(cli: Cli, queue: Queue, letters: list[i
     assert "Redrive: 6 dead letters?" in refused.stderr and "add --yes" in refused.stderr
     preview = cli.run("dead", "redrive", "--reason", "r0", "--dry-run")
     assert "would take 3" in preview.stderr
+    answer = {"would_redrive": 3, "or_more": False}
+    assert cli.json("dead", "redrive", "--reason", "r0", "--dry-run") == [answer]
     assert left(queue) == letters
     assert cli.json("dead", "redrive", "--reason", "r0", "--yes") == [{"redriven": 3}]
     assert left(queue) == letters[3:]
@@ -60,6 +67,8 @@ def test_redrive_by_id_with_a_budget_and_a_delay(
 
 def test_discard(cli: Cli, queue: Queue, letters: list[int]) -> None:
     cli.run("dead", "discard", str(letters[0]), code=2)
+    answer = {"would_discard": 6, "or_more": False}
+    assert cli.json("dead", "discard", "--all", "--dry-run") == [answer]
     assert cli.json("dead", "discard", str(letters[0]), "--yes") == [{"discarded": 1}]
     assert cli.json("dead", "discard", "--channel", "c1", "--yes") == [{"discarded": 3}]
     assert left(queue) == [letters[2], letters[4]]
@@ -71,3 +80,17 @@ def test_nothing_to_do(cli: Cli, letters: list[int]) -> None:
         assert "say which" in cli.run("dead", verb, "--yes", code=2).stderr
         cli.run("dead", verb, "1", "--queue", "q", "--yes", code=2)
         cli.run("dead", verb, "1", "--all", "--yes", code=2)
+
+
+def test_ctrl_c_at_the_question_does_nothing(cli: Cli, queue: Queue, letters: list[int]) -> None:
+    ours, theirs = pty.openpty()
+    with cli.process("dead", "redrive", "--all", stdin=theirs, stdout=theirs, stderr=theirs) as run:
+        os.close(theirs)
+        read_until(ours, "[y/N]")
+        run.send_signal(signal.SIGINT)
+        assert "Nothing was done." in read_until(ours, "done.")
+    os.close(ours)
+    assert run.returncode == 130
+    code, seen = cli.terminal("dead", "redrive", "--all", answer="\x04")  # Ctrl-D
+    assert code == 1 and "Nothing was done." in seen
+    assert left(queue) == letters

@@ -43,6 +43,20 @@ def test_messages_by_filters_and_in_pages(cli: Cli, queue: Queue) -> None:
     assert set(cli.json("messages")[0]) == _INFO
 
 
+def test_times_are_in_utc_whatever_the_servers_zone(
+    cli: Cli, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = str(fill(queue)[0])
+    queue.schedule("hourly", every=timedelta(hours=1))
+    monkeypatch.setenv("PGTZ", "Asia/Tokyo")
+    for words in (
+        *(["messages"], ["dead"], ["schedules"], ["stats"], ["channels"], ["top", "--once"]),
+        *(["show", dead], ["history", dead]),
+    ):
+        times = re.findall(r"\d{4}-\d\d-\d\dT[^\"]+", json.dumps(cli.json(*words)))
+        assert times and all(time.endswith("+00:00") for time in times), (words, times)
+
+
 def test_messages_as_a_table_in_a_pipe(cli: Cli, queue: Queue) -> None:
     fill(queue)
     done = cli.run("messages", "-n", "3")

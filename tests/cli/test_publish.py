@@ -61,15 +61,60 @@ def test_text_bytes_headers_and_times(cli: Cli, queue: Queue, tmp_path: Path) ->
         ["not json"],
         ["1", "--delay", "soon"],
         ["1", "--at", "tomorrow"],
+        ["1", "--at", "0001-01-01"],
+        ["1", "--key", "k", "--key-window", "long"],
+        ["1", "--key-window", "1h"],
+        ["\udcff"],  # what a shell makes of a byte that is no UTF-8
+        ["\udcff", "--as", "text"],
+        ["1", "-H", "a=\udcff"],
         ["1", "-H", "none"],
         ["1", "--channel", ""],
         ["--file", "/nowhere/at/all"],
+        ["--lines", "-", "--rejects", "/nowhere/at/all"],
     ],
 )
 def test_wrong_words_publish_nothing(cli: Cli, queue: Queue, words: list[str]) -> None:
     done = cli.run("publish", *words, code=2)
     assert done.stdout == "" and done.stderr
     assert queue.numbers() == []
+
+
+def test_an_argument_may_be_any_bytes(cli: Cli, queue: Queue) -> None:
+    cli.run("publish", "\udcff\udcfe", "--as", "bytes")
+    (message,) = queue.claim()
+    assert message.payload == b"\xff\xfe"
+
+
+def test_the_end_of_time_elsewhere_is_one_sentence(
+    cli: Cli, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        done = cli.run("publish", "1", "--at", "9999-12-31T23:00", code=2)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert "outside of the years 1 to 9999 in UTC" in done.stderr
+    assert queue.numbers() == []
+
+
+def test_a_key_holds_after_its_message_for_its_window(cli: Cli, queue: Queue) -> None:
+    line = '{"payload": 1, "key": "%s"}\n{"payload": 2}\n'
+    words = ["publish", "--lines", "-", "--as", "message"]
+    for key, options, again in (
+        ("while it lives", [], ["published", "published"]),
+        ("longer", ["--key-window", "1h"], ["existing", "published"]),
+    ):
+        cli.run(*words, *options, input=line % key)
+        queue.complete(queue.claim(10))
+        found = cli.json(*words, *options, input=line % key)
+        assert [answer["status"] for answer in found] == again
+        queue.complete(queue.claim(10))
+    cli.run("publish", "1", "--key", "one", "--key-window", "1h")
+    queue.complete(queue.claim(10))
+    (answer,) = cli.json("publish", "1", "--key", "one")
+    assert answer["status"] == "existing"
 
 
 def test_a_message_for_each_line(cli: Cli, queue: Queue, tmp_path: Path) -> None:
@@ -91,11 +136,12 @@ def test_lines_that_are_messages_themselves(cli: Cli, queue: Queue) -> None:
         {"no": "payload"},
         {"payload": 4, "priority": 77},
         {"payload": 5, "delay": "later"},
+        {"payload": 6, "at": "0001-01-01"},
     ]
     text = "\n".join(map(json.dumps, lines))
     found = cli.json("publish", "--lines", "-", "--as", "message", "-c", "b", input=text, code=1)
-    assert [x["line"] for x in found] == [1, 2, 3, 4, 5, 6]
-    assert [x["status"] for x in found] == ["published"] * 2 + ["bad"] * 4
+    assert [x["line"] for x in found] == [1, 2, 3, 4, 5, 6, 7]
+    assert [x["status"] for x in found] == ["published"] * 2 + ["bad"] * 5
     first, second = (queue.message(x["id"]) for x in found[:2])
     assert first is not None and second is not None
     assert (first.channel, first.state, first.key) == ("a", "scheduled", "k")
@@ -111,6 +157,51 @@ def test_bad_lines_are_named_kept_and_left_out(cli: Cli, queue: Queue, tmp_path:
     assert done.stderr.count("\n") == 20 + 2
     assert rejects.read_text() == "oops\n" * 250
     assert queue.channel("default").numbers().waiting == 2250
+
+
+def test_bad_lines_are_kept_as_they_were(cli: Cli, queue: Queue, tmp_path: Path) -> None:
+    lines, rejects = tmp_path / "lines", tmp_path / "rejects"
+    lines.write_bytes(b"1\r\n oops\r\r\n2\r\nlast")
+    cli.run("publish", "--lines", str(lines), "--rejects", str(rejects), code=1)
+    assert rejects.read_bytes() == b" oops\r\r\nlast\n"
+    assert payloads(queue) == [1, 2]
+    cli.run("publish", "--lines", "-", "--as", "bytes", input=b"a\r\r\nb\r\n")
+    assert [message.payload for message in queue.claim(10)] == [b"a\r", b"b"]
+
+
+def test_going_on_keeps_the_lines_that_were_kept_before(cli: Cli, tmp_path: Path) -> None:
+    rejects = tmp_path / "rejects"
+    words = ["publish", "--lines", "-", "--rejects", str(rejects)]
+    cli.run(*words, input="1\nbad one\n2\n", code=1)
+    cli.run(*words, "--skip", "3", input="1\nbad one\n2\nbad two\n3\n", code=1)
+    assert rejects.read_text() == "bad one\nbad two\n"
+    cli.run(*words, input="other\n", code=1)
+    assert rejects.read_text() == "other\n"
+
+
+def test_the_input_is_no_file_for_rejects(cli: Cli, queue: Queue, tmp_path: Path) -> None:
+    file, link = tmp_path / "mended", tmp_path / "link"
+    file.write_text("11\nstill bad\n")
+    link.symlink_to(file)
+    for name in (file, link):
+        done = cli.run("publish", "--lines", str(file), "--rejects", str(name), code=2)
+        assert "is the file that is read" in done.stderr
+    with file.open() as stdin:
+        process = cli.process("publish", "--lines", "-", "--rejects", str(file), stdin=stdin)
+        process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert file.read_text() == "11\nstill bad\n"
+    assert queue.numbers() == []
+
+
+def test_a_full_disk_for_rejects_says_where_to_go_on(cli: Cli, queue: Queue) -> None:
+    words = ["publish", "--lines", "-", "--rejects", "/dev/full"]
+    done = cli.run(*words, input="1\noops\n2\n", code=1)
+    assert "2 published, 1 bad lines left out." in done.stderr
+    assert "go on with --skip 3" in done.stderr
+    assert "/dev/full cannot be written to: No space left" in done.stderr
+    assert "from line 2 on" in done.stderr
+    assert payloads(queue) == [1, 2]
 
 
 def test_a_full_channel_refuses_lines_and_says_which(cli: Cli, queue: Queue) -> None:
@@ -164,7 +255,21 @@ def test_a_lost_connection_says_which_lines_are_in_doubt(cli: Cli, queue: Queue)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 1, errors
     assert "Whether lines 2 to 2 were published is unknown" in errors
-    assert "--skip 1" in errors and "Traceback" not in errors
+    assert "--skip 1: that doubles no line whose key still holds" in errors
+    assert "--key-window" in errors and "Traceback" not in errors
+    assert payloads(queue) == [1]
+
+
+def test_a_batch_that_the_database_refuses_says_where_to_go_on(cli: Cli, queue: Queue) -> None:
+    with psycopg.connect(cli.url, autocommit=True) as connection:
+        change = f'alter table "{cli.schema}".message add check (priority < 9)'
+        connection.execute(change.encode())
+    process = cli.process("publish", "--lines", "-", "--json", "--as", "message")
+    _feed(process, '{"payload": 1}')
+    _, errors = process.communicate('{"payload": 2, "priority": 9}\n', timeout=30)
+    assert process.returncode == 1, errors
+    assert "1 published." in errors and "go on with --skip 1." in errors
+    assert "penstock: " in errors and "Traceback" not in errors
     assert payloads(queue) == [1]
 
 

@@ -45,6 +45,8 @@ def test_remove_asks(cli: Cli, queue: Queue, schedule: str) -> None:
     assert "0 3 * * *" in refused.stderr
     cli.run("schedules", "remove", "nightly", "--yes")
     assert [s.name for s in queue.schedules.list()] == ["ping"]
+    removed = cli.json("schedules", "remove", "ping", "-q", "emails", "--yes")
+    assert removed == [{"queue": "emails", "name": "ping", "removed": True}]
 
 
 def test_a_name_that_is_not_there(cli: Cli) -> None:
@@ -66,3 +68,13 @@ def test_topics(cli: Cli, queue: Queue) -> None:
     cli.run("topics", "unsubscribe", "orders", "-q", "receipts")
     cli.run("topics", "unsubscribe", "orders", "-q", "receipts", code=3)
     assert [s.queue for s in queue.topic("orders").subscriptions()] == ["statistics"]
+
+
+def test_topics_as_json(cli: Cli) -> None:
+    subscription = {"topic": "orders", "queue": "receipts", "channel": "all", "kind": None}
+    words = ["orders", "-q", "receipts"]
+    assert cli.json("topics", "subscribe", *words, "-c", "all") == [subscription]
+    assert cli.json("topics") == [subscription]
+    for done, code in ((True, 0), (False, 3)):
+        (answer,) = cli.json("topics", "unsubscribe", *words, code=code)
+        assert answer == {"topic": "orders", "queue": "receipts", "unsubscribed": done}

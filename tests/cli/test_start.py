@@ -4,9 +4,12 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from penstock import Queue
@@ -48,6 +51,24 @@ def test_every_command_has_help() -> None:
     for name in names:
         done = CliRunner().invoke(app, [name, "--help"])
         assert done.exit_code == 0 and "Usage: " in done.stdout, name
+
+
+def test_every_command_that_answers_has_json() -> None:
+    without = {words for words, command in _leaves(get_command(app)) if not _has_json(command)}
+    assert without == {"sql", "demo"}
+
+
+def _leaves(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    below = getattr(command, "commands", None)
+    if below is None:
+        yield path.strip(), command
+        return
+    for name, child in below.items():
+        yield from _leaves(child, f"{path} {name}")
+
+
+def _has_json(command: Any) -> bool:
+    return any("--json" in parameter.opts for parameter in command.params)
 
 
 def test_completion_is_offered() -> None:

@@ -53,6 +53,8 @@ def test_urls(url: str, path: str) -> None:
     ("url", "text"),
     [
         ("sqlite://jobs.db", "names a host"),
+        ("sqlite:jobs.db", "lacks slashes: write sqlite:///relative.db"),
+        ("sqlite:/jobs.db", "or sqlite:////absolute.db"),
         ("sqlite:///jobs.db?mode=ro", "unknown in"),
         ("sqlite:///jobs.db?synchronous=off", "synchronous is 'off'"),
     ],

@@ -14,7 +14,13 @@ def main() -> None:
         if error.name != "typer":
             raise
         sys.exit('The command line needs an extra: pip install "penstock[cli]"')
-    app(prog_name="penstock")
+    from .streams import OutputLost, set_up_streams
+
+    set_up_streams()
+    try:
+        app(prog_name="penstock")
+    except OutputLost as lost:
+        sys.exit(1 if lost.reader_has_enough else f"penstock: {lost}")
 
 
 __all__ = ["main"]

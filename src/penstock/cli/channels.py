@@ -1,8 +1,9 @@
 """channels: list, limit, pause, resume, remove."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -15,6 +16,8 @@ from .times import age
 
 if TYPE_CHECKING:
     from penstock import ChannelInfo, Policy
+
+N = TypeVar("N", int, float)
 
 app = typer.Typer(
     cls=Nouns, help="Channels: list, limit, pause, resume, remove.", rich_markup_mode=None
@@ -97,11 +100,14 @@ def pause(
     queue: InQueue = None,
     url: Url = None,
     schema: Schema = None,
+    as_json: Json = False,
 ) -> None:
     """Let no claim have these channels; publishing goes on."""
     with open_queue(url, schema, queue) as client:
         for name in names:
             client.channel(name).pause()
+    if as_json:
+        emit_all(_state(client.name, name, paused=True) for name in names)
     say(f"Paused in queue {client.name!r}: {', '.join(names)}.")
 
 
@@ -111,11 +117,14 @@ def resume(
     queue: InQueue = None,
     url: Url = None,
     schema: Schema = None,
+    as_json: Json = False,
 ) -> None:
     """Let claims have these channels again."""
     with open_queue(url, schema, queue) as client:
         for name in names:
             client.channel(name).resume()
+    if as_json:
+        emit_all(_state(client.name, name, paused=False) for name in names)
     say(f"Resumed in queue {client.name!r}: {', '.join(names)}.")
 
 
@@ -126,6 +135,7 @@ def remove(
     queue: InQueue = None,
     url: Url = None,
     schema: Schema = None,
+    as_json: Json = False,
 ) -> None:
     """Take no new messages, and be gone once drained."""
     with open_queue(url, schema, queue) as client:
@@ -136,6 +146,8 @@ def remove(
         confirm(f"Remove {len(names)} of queue {client.name!r} once drained?", yes)
         for name in names:
             client.channel(name).remove()
+    if as_json:
+        emit_all(_state(client.name, name, closing=True) for name in names)
     say(f"Closing in queue {client.name!r}: {', '.join(names)}.")
 
 
@@ -151,6 +163,10 @@ def limits(policy: "Policy") -> str:
         None if policy.weight == 1 else f"weight {policy.weight:g}",
     ]
     return ", ".join(word for word in words if word)
+
+
+def _state(queue: str, name: str, **state: bool) -> dict[str, object]:
+    return {"queue": queue, "channel": name, **state}
 
 
 def _row(info: "ChannelInfo", now: datetime) -> tuple[object, ...]:
@@ -182,18 +198,21 @@ def _changed(
 
 
 def _whole(name: str, text: str | None, before: int | None) -> int | None:
-    value = _real(name, text, before)
-    if value is not None and value != int(value):
-        raise typer.BadParameter(f"{text!r} is no whole number", param_hint=f"--{name}")
-    return None if value is None else int(value)
+    return _read(name, text, before, int, "no whole number: write digits, or none")
 
 
 def _real(name: str, text: str | None, before: float | None) -> float | None:
+    return _read(name, text, before, float, "no number: write digits, or none")
+
+
+def _read(
+    name: str, text: str | None, before: N | None, read: Callable[[str], N], wrong: str
+) -> N | None:
     if text is None:
         return before
     if text == "none":
         return None
     try:
-        return float(text)
+        return read(text)
     except ValueError:
-        raise typer.BadParameter(f"{text!r} is no number", param_hint=f"--{name}") from None
+        raise typer.BadParameter(f"{text!r} is {wrong}", param_hint=f"--{name}") from None

@@ -40,6 +40,10 @@ def _table(file: Path, path: tuple[str, ...]) -> Mapping[str, Any] | None:
         content: Any = tomllib.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
+    except OSError as error:
+        raise InvalidOption(
+            f"{file} cannot be read: {error.strerror}; rename or remove it"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidOption(f"{file} is no TOML: {error}") from None
     for key in path:

@@ -29,7 +29,14 @@ def settled(url: str | None, schema: str | None, queue: str | None = None) -> Co
             "which database? Give --url, set DATABASE_URL, or put url into penstock.toml",
             param_hint="--url",
         )
+    if not _is_text(config.url):
+        raise typer.BadParameter("the URL is not UTF-8: type it again", param_hint="--url")
     return config
+
+
+def _is_text(argument: str) -> bool:
+    """Bytes that are no UTF-8 come from a shell as halves of surrogate pairs."""
+    return argument.isascii() or argument.encode(errors="replace").decode() == argument
 
 
 def open_queue(

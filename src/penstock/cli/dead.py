@@ -22,6 +22,7 @@ app = typer.Typer(cls=Nouns, help="Dead letters: list, redrive, discard.", rich_
 
 _MOST_COUNTED = 100_000
 _PREVIEW = 5
+_VERBS = {"redrive": "Redrive", "discard": "Discard for good"}
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
 _COLUMNS = (
     Column("id", right=True),
@@ -124,11 +125,12 @@ def redrive(
         if chosen.ids:
             raise typer.BadParameter("--spark is for filters: leave it out to redrive by ids")
         words = (chosen.by, where, rate, max_attempts, wait, master)
-        _report("redriven", redrive_by_spark(*words, dry_run, yes, url, schema), as_json)
+        done = redrive_by_spark(*words, dry_run, yes, url, schema, as_json)
+        _report("redriven", done, as_json)
         return
     if where is not None or rate is not None:
         raise typer.BadParameter("--where and --rate need --spark")
-    with _previewed(chosen, "Redrive", dry_run, yes, url, schema) as client:
+    with _previewed(chosen, "redrive", dry_run, yes, url, schema, as_json) as client:
         done = client.dead_letters.redrive(
             chosen.ids, **chosen.by, max_attempts=max_attempts, delay=wait
         )
@@ -153,7 +155,7 @@ def discard(
 ) -> None:
     """End dead letters for good; shows which and asks."""
     chosen = _chosen(ids, queue, channel, kind, reason, since, until, everything)
-    with _previewed(chosen, "Discard for good", dry_run, yes, url, schema) as client:
+    with _previewed(chosen, "discard", dry_run, yes, url, schema, as_json) as client:
         done = client.dead_letters.discard(chosen.ids, **chosen.by)
     _report("discarded", done, as_json)
 
@@ -188,7 +190,13 @@ def _chosen(
 
 @contextmanager
 def _previewed(
-    chosen: Chosen, verb: str, dry_run: bool, yes: bool, url: str | None, schema: str | None
+    chosen: Chosen,
+    verb: str,
+    dry_run: bool,
+    yes: bool,
+    url: str | None,
+    schema: str | None,
+    as_json: bool,
 ) -> Iterator["Queue"]:
     """Shows how many and the first of them, and goes on only if somebody agreed."""
     with open_queue(url, schema) as client:
@@ -196,15 +204,18 @@ def _previewed(
         if not count:
             say("No dead letter matches.")
             raise typer.Exit(Code.NOTHING)
-        many = f"{count:,}" + (" or more" if count == _MOST_COUNTED else "")
+        or_more = count == _MOST_COUNTED
+        many = f"{count:,}" + (" or more" if or_more else "")
         for line in _preview(client, chosen):
             say(line)
         if count > _PREVIEW:
             say(f"… {many} in all")
         if dry_run:
-            say(f"{verb}: would take {many}.")
+            if as_json:
+                emit({f"would_{verb}": count, "or_more": or_more})
+            say(f"{_VERBS[verb]}: would take {many}.")
             raise typer.Exit(Code.OK)
-        confirm(f"{verb}: {many} dead letter{'s' if count > 1 else ''}?", yes)
+        confirm(f"{_VERBS[verb]}: {many} dead letter{'s' if count > 1 else ''}?", yes)
         yield client
 
 

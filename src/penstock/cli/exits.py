@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from penstock.errors import InvalidInput, PenstockError
 
 from .output import say
+from .streams import OutputLost
 
 
 class Code(IntEnum):
@@ -33,7 +34,7 @@ class Commands(TyperGroup):
             say(f"penstock: {error}")
             wrong = isinstance(error, InvalidInput)
             raise typer.Exit(Code.USAGE if wrong else Code.FAILED) from error
-        except typer.Exit:
+        except (typer.Exit, OutputLost):
             raise
         except Exception as error:
             from penstock.spark.faults import is_sparks, reason

@@ -11,7 +11,7 @@ from .connect import settled
 from .exits import Code, Commands
 from .options import Json, Schema, Url, Yes
 from .output import Column, emit, emit_all, fields, say, table
-from .times import length, moment
+from .times import ago, length, moment
 
 if TYPE_CHECKING:
     from penstock.lake import Lake
@@ -83,7 +83,7 @@ def compact(
     as_json: Json = False,
 ) -> None:
     """Make one file of the many of each old day."""
-    done = _open(lake, name, url, schema).compact(length(older))
+    done = _open(lake, name, url, schema).compact(ago(older))
     if as_json:
         emit(asdict(done))
     else:
@@ -105,7 +105,7 @@ def purge(
 ) -> None:
     """Drop days of history that the lake holds for certain."""
     opened = _open(lake, name, url, schema)
-    kept = length(keep)
+    kept = ago(keep)
     if not dry_run:
         confirm(f"Drop verified history older than {keep}?", yes)
     days = opened.purge(kept, dry_run=dry_run)

@@ -1,7 +1,7 @@
 """Messages from lines: read, checked one by one, and those that are bad set aside."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -32,15 +32,12 @@ class Form(StrEnum):
 
 class Line(NamedTuple):
     number: int
-    content: bytes
+    raw: bytes
+    """As it was read, without the line feed at its end."""
 
-
-@dataclass(slots=True)
-class Bad:
-    """A line that was not published, and why."""
-
-    line: Line
-    why: str
+    @property
+    def content(self) -> bytes:
+        return self.raw.removesuffix(b"\r")
 
 
 def read_batches(stream: BinaryIO, skip: int) -> Iterator[list[Line]]:
@@ -51,11 +48,11 @@ def read_batches(stream: BinaryIO, skip: int) -> Iterator[list[Line]]:
     number, rest = 0, b""
     while chunk := stream.read1(_CHUNK):  # type: ignore[attr-defined]
         *whole, rest = (rest + chunk).split(b"\n")
-        lines = [Line(number + n, line.rstrip(b"\r")) for n, line in enumerate(whole, start=1)]
+        lines = [Line(number + n, line) for n, line in enumerate(whole, start=1)]
         number += len(whole)
-        yield from _cut([line for line in lines if line.number > skip and line.content.strip()])
+        yield from _cut([line for line in lines if line.number > skip and line.raw.strip()])
     if rest.strip() and number >= skip:
-        yield [Line(number + 1, rest.rstrip(b"\r"))]
+        yield [Line(number + 1, rest)]
 
 
 def _cut(lines: list[Line]) -> Iterator[list[Line]]:
@@ -108,7 +105,10 @@ def _whole(content: bytes, pattern: "NewMessage") -> "NewMessage":
     unknown = sorted(set(line) - known)
     if unknown:
         raise InvalidOption(f"{unknown[0]!r} is no field of a message: {', '.join(sorted(known))}")
-    return replace(pattern, **{name: _value(name, value) for name, value in line.items()})
+    values = {name: _value(name, value) for name, value in line.items()}
+    if "key" not in line and pattern.key is None:
+        values.setdefault("key_window", None)  # --key-window is for the lines that have a key
+    return replace(pattern, **values)
 
 
 def _value(name: str, value: Any) -> Any:

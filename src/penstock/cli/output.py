@@ -6,7 +6,9 @@ In a terminal a table fits its width; in a pipe it is tab-separated and nothing 
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from dataclasses import fields as members
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -111,5 +113,16 @@ def _plain(value: object) -> Any:
     from penstock.plain import plain
 
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return plain(value._asdict())
-    return plain(value)
+        value = value._asdict()
+    return plain(_in_utc(value))
+
+
+def _in_utc(value: Any) -> Any:
+    """Drivers answer in the zone of their session, which is the server's setting."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _in_utc(getattr(value, field.name)) for field in members(value)}
+    if isinstance(value, Mapping):
+        return {name: _in_utc(item) for name, item in value.items()}
+    return [_in_utc(item) for item in value] if isinstance(value, list | tuple) else value

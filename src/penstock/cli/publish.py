@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from penstock.errors import DatabaseFailed
+
 from .connect import open_queue
 from .exits import Code
 from .lines import Form, open_input, parsed, read_batches
 from .options import InQueue, Json, Schema, Url
 from .output import emit, say
 from .publishing import Account, Pump, progress
+from .rejects import RejectsLost, keeping
+from .streams import OutputLost
 from .times import length, moment
 
 if TYPE_CHECKING:
@@ -40,6 +44,9 @@ def publish(
     kind: Annotated[str, typer.Option("--kind", "-k", help="Which handler it is for.")] = "",
     key: Annotated[
         str | None, typer.Option(help="Publish nothing while a message of this key lives.")
+    ] = None,
+    key_window: Annotated[
+        str | None, typer.Option(help="The key holds so long after its message: 1h, 2d.")
     ] = None,
     priority: Annotated[int, typer.Option(min=0, max=9, help="9 goes first.")] = 0,
     delay: Annotated[
@@ -70,11 +77,14 @@ def publish(
         raise typer.BadParameter("give one of: a payload, --file, --lines (- is stdin)")
     if lines is None and (skip or rejects):
         raise typer.BadParameter("--skip and --rejects go with --lines")
+    if key_window is not None and key is None and form is not Form.MESSAGE:
+        raise typer.BadParameter("--key-window goes with --key, or with --as message")
     pattern = NewMessage(
         None,
         channel=channel,
         kind=kind,
         key=key,
+        key_window=None if key_window is None else length(key_window),
         headers=_headers(header or []),
         priority=priority,
         delay=None if delay is None else length(delay),
@@ -112,35 +122,37 @@ def _publish_lines(
     rejects: Path | None,
     as_json: bool,
 ) -> None:
-    account = Account(last=skip, as_json=as_json)
-    pump = Pump(client, form, pattern, account)
+    account = Account(last=skip)
     stream, size = open_input(source)
-    with stream, progress(size) as moved:
-        if rejects is None:
+    try:
+        with stream, progress(size) as moved, keeping(rejects, stream, skip > 0) as keep:
+            pump = Pump(client, form, pattern, account, keep, as_json)
             pump.run(read_batches(stream, skip), moved)
-        else:
-            with rejects.open("wb") as account.rejects:
-                pump.run(read_batches(stream, skip), moved)
-    _conclude(account)
+    except (OutputLost, RejectsLost, DatabaseFailed):
+        _tell(account, stopped=True)
+        raise
+    _tell(account, account.stopped)
+    if account.stopped:
+        raise typer.Exit(Code.INTERRUPTED)
+    if account.bad:
+        raise typer.Exit(Code.FAILED)
 
 
-def _conclude(account: Account) -> None:
+def _tell(account: Account, stopped: bool) -> None:
     parts = [f"{account.published:,} published"]
     if account.existing:
         parts.append(f"{account.existing:,} were there already")
     if account.bad:
         parts.append(f"{account.bad:,} bad lines left out")
     say(", ".join(parts) + ".")
-    if account.stopped:
+    if stopped:
         say(f"Stopped after line {account.last:,}: go on with --skip {account.last}.")
-        raise typer.Exit(Code.INTERRUPTED)
-    if account.bad:
-        raise typer.Exit(Code.FAILED)
 
 
 def _content(payload: str | None, file: str | None) -> bytes:
     if payload is not None:
-        return payload.encode()
+        # As it was typed, also if that is no UTF-8: bytes may be, and all else is refused for it.
+        return payload.encode(errors="surrogateescape")
     assert file is not None
     stream, _ = open_input(file)
     with stream:

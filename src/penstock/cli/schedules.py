@@ -87,13 +87,20 @@ def run(
 
 @app.command()
 def remove(
-    name: Name, yes: Yes = False, queue: InQueue = None, url: Url = None, schema: Schema = None
+    name: Name,
+    yes: Yes = False,
+    queue: InQueue = None,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
 ) -> None:
     """End it; messages that it published stay."""
     with open_queue(url, schema, queue) as client:
         found = client.schedules.get(name)
         confirm(f"Remove schedule {name!r} of queue {found.queue!r} ({_when(found)})?", yes)
         client.schedules.remove(name)
+    if as_json:
+        emit({"queue": found.queue, "name": name, "removed": True})
     say(f"Removed {name!r}.")
 
 

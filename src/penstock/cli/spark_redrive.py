@@ -13,7 +13,7 @@ from penstock.spark.redriving import Letters, dead_letters, redrive
 from .confirm import confirm
 from .connect import settled
 from .exits import Code
-from .output import printable, say
+from .output import emit, printable, say
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +32,7 @@ def redrive_by_spark(
     yes: bool,
     url: str | None,
     schema: str | None,
+    as_json: bool,
 ) -> int:
     """Shows how many in which channels, asks, and tells how far it is."""
     config = settled(url, schema)
@@ -43,6 +44,8 @@ def redrive_by_spark(
         letters = _chosen(spark, config.url, config.schema, by, where)
         count = _preview(letters)
         if dry_run:
+            if as_json:
+                emit({"would_redrive": count, "or_more": False})
             say(f"Redrive: would take {count:,}.")
             raise typer.Exit(Code.OK)
         confirm(f"Redrive: {count:,} dead letter{'s' if count > 1 else ''}?", yes)

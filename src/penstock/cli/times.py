@@ -32,14 +32,31 @@ def moment(text: str) -> datetime:
         raise typer.BadParameter(
             f"{text!r} is no time: write 2026-01-31T08:00+01:00 or 2026-01-31 08:00 (local)"
         ) from None
-    return value if value.tzinfo else value.astimezone()
+    if value.tzinfo:
+        return value
+    try:
+        return value.astimezone()
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(
+            f"{text!r} is outside of the years 1 to 9999 in UTC: write a time inside of them"
+        ) from None
 
 
 def past(text: str) -> datetime:
     """A time, or how long ago."""
     if _WHOLE.fullmatch(text.strip()):
-        return datetime.now(UTC) - length(text)
+        return datetime.now(UTC) - ago(text)
     return moment(text)
+
+
+def ago(text: str) -> timedelta:
+    """A length that can be taken from now."""
+    wanted = length(text)
+    try:
+        datetime.now(UTC) - wanted
+    except OverflowError:
+        raise typer.BadParameter(f"{text!r} ago is before the year 1: write less") from None
+    return wanted
 
 
 def age(then: datetime | None, now: datetime) -> str:

@@ -7,7 +7,7 @@ import typer
 from .connect import open_queue
 from .exits import Code, Nouns
 from .options import InQueue, Json, Schema, Url
-from .output import Column, emit_all, say, table
+from .output import Column, emit, emit_all, say, table
 
 app = typer.Typer(cls=Nouns, help="Topics: list, subscribe, unsubscribe.", rich_markup_mode=None)
 
@@ -41,20 +41,30 @@ def subscribe(
     ] = None,
     url: Url = None,
     schema: Schema = None,
+    as_json: Json = False,
 ) -> None:
     """Let a queue have a copy of what is published from now on."""
     with open_queue(url, schema, queue) as client:
         client.topic(topic).subscribe(channel=channel, kind=kind)
+    if as_json:
+        emit({"topic": topic, "queue": client.name, "channel": channel, "kind": kind})
     say(f"Queue {client.name!r} gets copies of topic {topic!r}.")
 
 
 @app.command()
 def unsubscribe(
-    topic: Topic, queue: InQueue = None, url: Url = None, schema: Schema = None
+    topic: Topic,
+    queue: InQueue = None,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
 ) -> None:
     """Let a queue have no more copies; those it has stay."""
     with open_queue(url, schema, queue) as client:
-        if not client.topic(topic).unsubscribe():
-            say(f"Queue {client.name!r} is not subscribed to topic {topic!r}.")
-            raise typer.Exit(Code.NOTHING)
+        done = client.topic(topic).unsubscribe()
+    if as_json:
+        emit({"topic": topic, "queue": client.name, "unsubscribed": done})
+    if not done:
+        say(f"Queue {client.name!r} is not subscribed to topic {topic!r}.")
+        raise typer.Exit(Code.NOTHING)
     say(f"Queue {client.name!r} gets no more copies of topic {topic!r}.")

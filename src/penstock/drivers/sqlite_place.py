@@ -34,6 +34,10 @@ def read_url(url: str) -> SqlitePlace:
         parts = urlsplit(url)
     except ValueError as error:
         raise InvalidOption(f"{masked(url)} cannot be read: {error}") from None
+    if not url.partition(":")[2].startswith("//"):
+        raise InvalidOption(
+            f"{masked(url)} lacks slashes: write sqlite:///relative.db or sqlite:////absolute.db"
+        )
     if parts.netloc:
         raise InvalidOption(
             f"{masked(url)} names a host: write sqlite:///file.db, or sqlite:////absolute/file.db"
