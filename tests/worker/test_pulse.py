@@ -2,7 +2,8 @@
 
 import pytest
 
-from penstock.worker.pulse_process import CLOSING, patience
+from penstock.worker.pulse_line import CLOSING
+from penstock.worker.pulse_process import patience
 
 
 @pytest.mark.parametrize("lease", [3.0, 4.0, 5.0, 10.0, 60.0, 3600.0])

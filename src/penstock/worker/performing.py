@@ -134,8 +134,9 @@ class Performer:
             placed, named = _arguments(job, handler, message, connection)
             result = await handler.function(*placed, **named)
             if plan := self._settling(job, after_return(job, handler, result)):
-                await self._hand.let_go(job)
+                await self._hand.set_apart(job)
                 held(await self._core.run(plan, connection))
+                job.in_transaction = True
         job.acted = True
         return result
 
@@ -157,8 +158,9 @@ class Performer:
             placed, named = _arguments(job, handler, message, connection)
             result = handler.function(*placed, **named)
             if plan := self._settling(job, after_return(job, handler, result)):
-                self._thread_hand.let_go(job)
+                self._thread_hand.set_apart(job)
                 held(self._thread_core.run(plan, connection))
+                job.in_transaction = True
         job.acted = True
         return result
 
