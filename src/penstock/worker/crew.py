@@ -156,9 +156,6 @@ class Crew:
         handler = job.handler
         if handler is None:
             return await self._unknown.outcome(job)
-        if handler.timeout is not None:
-            # What does not even let itself be timed out loses its lease some time after.
-            self._pulse.bound(job, job.started + handler.timeout)
         return await self._performer.perform(job, handler)
 
     def _settle(self, job: Job, outcome: Outcome) -> None:

@@ -103,6 +103,7 @@ class Performer:
     async def _in_time(self, job: Job, handler: Handler, call: Call) -> object:
         if handler.timeout is None:
             return await self._through_middleware(job, handler, call)
+        self._tenure.limit(job, handler.timeout)
         async with asyncio.timeout(handler.timeout):
             return await self._through_middleware(job, handler, call)
 

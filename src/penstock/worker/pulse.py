@@ -59,7 +59,7 @@ class Pulse:
         self._table.write(slot, self._number, job.id, job.fence, job.deadline, hold_until)
 
     def bound(self, job: Job, hold_until: float) -> None:
-        """Its handler starts now and has until then."""
+        """Its handler begins now and has until then."""
         if job.slot is not None:
             number = self._numbers[job.slot]
             self._table.write(job.slot, number, job.id, job.fence, job.deadline, hold_until)
