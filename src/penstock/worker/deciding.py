@@ -68,7 +68,7 @@ def next_delay(retry: Retry, job: Job, error: BaseException) -> timedelta | None
     try:
         delay = retry.delay(tried)
         return None if delay is None else check_length("its delay", delay)
-    except Exception as failure:  # a broken strategy must not cost the message
+    except BaseException as failure:  # a broken strategy must not cost the message
         _log.error(
             "the retry strategy %s failed: %s", shown(retry), said(failure), extra=job.log_fields()
         )

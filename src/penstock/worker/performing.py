@@ -75,7 +75,7 @@ class Performer:
             return after_error(job, handler, outcome)
         except _TooLate:
             return LEAVE
-        except Exception as error:
+        except BaseException as error:  # sys.exit() too: it ends the handler, not the worker
             return await self._failed(job, handler, error)
         return after_return(job, handler, result)
 
@@ -83,7 +83,7 @@ class Performer:
         message = HeldMessage(job, self._hand)
         await message.complete()
 
-    async def _failed(self, job: Job, handler: Handler, error: Exception) -> Outcome:
+    async def _failed(self, job: Job, handler: Handler, error: BaseException) -> Outcome:
         outcome = after_error(job, handler, error)
         if outcome is not LEAVE or handler.ack == "first":
             tell_failure(job, handler, error, outcome)
