@@ -10,7 +10,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from penstock import AsyncMessage, AsyncQueue, Message, Worker
+from penstock import AsyncMessage, AsyncQueue, Constant, Message, Worker
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import client, outcomes
@@ -110,3 +110,47 @@ async def test_work_goes_on_after_a_completion_was_committed(place: Place) -> No
         await worker.serve(until_empty=True)
         assert ended == [False]
         assert await outcomes(queue, published.id) == ["completed"]
+
+
+@run_async
+async def test_a_locked_lease_does_not_hold_up_the_outcomes_of_others(place: Place) -> None:
+    """Its time is up, and its outcome waits for its own transaction; others fail and end well at
+    the same moment and after it."""
+    async with client(place, lease=timedelta(seconds=2)) as queue:
+        worker = Worker(queue)
+        runs: Counter[int] = Counter()
+        soon = Constant(every=0, attempts=2)
+
+        @worker.handler("holds", timeout=1.5)
+        def holds(payload: int, message: Message) -> None:
+            with psycopg.connect(place.url) as mine:
+                message.complete(connection=mine)
+                time.sleep(9)
+
+        @worker.handler("times out", timeout=1.5, retry=soon)
+        async def times_out(payload: int, message: AsyncMessage) -> None:
+            runs[message.id] += 1
+            await asyncio.sleep(3 if message.attempt == 1 else 0)
+
+        @worker.handler("quick")
+        async def quick(payload: int, message: AsyncMessage) -> None:
+            runs[message.id] += 1
+            await asyncio.sleep(1.5)
+
+        held = await queue.publish(1, kind="holds")
+        timed = [await queue.publish(1, kind="times out") for _ in range(5)]
+        ended = [await queue.publish(1, kind="quick") for _ in range(5)]
+        later = [
+            await queue.publish(1, kind="quick", delay=timedelta(seconds=second))
+            for second in (1, 2, 3)
+        ]
+        serving = asyncio.create_task(worker.serve(until_empty=True))
+        async with asyncio.timeout(8):
+            for one in (*timed, *ended, *later):
+                assert (await queue.wait(one.id or 0)).outcome == "completed"
+        await asyncio.wait_for(serving, 30)
+        for one in timed:
+            assert await outcomes(queue, one.id) == ["retried", "completed"]
+        for one in (*ended, *later):
+            assert (await outcomes(queue, one.id), runs[one.id or 0]) == (["completed"], 1)
+        assert "completed" in await outcomes(queue, held.id)

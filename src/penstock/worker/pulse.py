@@ -19,7 +19,7 @@ from penstock.client.options import Address
 
 from .backoff import Backoff
 from .job import Job
-from .pulse_table import LOST, SHORT_LEASE, PulseTable, size
+from .pulse_table import LOST, SHORT_LEASE, Lease, PulseTable, size
 
 _log = logging.getLogger("penstock.worker")
 
@@ -56,13 +56,15 @@ class Pulse:
         job.slot = slot
         self._numbers[slot] = self._number
         self._held[slot] = job
-        self._table.write(slot, self._number, job.id, job.fence, job.deadline, hold_until)
+        self.bound(job, hold_until)
 
     def bound(self, job: Job, hold_until: float) -> None:
-        """Its handler begins now and has until then."""
+        """If it is kept, then until ``hold_until`` at the latest."""
         if job.slot is not None:
             number = self._numbers[job.slot]
-            self._table.write(job.slot, number, job.id, job.fence, job.deadline, hold_until)
+            self._table.write(
+                Lease(job.slot, number, job.id, job.fence, job.deadline, hold_until, job.apart)
+            )
 
     def set_apart(self, job: Job) -> None:
         """Its handler is about to lock its row in a transaction: no other lease may wait for it."""

@@ -44,8 +44,8 @@ class PulseTable:
         self._memory = mmap.mmap(descriptor, size(slots))
         self._slots = slots
 
-    def write(self, slot: int, number: int, id: int, fence: int, until: float, hold: float) -> None:
-        _WORKERS.pack_into(self._memory, _place(slot), number, id, fence, until, hold, False)
+    def write(self, lease: Lease) -> None:
+        _WORKERS.pack_into(self._memory, _place(lease.slot), *lease[1:])
 
     def set_apart(self, slot: int) -> None:
         _APART.pack_into(self._memory, _place(slot) + _APART_AT, True)

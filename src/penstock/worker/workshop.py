@@ -45,7 +45,7 @@ class Workshop:
         core, options, address = client._core, kit.options, client._address
         check_transactions(kit.handlers.all(), core.engine.lacks)
         self.pulse = Pulse(address, options.lease.total_seconds(), most, self._lost)
-        self.desk = Desk(core, self.pulse.release, self._settled)
+        self.desk = Desk(core, self.pulse, self._settled)
         self._threads = Threads(lambda: self.crew.refill())
         self._processes = Processes(options.processes)
         self._transactions = Transactions(address, min(options.concurrency, _MOST_TRANSACTIONS))
@@ -88,7 +88,7 @@ class Workshop:
 
     def _settled(self, job: Job, answer: Settled | None) -> None:
         self.pulse.release(job)
-        if answer is not None and answer.lost:
+        if answer is not None and answer.lost and not job.lost:
             self._tell_lost(job)
         job.lost_flag = True  # a handler that goes on in its thread has nothing to say any more
         self._freed()
