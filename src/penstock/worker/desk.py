@@ -44,7 +44,7 @@ class Desk:
         """How many outcomes the database has not confirmed yet."""
 
     def put(self, job: Job, outcome: Outcome) -> None:
-        """Takes an outcome; raises InvalidInput if it cannot be written."""
+        """Takes an outcome; raises if it cannot be written."""
         entry = entry_for(job, outcome, self._most_state)
         if entry is None:
             self._done(job, None)

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from penstock.errors import DatabaseFailed
+from penstock.errors import DatabaseFailed, PenstockError
 
 from .clock import now
 from .pulse_line import Line
@@ -66,7 +66,7 @@ class Extender:
         self._apart = Line(terms, _CALLS_APART)
         self._turns = asyncio.Semaphore(_CALLS_APART)
         self._locked: set[int] = set()
-        """Numbers of those that were last found locked."""
+        """Numbers of those that were there when last looked for, and could not be extended."""
 
     async def extend(self, held: list[Lease]) -> bool:
         """Extends them and writes the answers; says whether some are lost."""
@@ -105,31 +105,36 @@ class Extender:
             return False
 
     async def _extend_apart(self, leases: set[Lease]) -> bool:
+        self._locked = set()
+        if not leases:
+            return False
         answers: dict[int, bool] = {}
-        if leases:
-            try:
-                async with asyncio.timeout(self._lease / 6):
-                    await self._apart.connect()
-                    await asyncio.gather(*(self._extend_one(one, answers) for one in leases))
-            except Exception as error:
-                _tell_failure(error)
-                await self._apart.close()
-        # If none was answered it is the database that is slow, not a row that is locked.
-        self._locked = {one.number for one in leases} - set(answers) if answers else set()
+        try:
+            async with asyncio.timeout(patience_apart(self._lease)):
+                await self._apart.connect()
+                await asyncio.gather(*(self._extend_one(one, answers) for one in leases))
+        except Exception as error:
+            _tell_failure(error)
+        if not answers and not self._locked:  # the line is silent: another may not be
+            await self._apart.close()
         return any(answers.values())
 
     async def _extend_one(self, lease: Lease, answers: dict[int, bool]) -> None:
         async with self._turns:
-            with suppress(TimeoutError, DatabaseFailed):
+            with suppress(TimeoutError, PenstockError):
                 async with asyncio.timeout(_FREE_ROW):
                     answers[lease.number] = await self._extend_if_held(lease)
 
     async def _extend_if_held(self, lease: Lease) -> bool:
-        """One that ended in its handler's transaction is no stale holder's."""
-        if await self._apart.holds(lease):
-            return await self._extend_by(self._apart, [lease])
-        self._table.tell(lease.slot, lease.number, LOST)
-        return True
+        """Looks first: whoever extends what ended in its handler's transaction would be noted as a
+        stale holder."""
+        if not await self._apart.holds(lease):
+            self._table.tell(lease.slot, lease.number, LOST)
+            return True
+        self._locked.add(lease.number)
+        lost = await self._extend_by(self._apart, [lease])
+        self._locked.discard(lease.number)
+        return lost
 
     async def _extend_by(self, line: Line, leases: list[Lease]) -> bool:
         asked = now()
@@ -148,6 +153,11 @@ def patience(lease: float, connected: bool) -> float:
     was claimed since must outlive the call that is still waiting for its answer; and what is left
     must do for another call, if a row of the first was locked."""
     return max(lease / 4, _ANSWERING if connected else _CONNECTING)
+
+
+def patience_apart(lease: float) -> float:
+    """The same for all calls for single leases together."""
+    return lease / 6
 
 
 def _tell_worker() -> None:
@@ -175,7 +185,7 @@ def _is_due(held: Lease, lease: float) -> bool:
     """A third of it is gone, and its handler's time is not up. Later if its row may be locked:
     while it is, nobody else takes it either."""
     moment = now()
-    left = lease / 3 if held.apart else lease * 2 / 3
+    left = lease / 2 if held.apart else lease * 2 / 3
     return held.until - moment < left and moment < held.hold_until
 
 
