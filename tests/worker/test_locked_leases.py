@@ -11,7 +11,9 @@ import psycopg
 import pytest
 
 from penstock import AsyncMessage, AsyncQueue, Constant, Message, Worker
+from penstock.embedded_mariadb import OwnMariaDB
 from tests.client.worlds import run_async
+from tests.model.mysql import connect as connect_mysql
 from tests.place import Place
 from tests.worker.test_worker import client, outcomes
 
@@ -154,3 +156,30 @@ async def test_a_locked_lease_does_not_hold_up_the_outcomes_of_others(place: Pla
         for one in (*ended, *later):
             assert (await outcomes(queue, one.id), runs[one.id or 0]) == (["completed"], 1)
         assert "completed" in await outcomes(queue, held.id)
+
+
+@run_async
+async def test_on_mariadb_too(mariadb: OwnMariaDB) -> None:
+    url = mariadb.create_database("locked leases")
+    async with AsyncQueue(url, lease=timedelta(seconds=3)) as queue:
+        await queue.install()
+        worker = Worker(queue)
+        runs: Counter[int] = Counter()
+
+        @worker.handler("holds")
+        def holds(payload: int, message: Message) -> None:
+            with connect_mysql(url) as mine:
+                message.extend(MINUTE, connection=mine)
+                time.sleep(7)
+                mine.commit()
+
+        @worker.handler("slow")
+        async def slow(payload: int, message: AsyncMessage) -> None:
+            runs[message.id] += 1
+            await asyncio.sleep(6)
+
+        published = [await queue.publish(1, kind=kind) for kind in ["holds", *["slow"] * 5]]
+        await worker.serve(until_empty=True)
+        assert set(runs.values()) == {1}
+        for one in published:
+            assert await outcomes(queue, one.id) == ["completed"]

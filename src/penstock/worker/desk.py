@@ -51,7 +51,8 @@ class Desk:
             return
         self.unsettled += 1
         self._idle.clear()
-        self._pulse.bound(job, float("inf"))
+        if job.handler is not None and job.handler.timeout is not None:
+            self._pulse.bound(job, float("inf"))
         if job.apart:
             self._apart.put_nowait(entry)
         else:

@@ -20,7 +20,7 @@ from penstock.client.options import Address
 from .backoff import Backoff
 from .clock import now
 from .job import Job
-from .pulse_table import LOST, SHORT_LEASE, Lease, PulseTable, size
+from .pulse_table import LOST, SHORT_LEASE, PulseTable, size
 
 _log = logging.getLogger("penstock.worker")
 
@@ -67,7 +67,7 @@ class Pulse:
         if job.slot is not None:
             number = self._numbers[job.slot]
             self._table.write(
-                Lease(job.slot, number, job.id, job.fence, job.deadline, hold_until, job.apart)
+                job.slot, number, job.id, job.fence, job.deadline, hold_until, job.apart
             )
 
     def set_apart(self, job: Job) -> None:

@@ -44,8 +44,10 @@ class PulseTable:
         self._memory = mmap.mmap(descriptor, size(slots))
         self._slots = slots
 
-    def write(self, lease: Lease) -> None:
-        _WORKERS.pack_into(self._memory, _place(lease.slot), *lease[1:])
+    def write(
+        self, slot: int, number: int, id: int, fence: int, until: float, hold: float, apart: bool
+    ) -> None:
+        _WORKERS.pack_into(self._memory, _place(slot), number, id, fence, until, hold, apart)
 
     def set_apart(self, slot: int) -> None:
         _APART.pack_into(self._memory, _place(slot) + _APART_AT, True)
