@@ -104,3 +104,15 @@ def test_a_function_that_no_other_process_finds_is_refused(place: Place) -> None
     worker = Worker(Queue(place.url))
     with pytest.raises(InvalidOption, match="by its name"):
         worker.handler(run="process")(local)
+
+
+@run_async
+async def test_the_wait_for_a_process_is_not_part_of_the_handlers_time(place: Place) -> None:
+    """Nor for the lease, which is kept for as long as the handler may run."""
+    async with client(place, lease=timedelta(seconds=2)) as queue:
+        worker = Worker(queue, processes=1)
+        worker.handler(run="process", timeout=4)(in_process.naps)
+        published = await queue.publish_many([3.0] * 3)
+        await worker.serve(until_empty=True)
+        for one in published:
+            assert await outcomes(queue, one.id) == ["completed"]

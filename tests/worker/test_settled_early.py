@@ -65,7 +65,8 @@ async def test_a_long_transaction_does_not_keep_others_from_their_leases(place: 
         ids = [(await queue.publish(1, kind=kind)).id for kind in kinds]
         await worker.serve(until_empty=True)
         for id in ids:
-            assert await outcomes(queue, id) == ["completed"]
+            # Who extends may stand in line for the row at the moment of the commit.
+            assert [o for o in await outcomes(queue, id) if o != "stale"] == ["completed"]
 
 
 @run_async

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from penstock.errors import InvalidInput
+from penstock.client.settlement import said
 
 from .clock import now
 from .deciding import after_error
@@ -22,6 +22,8 @@ from .unknown import Unknown
 from .watching import Watcher, ending_of
 
 _log = logging.getLogger("penstock.worker")
+
+_LAST_RESORT = Defer(timedelta(minutes=1), error="its outcome could not be written")
 
 
 class Crew:
@@ -132,36 +134,46 @@ class Crew:
             _log.exception("the worker failed at a message", extra=job.log_fields())
             outcome = Defer(timedelta(minutes=1), error=error)
         finally:
-            self._settle(job, outcome)
-            for watcher in self._watchers:
-                watcher.ended(job, ending_of(outcome), now() - (job.started or now()))
-            self._running.discard(job)
-            job.task = None
-            self.ended += 1
-            self.pace.ended()
-            self._start()
-            if len(self._line) <= self._low:
-                self._room()
-            self._note_idle()
+            try:
+                self._settle(job, outcome)
+                for watcher in self._watchers:
+                    watcher.ended(job, ending_of(outcome), now() - (job.started or now()))
+            finally:
+                self._free_place(job)
+
+    def _free_place(self, job: Job) -> None:
+        self._running.discard(job)
+        job.task = None
+        self.ended += 1
+        self.pace.ended()
+        self._start()
+        if len(self._line) <= self._low:
+            self._room()
+        self._note_idle()
 
     async def _outcome(self, job: Job) -> Outcome:
         job.started = now()
         handler = job.handler
         if handler is None:
             return await self._unknown.outcome(job)
-        if handler.timeout is not None:
-            # What does not even let itself be timed out loses its lease some time after.
-            self._pulse.bound(job, job.started + handler.timeout)
         return await self._performer.perform(job, handler)
 
     def _settle(self, job: Job, outcome: Outcome) -> None:
-        """An outcome that cannot be written is an error of its handler."""
+        """An outcome that cannot be written is an error of its handler: a state may be anything,
+        and raise anything."""
         try:
             self._desk.put(job, outcome)
-        except InvalidInput as error:
-            _log.warning("its outcome cannot be written: %s", error, extra=job.log_fields())
+        except Exception as error:
+            _log.warning("its outcome cannot be written: %s", said(error), extra=job.log_fields())
+            self._settle_as_error(job, error)
+
+    def _settle_as_error(self, job: Job, error: Exception) -> None:
+        try:
             assert job.handler is not None
             self._desk.put(job, after_error(job, job.handler, error))
+        except Exception:  # nor can the error
+            _log.exception("its error cannot be written either", extra=job.log_fields())
+            self._desk.put(job, _LAST_RESORT)
 
     def _note_idle(self) -> None:
         if not self._running and not self._line:

@@ -3,7 +3,9 @@
 import logging
 from datetime import timedelta
 
-from penstock.errors import DecodeError, LeaseLost
+from penstock.client.checks import check_length
+from penstock.client.settlement import said
+from penstock.errors import DecodeError, LeaseLost, shown
 from penstock.retry import Exponential, Retry, Tried
 
 from .clock import now
@@ -65,10 +67,9 @@ def next_delay(retry: Retry, job: Job, error: BaseException) -> timedelta | None
     tried = Tried(job.failures + 1, error, age)
     try:
         delay = retry.delay(tried)
-        if delay is None or (isinstance(delay, timedelta) and delay >= timedelta(0)):
-            return delay
-        problem: object = f"it answered {delay!r}"
-    except Exception as failure:  # a broken strategy must not cost the message
-        problem = failure
-    _log.error("the retry strategy %r failed: %s", retry, problem, extra=job.log_fields())
+        return None if delay is None else check_length("its delay", delay)
+    except BaseException as failure:  # a broken strategy must not cost the message
+        _log.error(
+            "the retry strategy %s failed: %s", shown(retry), said(failure), extra=job.log_fields()
+        )
     return FALLBACK.delay(tried)

@@ -20,7 +20,7 @@ class Entry(NamedTuple):
 
 
 def entry_for(job: Job, outcome: Outcome, most: int) -> Entry | None:
-    """None if there is nothing to write; raises InvalidInput. ``most`` bounds a saved state."""
+    """None if there is nothing to write; raises if it cannot be. ``most`` bounds a saved state."""
     if isinstance(outcome, Complete):
         return Entry(job, "complete", Held(job.id, job.fence))
     if isinstance(outcome, Defer):

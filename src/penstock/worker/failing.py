@@ -14,7 +14,7 @@ from .outcomes import Defer, Fail, Outcome
 _log = logging.getLogger("penstock.worker")
 
 
-def tell_failure(job: Job, handler: Handler, error: Exception, outcome: Outcome) -> None:
+def tell_failure(job: Job, handler: Handler, error: BaseException, outcome: Outcome) -> None:
     """One line, and the traceback from the handler on."""
     level, consequence = _consequence(job, outcome)
     _log.log(
@@ -41,7 +41,7 @@ def _consequence(job: Job, outcome: Outcome) -> tuple[int, str]:
     return logging.ERROR, "which was acknowledged before"
 
 
-def _from_handler(error: Exception, handler: Handler) -> TracebackType | None:
+def _from_handler(error: BaseException, handler: Handler) -> TracebackType | None:
     """Without the frames that led there, which are all ours; whole if the handler is not in it."""
     code = getattr(inspect.unwrap(handler.function), "__code__", None)
     trace = error.__traceback__

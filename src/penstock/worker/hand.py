@@ -54,9 +54,15 @@ Messages = Iterable[MessageFields]
 class Hand(AsyncSettling):
     """Refuses what comes after the end without asking the database, and notes what was done."""
 
-    def __init__(self, core: AsyncCore, release: Callable[[Job], None]) -> None:
+    def __init__(
+        self,
+        core: AsyncCore,
+        release: Callable[[Job], None],
+        set_apart: Callable[[Job], None],
+    ) -> None:
         super().__init__(core)
         self._release = release
+        self._set_apart = set_apart
         self._lease = core.options.lease
 
     async def complete(self, messages: Messages, *, connection: object = None) -> list[Settled]:
@@ -92,18 +98,20 @@ class Hand(AsyncSettling):
         job = job_of(message)
         if job.acted or job.lost:
             return [_refused(job)]
+        if connection is not None:
+            self._set_apart(job)
         asked = now()
         answers = await super().extend([message], length, connection=connection)
         if answers[0].lost:
             job.lost_flag = True
-        else:
+        elif connection is None:  # a transaction may yet roll back
             job.deadline = max(job.deadline, asked + (length or self._lease).total_seconds())
         return answers
 
-    async def let_go(self, job: Job) -> None:
-        """Its lease is about to end in the handler's transaction: whoever wrote to it meanwhile
-        would wait for that."""
-        self._release(job)
+    async def set_apart(self, job: Job) -> None:
+        """Its lease is about to be locked by a transaction: whoever writes to it meanwhile waits
+        for that."""
+        self._set_apart(job)
 
     async def _act(
         self,
@@ -116,7 +124,7 @@ class Hand(AsyncSettling):
         if job.acted or job.lost:
             return [_refused(job)]
         if connection is not None:
-            self._release(job)
+            self._set_apart(job)
         answers = await verb([message])
         _note(job, answers[0], connection)
         if job.acted:
@@ -164,7 +172,15 @@ class ThreadHand(Settling):
     ) -> list[Settled]:
         if connection is None:
             return self._wait(self._hand.extend(messages, length))
-        return super().extend(messages, length, connection=connection)
+        (message,) = messages
+        job = job_of(message)
+        if job.acted or job.lost:
+            return [_refused(job)]
+        self.set_apart(job)
+        answers = super().extend([message], length, connection=connection)
+        if answers[0].lost:
+            job.lost_flag = True
+        return answers
 
     def _note_all(
         self,
@@ -178,13 +194,13 @@ class ThreadHand(Settling):
         job = job_of(message)
         if job.acted or job.lost:
             return [_refused(job)]
-        self.let_go(job)
+        self.set_apart(job)
         answers = verb([message], *args, connection=connection, **options)
         _note(job, answers[0], connection)
         return answers
 
-    def let_go(self, job: Job) -> None:
-        self._wait(self._hand.let_go(job))
+    def set_apart(self, job: Job) -> None:
+        self._wait(self._hand.set_apart(job))
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -1,5 +1,6 @@
 """Functions that are called when a worker starts, stops, and when a handler fails."""
 
+import asyncio
 import inspect
 import logging
 from collections.abc import Callable
@@ -34,5 +35,7 @@ class Hooks:
         """A hook that fails here has no say in what becomes of the message, or of the stop."""
         try:
             await self.call(when, *args)
-        except Exception:
+        except asyncio.CancelledError:
+            raise
+        except BaseException:  # sys.exit() too
             _log.exception("a hook for %s failed", when)

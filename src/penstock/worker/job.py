@@ -18,6 +18,7 @@ class Job(MessageFields):
 
     __slots__ = (
         "acted",
+        "apart",
         "deadline",
         "handler",
         "in_transaction",
@@ -46,6 +47,7 @@ class Job(MessageFields):
         self.task: asyncio.Task[None] | None = None
         self.interruption: Interruption | None = None
         self.acted = False  # the handler settled it itself
+        self.apart = False  # a transaction of the handler may hold the lock of its lease
         self.in_transaction = (
             False  # the handler settled it in a transaction that may yet roll back
         )

@@ -75,7 +75,7 @@ class Performer:
             return after_error(job, handler, outcome)
         except _TooLate:
             return LEAVE
-        except Exception as error:
+        except BaseException as error:  # sys.exit() too: it ends the handler, not the worker
             return await self._failed(job, handler, error)
         return after_return(job, handler, result)
 
@@ -83,7 +83,7 @@ class Performer:
         message = HeldMessage(job, self._hand)
         await message.complete()
 
-    async def _failed(self, job: Job, handler: Handler, error: Exception) -> Outcome:
+    async def _failed(self, job: Job, handler: Handler, error: BaseException) -> Outcome:
         outcome = after_error(job, handler, error)
         if outcome is not LEAVE or handler.ack == "first":
             tell_failure(job, handler, error, outcome)
@@ -103,6 +103,7 @@ class Performer:
     async def _in_time(self, job: Job, handler: Handler, call: Call) -> object:
         if handler.timeout is None:
             return await self._through_middleware(job, handler, call)
+        self._tenure.limit(job, handler.timeout)
         async with asyncio.timeout(handler.timeout):
             return await self._through_middleware(job, handler, call)
 
@@ -134,8 +135,9 @@ class Performer:
             placed, named = _arguments(job, handler, message, connection)
             result = await handler.function(*placed, **named)
             if plan := self._settling(job, after_return(job, handler, result)):
-                await self._hand.let_go(job)
+                await self._hand.set_apart(job)
                 held(await self._core.run(plan, connection))
+                job.in_transaction = True
         job.acted = True
         return result
 
@@ -157,8 +159,9 @@ class Performer:
             placed, named = _arguments(job, handler, message, connection)
             result = handler.function(*placed, **named)
             if plan := self._settling(job, after_return(job, handler, result)):
-                self._thread_hand.let_go(job)
+                self._thread_hand.set_apart(job)
                 held(self._thread_core.run(plan, connection))
+                job.in_transaction = True
         job.acted = True
         return result
 

@@ -18,10 +18,13 @@ from contextlib import suppress
 from penstock.client.options import Address
 
 from .backoff import Backoff
+from .clock import now
 from .job import Job
 from .pulse_table import LOST, SHORT_LEASE, PulseTable, size
 
 _log = logging.getLogger("penstock.worker")
+
+_LIVED = 1.0  # seconds: one that dies after that did not fail at its start
 
 
 class Pulse:
@@ -44,6 +47,7 @@ class Pulse:
         self._held: dict[int, Job] = {}
         self._ready = asyncio.Event()
         self._process: subprocess.Popen[bytes] | None = None
+        self._started_at = 0.0
         self._backoff = Backoff(0.1, 10.0)
 
     def hold(self, job: Job, hold_until: float) -> None:
@@ -56,13 +60,21 @@ class Pulse:
         job.slot = slot
         self._numbers[slot] = self._number
         self._held[slot] = job
-        self._table.write(slot, self._number, job.id, job.fence, job.deadline, hold_until)
+        self.bound(job, hold_until)
 
     def bound(self, job: Job, hold_until: float) -> None:
-        """Its handler starts now and has until then."""
+        """If it is kept, then until ``hold_until`` at the latest."""
         if job.slot is not None:
             number = self._numbers[job.slot]
-            self._table.write(job.slot, number, job.id, job.fence, job.deadline, hold_until)
+            self._table.write(
+                job.slot, number, job.id, job.fence, job.deadline, hold_until, job.apart
+            )
+
+    def set_apart(self, job: Job) -> None:
+        """Its handler is about to lock its row in a transaction: no other lease may wait for it."""
+        job.apart = True
+        if job.slot is not None:
+            self._table.set_apart(job.slot)
 
     def release(self, job: Job) -> None:
         """No longer kept; its deadline is what was reached."""
@@ -92,11 +104,13 @@ class Pulse:
             start_new_session=True,  # a Ctrl-C is for the worker: it still needs its leases then
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         )
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(self._terms()).encode() + b"\n")
-        process.stdin.flush()
         self._process = process
+        self._started_at = now()
         self._watch(process)
+        assert process.stdin is not None
+        with suppress(BrokenPipeError):  # it has died already, and we are about to hear it
+            process.stdin.write(json.dumps(self._terms()).encode() + b"\n")
+            process.stdin.flush()
 
     async def until_ready(self) -> None:
         """Short leases are not claimed before somebody can extend them."""
@@ -147,13 +161,22 @@ class Pulse:
         _unwatch(process)
         _end(process)
         self._process = None
-        delay = self._backoff.next()
         _log.error("the pulse process ended (%s), another starts", process.returncode)
-        asyncio.get_running_loop().call_later(delay, self._restart)
+        if now() - self._started_at >= _LIVED:
+            self._backoff.reset()
+        self._restart_later()
+
+    def _restart_later(self) -> None:
+        asyncio.get_running_loop().call_later(self._backoff.next(), self._restart)
 
     def _restart(self) -> None:
-        if self._process is None and not self._memory.closed:
+        if self._process is not None or self._memory.closed:
+            return
+        try:
             self.start()
+        except OSError as error:  # no memory, no process or file to be had: that may pass
+            _log.error("the pulse process cannot start, it is tried again: %s", error)
+            self._restart_later()
 
 
 def _unwatch(process: subprocess.Popen[bytes]) -> None:

@@ -13,15 +13,14 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from penstock.errors import DatabaseFailed, PenstockError
 
 from .clock import now
+from .pulse_line import Line
 from .pulse_table import LOST, SHORT_LEASE, Lease, PulseTable
-
-if TYPE_CHECKING:
-    from penstock.client.async_queue import AsyncQueue
 
 _log = logging.getLogger("penstock.worker.pulse")
 
@@ -30,7 +29,10 @@ _STOPPED = "Tt"
 # never.
 _CONNECTING = 3.0
 _ANSWERING = 1.0
-CLOSING = 0.5
+# For a row that may be locked: one that is free answers at once, and whoever is in line when the
+# lease ends in the transaction that holds the lock is noted in the history as a stale holder.
+_FREE_ROW = 0.1
+_CALLS_APART = 8
 
 
 def main() -> None:
@@ -54,72 +56,108 @@ def main() -> None:
 
 
 class Extender:
-    """Opens a client when it is first needed, and anew after each failure."""
+    """Extends all leases in one call. Those whose row may be locked by a transaction have a call
+    each, so that none of them costs another its lease."""
 
     def __init__(self, terms: dict[str, Any], table: PulseTable) -> None:
-        self._terms = terms
         self._table = table
         self._lease: float = terms["lease"]
-        self._client: AsyncQueue | None = None
+        self._together = Line(terms, 1)
+        self._apart = Line(terms, _CALLS_APART)
+        self._turns = asyncio.Semaphore(_CALLS_APART)
+        self._locked: set[int] = set()
+        """Numbers of those that were there when last looked for, and could not be extended."""
 
     async def extend(self, held: list[Lease]) -> bool:
         """Extends them and writes the answers; says whether some are lost."""
-        asked = now()
-        try:
-            async with asyncio.timeout(patience(self._lease, self._client is not None)):
-                answers = await self._ask(held)
-        except Exception as error:  # whatever it is, the leases are still there to be extended
-            _log.warning("leases could not be extended: %s", str(error) or type(error).__name__)
-            await self.close()
-            return False
-        for lease, lost in zip(held, answers, strict=True):
-            self._table.tell(lease.slot, lease.number, LOST if lost else asked + self._lease)
-        return any(answers)
+        apart = {one for one in held if one.apart or one.number in self._locked}
+        together = [one for one in held if one not in apart]
+        lost = False
+        if together:
+            try:
+                lost = await self._extend_together(together)
+            except (TimeoutError, DatabaseFailed):
+                apart.update(together)
+        return await self._extend_apart(apart) or lost
 
     async def warm(self) -> None:
         """Connects before it is needed."""
-        core = self._open()._core
         try:
-            await core.run(core.engine.schema_version())
+            await self._together.connect()
         except Exception as error:  # it is tried again when it is needed
             _log.info("no connection yet: %s", error)
-            await self.close()
+            await self._together.close()
 
     async def close(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            try:
-                async with asyncio.timeout(CLOSING):
-                    await client.close()
-            except Exception as error:  # a broken connection may not close well
-                _log.info("the connection did not close well: %s", error)
+        await self._together.close()
+        await self._apart.close()
 
-    async def _ask(self, held: list[Lease]) -> list[bool]:
-        from penstock.model import Extension
+    async def _extend_together(self, leases: list[Lease]) -> bool:
+        """Raises if one of them may be what holds up the others."""
+        try:
+            async with asyncio.timeout(patience(self._lease, self._together.is_open)):
+                return await self._extend_by(self._together, leases)
+        except Exception as error:  # whatever it is, the leases are still there to be extended
+            _tell_failure(error)
+            await self._together.close()
+            if isinstance(error, TimeoutError | DatabaseFailed):
+                raise
+            return False
 
-        core = self._open()._core
-        length = timedelta(seconds=self._lease)
-        items = [Extension(lease.id, lease.fence, length) for lease in held]
-        return [answer.lost for answer in await core.run(core.engine.extend(items))]
+    async def _extend_apart(self, leases: set[Lease]) -> bool:
+        self._locked = set()
+        if not leases:
+            return False
+        answers: dict[int, bool] = {}
+        try:
+            async with asyncio.timeout(patience_apart(self._lease)):
+                await self._apart.connect()
+                await asyncio.gather(*(self._extend_one(one, answers) for one in leases))
+        except Exception as error:
+            _tell_failure(error)
+        if not answers and not self._locked:  # the line is silent: another may not be
+            await self._apart.close()
+        return any(answers.values())
 
-    def _open(self) -> "AsyncQueue":
-        if self._client is None:
-            from penstock.client.async_queue import AsyncQueue
+    async def _extend_one(self, lease: Lease, answers: dict[int, bool]) -> None:
+        async with self._turns:
+            with suppress(TimeoutError, PenstockError):
+                async with asyncio.timeout(_FREE_ROW):
+                    answers[lease.number] = await self._extend_if_held(lease)
 
-            self._client = AsyncQueue(
-                self._terms["url"],
-                schema=self._terms["schema"],
-                pooler=self._terms["pooler"],
-                pool_size=1,
-                upkeep_every=None,
-            )
-        return self._client
+    async def _extend_if_held(self, lease: Lease) -> bool:
+        """Looks first: whoever extends what ended in its handler's transaction would be noted as a
+        stale holder."""
+        if not await self._apart.holds(lease):
+            self._table.tell(lease.slot, lease.number, LOST)
+            return True
+        self._locked.add(lease.number)
+        lost = await self._extend_by(self._apart, [lease])
+        self._locked.discard(lease.number)
+        return lost
+
+    async def _extend_by(self, line: Line, leases: list[Lease]) -> bool:
+        asked = now()
+        answers = await line.extend(leases, self._lease)
+        for lease, lost in zip(leases, answers, strict=True):
+            self._table.tell(lease.slot, lease.number, LOST if lost else asked + self._lease)
+        return any(answers)
+
+
+def _tell_failure(error: Exception) -> None:
+    _log.warning("leases could not be extended: %s", str(error) or type(error).__name__)
 
 
 def patience(lease: float, connected: bool) -> float:
     """For how long one call is waited for. When the network was silent and is back, a lease that
-    was claimed since must outlive the call that is still waiting for its answer."""
-    return max(lease / 2, _ANSWERING if connected else _CONNECTING)
+    was claimed since must outlive the call that is still waiting for its answer; and what is left
+    must do for another call, if a row of the first was locked."""
+    return max(lease / 4, _ANSWERING if connected else _CONNECTING)
+
+
+def patience_apart(lease: float) -> float:
+    """The same for all calls for single leases together."""
+    return lease / 6
 
 
 def _tell_worker() -> None:
@@ -144,9 +182,11 @@ def _is_stopped_by_ps(process: int) -> bool:
 
 
 def _is_due(held: Lease, lease: float) -> bool:
-    """A third of it is gone, and its handler's time is not up."""
+    """A third of it is gone, and its handler's time is not up. Later if its row may be locked:
+    while it is, nobody else takes it either."""
     moment = now()
-    return held.until - moment < lease * 2 / 3 and moment < held.hold_until
+    left = lease / 2 if held.apart else lease * 2 / 3
+    return held.until - moment < left and moment < held.hold_until
 
 
 def _is_gone(worker: int, seconds: float) -> bool:

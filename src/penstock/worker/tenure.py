@@ -1,4 +1,5 @@
-"""Whether a message is still ours to begin: by our own clock, and if that says no by asking."""
+"""Whether a message is still ours to begin: by our own clock, and if that says no by asking; and
+for how long it is kept then."""
 
 from contextlib import suppress
 
@@ -14,6 +15,10 @@ class Tenure:
     def __init__(self, pulse: Pulse, hand: Hand) -> None:
         self._pulse = pulse
         self._hand = hand
+
+    def limit(self, job: Job, seconds: float) -> None:
+        """Its handler begins: what does not even let itself be timed out loses its lease then."""
+        self._pulse.bound(job, now() + seconds)
 
     async def lasts(self, job: Job) -> bool:
         """To be asked after every wait before a handler begins: we may have been stopped in it."""

@@ -68,7 +68,7 @@ class Threads:
             return
         if error is None:
             call.answer.set_result(result)
-        elif isinstance(error, StopIteration):  # no future takes it
+        elif isinstance(error, StopIteration | GeneratorExit):  # they mean something to a coroutine
             call.answer.set_exception(RuntimeError(f"the handler raised {error!r}"))
         else:
             call.answer.set_exception(error)

@@ -48,11 +48,11 @@ class Workshop:
             check_payload(handler)
         check_transactions(kit.handlers.all(), core.engine.lacks)
         self.pulse = Pulse(address, options.lease.total_seconds(), most, self._lost)
-        self.desk = Desk(core, self.pulse.release, self._settled)
+        self.desk = Desk(core, self.pulse, self._settled)
         self._threads = Threads(lambda: self.crew.refill())
         self._processes = Processes(options.processes)
         self._transactions = Transactions(address, min(options.concurrency, _MOST_TRANSACTIONS))
-        hand = Hand(core, self.pulse.release)
+        hand = Hand(core, self.pulse.release, self.pulse.set_apart)
         tenure = Tenure(self.pulse, hand)
         performer = Performer(
             core,
@@ -91,7 +91,7 @@ class Workshop:
 
     def _settled(self, job: Job, answer: Settled | None) -> None:
         self.pulse.release(job)
-        if answer is not None and answer.lost:
+        if answer is not None and answer.lost and not job.lost:
             self._tell_lost(job)
         job.lost_flag = True  # a handler that goes on in its thread has nothing to say any more
         self._freed()
