@@ -18,6 +18,7 @@ from .clock import now
 from .dozing import Doze
 from .kit import Kit
 from .pace import MOST_AHEAD
+from .stopping import Stopping
 from .upkeep import keep_up
 from .watching import Watcher
 from .workshop import Workshop
@@ -36,21 +37,21 @@ _SILENCE = 30.0
 
 
 class Shift:
-    """``stop`` ends it in good order, ``stop_now`` without waiting for handlers."""
+    """Others may stop it by ``stopping``, at any time."""
 
     def __init__(
         self,
         client: AsyncQueue,
         kit: Kit,
         watchers: Sequence[Watcher],
+        stopping: Stopping,
     ) -> None:
         self._client = client
         self._watchers = watchers
         self._core = client._core
         self._options = kit.options
         self._kinds = kit.handlers.kinds()
-        self._stopping = asyncio.Event()
-        self._hurry = asyncio.Event()
+        self._stopping = stopping
         self._room = asyncio.Event()
         self._blocked = False
         self._full = False
@@ -81,18 +82,9 @@ class Shift:
         queues, most = ", ".join(self._options.queues), self._options.concurrency
         _log.info("%s serves %s: %s; %d at once", self._client.worker, queues, kinds, most)
 
-    def stop(self) -> None:
-        """No more claims; what runs may end within the grace, the rest is given back."""
-        self._stopping.set()
-        self._room.set()
-
-    def stop_now(self) -> None:
-        self._hurry.set()
-        self.stop()
-
     async def problems(self) -> list[str]:
         """What keeps this shift from working now."""
-        if self._stopping.is_set():
+        if self._stopping.wanted.is_set():
             return ["the worker is stopping"]
         problems = []
         try:
@@ -114,10 +106,6 @@ class Shift:
             return None
         return f"the schema has version {version}, this Penstock needs {newest}: upgrade it"
 
-    @property
-    def is_stopping(self) -> bool:
-        return self._stopping.is_set()
-
     async def _work_by(self, channel: str | None) -> None:
         address, queues = self._client._address, self._options.queues
         wanted = frozenset(queues)
@@ -133,7 +121,7 @@ class Shift:
             await self._wind_up(claims)
         except asyncio.CancelledError:
             # Whoever cancels us does not wait for handlers, but their messages are given back.
-            self.stop_now()
+            self._stopping.stop_now()
             await self._wind_up(claims)
             raise
         finally:
@@ -145,7 +133,7 @@ class Shift:
 
     async def _until_stopped(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         """None of the tasks ends by itself: one that does has failed, and so have we."""
-        stopping = asyncio.create_task(self._stopping.wait())
+        stopping = asyncio.create_task(self._stopping.wanted.wait())
         limit = self._options.stop_in
         seconds = None if limit is None else limit.total_seconds()
         try:
@@ -155,12 +143,13 @@ class Shift:
         for task in tasks:
             if task.done():
                 task.result()
-        self.stop()
-        self._bell.ring()
+        self._stopping.stop()
 
     async def _wind_up(self, claims: asyncio.Task[None]) -> None:
         """What was claimed a moment ago is given back too, so a claim under way is waited for."""
-        hurry = asyncio.create_task(self._hurry.wait())
+        hurry = asyncio.create_task(self._stopping.hurry.wait())
+        self._room.set()
+        self._bell.ring()
         try:
             await asyncio.wait([claims], timeout=_LAST_CLAIM)
             self._crew.clear_line()
@@ -182,7 +171,7 @@ class Shift:
 
     async def _claim_until_stopped(self) -> None:
         backoff = Backoff(0.1, 5.0)
-        while not self._stopping.is_set():
+        while not self._stopping.wanted.is_set():
             want = self._want()
             if want < 1:
                 self._full = True
@@ -211,7 +200,7 @@ class Shift:
 
     async def _stop_when_idle(self) -> None:
         await self._crew.idle()
-        self.stop()
+        self._stopping.stop()
 
     async def _claim(self, want: int) -> None:
         options = self._options
@@ -224,15 +213,15 @@ class Shift:
             watcher.claimed(len(taken.rows), taken.answer, self.answered_at - asked)
         self._blocked = taken.answer is Answer.BLOCKED
         jobs = self._shop.jobs(taken, asked + options.lease.total_seconds())
-        if jobs and self._stopping.is_set():
+        if jobs and self._stopping.wanted.is_set():
             self._crew.give_back(jobs)
         elif jobs:
             self._claimed += len(jobs)
             self._crew.take(jobs)
             await self._doze.found(len(jobs) >= want)
         elif options.until_empty and was_idle and taken.answer is not Answer.BUSY:
-            self.stop()
-        elif not self._stopping.is_set():
+            self._stopping.stop()
+        elif not self._stopping.wanted.is_set():
             await self._doze.wait(taken.answer, taken.look_again)
 
     def _is_idle(self) -> bool:
@@ -252,7 +241,7 @@ class Shift:
             try:
                 return await self._core.run(plan())
             except ConnectionUnavailable as error:
-                if self._stopping.is_set():
+                if self._stopping.wanted.is_set():
                     raise
                 _log.warning("waiting for the database: %s", error)
                 await backoff.sleep()
