@@ -56,6 +56,20 @@ async def test_a_stop_during_the_start_hooks_is_heard(tmp_path: Path) -> None:
 
 
 @run_async
+async def test_the_stop_hooks_are_called_if_the_run_is_cancelled(tmp_path: Path) -> None:
+    async with AsyncQueue(_url(tmp_path)) as queue:
+        await queue.install()
+        await queue.publish(1)
+        said: list[str] = []
+        serving = asyncio.create_task(_slow_to_start(queue, said, 0).serve())
+        await until(lambda: "handled" in said)
+        serving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await serving
+        assert said[-1] == "stop"
+
+
+@run_async
 async def test_a_worker_that_is_starting_cannot_be_started_again(tmp_path: Path) -> None:
     async with AsyncQueue(_url(tmp_path)) as queue:
         await queue.install()

@@ -137,7 +137,7 @@ class Worker:
         return hook
 
     def on_stop(self, hook: H) -> H:
-        """Called after the last write."""
+        """Called after the last write, however the run ended, if all the start hooks were."""
         self._hooks.add("stop", hook)
         return hook
 
@@ -211,9 +211,11 @@ class Worker:
         try:
             async with cut_off_by(stopping.hurry):
                 await self._hooks.call("start")
-            if not stopping.wanted.is_set():
-                await self._serve(self.kit(options), stopping)
-            await self._hooks.tell("stop")
+            try:
+                if not stopping.wanted.is_set():
+                    await self._serve(self.kit(options), stopping)
+            finally:
+                await self._hooks.tell("stop")
         except CutOff:
             _log.warning("stopped before its start hooks had ended")
         finally:
