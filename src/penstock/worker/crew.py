@@ -73,7 +73,9 @@ class Crew:
     def take(self, jobs: list[Job]) -> None:
         """Puts them in line, and starts what can start."""
         self._line.extend(jobs)
+        moment = now()
         for job in jobs:
+            job.lined_up = moment
             self._pulse.hold(job, float("inf"))
         self._idle.clear()
         self._start()
@@ -83,6 +85,17 @@ class Crew:
         """They came too late to begin."""
         for job in jobs:
             self._desk.put(job, GIVE_BACK)
+
+    def clear_line_of(self, seconds: float) -> int:
+        """Gives the line back if its first has stood there for so long, and says how many that
+        were: handlers take longer than those before them, and others may be free. All of it, so
+        that no message gets before an elder of its channel."""
+        if not self._line or now() - self._line[0].lined_up < seconds:
+            return 0
+        standing = len(self._line)
+        self.pace.forget()
+        self.clear_line()
+        return standing
 
     def clear_line(self) -> None:
         """Gives back what has not begun."""

@@ -28,6 +28,8 @@ T = TypeVar("T")
 _log = logging.getLogger("penstock.worker")
 
 _MOST_UNSETTLED = 2000
+# Seconds that a message waits for its handler here before others may have it.
+_LONGEST_IN_LINE = 1.0
 # Seconds for what a handler does after it was cancelled, and for the last writes.
 _LAST_WORDS = 5.0
 _LAST_FLUSH = 10.0
@@ -114,6 +116,7 @@ class Shift:
         helpers = [
             asyncio.create_task(self._desk.work()),
             asyncio.create_task(keep_up(self._client)),
+            asyncio.create_task(self._mind_the_line()),
         ]
         claims = asyncio.create_task(self._claim_until_stopped())
         try:
@@ -200,7 +203,16 @@ class Shift:
 
     async def _stop_when_idle(self) -> None:
         await self._crew.idle()
-        self._stopping.stop()
+        if self._claimed < (self._options.stop_after or 0):  # some were given back from the line
+            self._last = None
+            self._room.set()
+        else:
+            self._stopping.stop()
+
+    async def _mind_the_line(self) -> None:
+        while True:
+            await asyncio.sleep(_LONGEST_IN_LINE / 2)
+            self._claimed -= self._crew.clear_line_of(_LONGEST_IN_LINE)
 
     async def _claim(self, want: int) -> None:
         options = self._options
