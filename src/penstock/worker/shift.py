@@ -18,7 +18,8 @@ from .clock import now
 from .dozing import Doze
 from .kit import Kit
 from .pace import MOST_AHEAD
-from .stopping import Stopping
+from .parting import PARTING, cancel_all, part
+from .stopping import CutOff, Stopping, cut_off_by
 from .upkeep import keep_up
 from .watching import Watcher
 from .workshop import Workshop
@@ -69,15 +70,23 @@ class Shift:
         """Until it is stopped; all that was claimed is settled or given back by then."""
         self._pulse.start()
         try:
-            version = await self._patiently(self._core.engine.schema_version)
-            if problem := self._schema_problem(version):
-                raise SchemaTooOld(problem)
-            channel = await self._patiently(self._core.engine.bell)
-            await self._pulse.until_ready()
-            self._introduce()
+            async with cut_off_by(self._stopping.wanted):
+                channel = await self._prepare()
             await self._work_by(channel)
+        except CutOff:
+            _log.info("stopped before the database had answered")
         finally:
             await self._shop.close()
+
+    async def _prepare(self) -> str | None:
+        """What the bell listens to, once a schema that we know is there."""
+        version = await self._patiently(self._core.engine.schema_version)
+        if problem := self._schema_problem(version):
+            raise SchemaTooOld(problem)
+        channel = await self._patiently(self._core.engine.bell)
+        await self._pulse.until_ready()
+        self._introduce()
+        return channel
 
     def _introduce(self) -> None:
         kinds = ", ".join(self._kinds) or "every kind"
@@ -128,11 +137,11 @@ class Shift:
             await self._wind_up(claims)
             raise
         finally:
-            await _cancel([claims, *helpers])
+            await cancel_all([claims, *helpers], PARTING)
             if self._last is not None:
                 self._last.cancel()
-            await self._doze.close()
-            await self._bell.close()
+            await part(self._doze.close(), PARTING)
+            await part(self._bell.close(), PARTING)
 
     async def _until_stopped(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         """None of the tasks ends by itself: one that does has failed, and so have we."""
@@ -253,13 +262,5 @@ class Shift:
             try:
                 return await self._core.run(plan())
             except ConnectionUnavailable as error:
-                if self._stopping.wanted.is_set():
-                    raise
                 _log.warning("waiting for the database: %s", error)
                 await backoff.sleep()
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -19,6 +19,7 @@ from .health import Health, scraper
 from .hooks import Hook, Hooks
 from .kit import Kit
 from .options import WorkerOptions, checked_options
+from .parting import PARTING, part
 from .performing import Middleware
 from .shift import Shift
 from .stopping import CutOff, Stopping, cut_off_by
@@ -222,15 +223,16 @@ class Worker:
             self._stopping = None
 
     async def _serve(self, kit: Kit, stopping: Stopping) -> None:
-        async with kit.open_client() as client:
-            shift = Shift(client, kit, self._watchers, stopping)
-            self.health = Health(shift.problems, scraper(self._watchers))
-            try:
-                if self._health_port is not None:
-                    await self.health.start(self._health_port)
-                await shift.work()
-            finally:
-                await self.health.close()
+        client = kit.open_client()
+        shift = Shift(client, kit, self._watchers, stopping)
+        self.health = Health(shift.problems, scraper(self._watchers))
+        try:
+            if self._health_port is not None:
+                await self.health.start(self._health_port)
+            await shift.work()
+        finally:
+            await self.health.close()
+            await part(client.close(), PARTING)
 
     def kit(self, options: WorkerOptions | None = None) -> Kit:
         """All but the connections, for those who run the handlers elsewhere."""
