@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+import signal
+import subprocess
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -42,6 +44,16 @@ def sleeps(payload: object) -> None:
 
 def naps(payload: float) -> None:
     time.sleep(payload)
+
+
+def terminates(payload: object) -> None:
+    """A program that it has started."""
+    program = subprocess.Popen(["sleep", "60"])
+    program.terminate()
+    try:
+        assert program.wait(5) == -signal.SIGTERM
+    finally:
+        program.kill()
 
 
 def raises(payload: int) -> None:

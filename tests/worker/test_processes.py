@@ -87,6 +87,16 @@ async def test_out_of_time_the_process_ends_and_the_next_message_has_a_new_one(
 
 
 @run_async
+async def test_a_process_can_end_the_programs_that_it_starts(place: Place) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue, processes=1)
+        worker.handler(run="process", ack="reject")(in_process.terminates)
+        published = await queue.publish(1)
+        await worker.serve(until_empty=True)
+        assert await outcomes(queue, published.id) == ["completed"]
+
+
+@run_async
 async def test_strategies_see_the_type_of_an_error_in_a_process(place: Place) -> None:
     async with client(place) as queue:
         worker = Worker(queue, processes=1)

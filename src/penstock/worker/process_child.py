@@ -26,11 +26,14 @@ from .outcomes import Defer, Fail
 
 Answer = dict[str, Any]
 
+GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 def main(pipe: Connection) -> None:
     """Until the worker closes the pipe. Signals for the whole group are the worker's business."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in GROUP_SIGNALS:
+        signal.signal(number, _leave_it_to_the_worker)
+        signal.siginterrupt(number, False)
     threading.Thread(target=_end_with_the_worker, daemon=True).start()
     while True:
         try:
@@ -44,6 +47,10 @@ def main(pipe: Connection) -> None:
         answer = _handle(head, state, payload)
         sys.stdout.flush()
         pipe.send_bytes(json.dumps(answer).encode())
+
+
+def _leave_it_to_the_worker(number: int, frame: object) -> None:
+    """Not SIG_IGN, which programs that a handler starts would inherit: nobody could end them."""
 
 
 def _end_with_the_worker() -> None:
