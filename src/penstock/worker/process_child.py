@@ -34,6 +34,7 @@ def main(pipe: Connection) -> None:
     for number in GROUP_SIGNALS:
         signal.signal(number, _leave_it_to_the_worker)
         signal.siginterrupt(number, False)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, GROUP_SIGNALS)
     threading.Thread(target=_end_with_the_worker, daemon=True).start()
     while True:
         try:

@@ -8,9 +8,11 @@ import asyncio
 import base64
 import json
 import multiprocessing
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -22,7 +24,7 @@ from .deciding import UndecodablePayload
 from .handlers import Handler
 from .job import Job
 from .outcomes import Defer, Fail
-from .process_child import Answer, main
+from .process_child import GROUP_SIGNALS, Answer, main
 from .rebuilding import rebuilt
 from .threads import Threads
 
@@ -106,8 +108,21 @@ class Child:
     def _start(self) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
         self._process = _SPAWN.Process(target=main, args=(theirs,), daemon=True)
-        self._process.start()
+        resource_tracker.ensure_running()  # starting it unblocks signals, so not in between
+        with _group_signals_blocked():
+            self._process.start()
         theirs.close()
+
+
+@contextmanager
+def _group_signals_blocked() -> Iterator[None]:
+    """A process that starts in here holds them back until it knows what to do with them: a deploy
+    that signals the whole group would kill it before, and the message would be to blame."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _parts(job: Job, handler: Handler) -> list[bytes]:
