@@ -26,6 +26,7 @@ from .outcomes import Defer, Fail
 
 Answer = dict[str, Any]
 
+TAKEN = b"taken"
 GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -45,6 +46,7 @@ def main(pipe: Connection) -> None:
             )
         except EOFError:
             return
+        pipe.send_bytes(TAKEN)
         answer = _handle(head, state, payload)
         sys.stdout.flush()
         pipe.send_bytes(json.dumps(answer).encode())

@@ -91,19 +91,40 @@ class Child:
             self._process.join()
 
     def _exchange(self, job: Job, handler: Handler) -> Answer:
-        if self._process is None:
-            self._start()
+        """No message is to blame for a process that had died before: another takes its place."""
+        parts = _parts(job, handler)
+        if self.is_alive and self._hands_over(parts):
+            return self._answer()
+        self._start()
         if self._killed:  # while it was starting
             self.kill()
-        assert self._pipe is not None and self._process is not None
+        if not self._hands_over(parts):
+            raise self._death()
+        return self._answer()
+
+    def _hands_over(self, parts: list[bytes]) -> bool:
+        """Whether the process took the message: its handler began then, and not before."""
+        assert self._pipe is not None
         try:
-            for part in _parts(job, handler):
+            for part in parts:
                 self._pipe.send_bytes(part)
+            self._pipe.recv_bytes()
+        except (EOFError, OSError):
+            return False
+        return True
+
+    def _answer(self) -> Answer:
+        assert self._pipe is not None
+        try:
             answer: Answer = json.loads(self._pipe.recv_bytes())
         except (EOFError, OSError):
-            self._process.join()
-            raise HandlerDied(_obituary(self._process.exitcode)) from None
+            raise self._death() from None
         return answer
+
+    def _death(self) -> HandlerDied:
+        assert self._process is not None
+        self._process.join()
+        return HandlerDied(_obituary(self._process.exitcode))
 
     def _start(self) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
