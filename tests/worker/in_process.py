@@ -34,6 +34,14 @@ def exits(payload: object) -> None:
     os._exit(3)
 
 
+def forks_and_exits(payload: object) -> None:
+    """What it leaves behind holds all of its files."""
+    if os.fork() == 0:
+        time.sleep(30)
+        os._exit(0)
+    os._exit(3)
+
+
 def leaves(payload: object) -> None:
     raise SystemExit("not so")
 

@@ -88,6 +88,19 @@ async def test_out_of_time_the_process_ends_and_the_next_message_has_a_new_one(
             os.kill(lingering, 0)
 
 
+@run_async
+async def test_the_death_of_a_process_is_seen_though_it_leaves_another_behind(
+    place: Place, tmp_path: Path
+) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue, processes=1)
+        worker.handler(run="process", ack="reject")(in_process.forks_and_exits)
+        await queue.publish(1)
+        await asyncio.wait_for(worker.serve(until_empty=True), 20)
+        (letter,) = await queue.dead_letters.list()
+        assert "exit code 3" in str(letter.error)
+
+
 @pytest.mark.parametrize("how", ["before it was sent", "before it was taken"])
 def test_a_message_is_not_to_blame_for_a_process_that_died_idle(
     place: Place, tmp_path: Path, how: str

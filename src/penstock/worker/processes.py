@@ -31,6 +31,7 @@ from .threads import Threads
 _SPAWN = multiprocessing.get_context(
     "spawn"
 )  # a fork would copy the loop, its sockets and its locks
+_LOOK_EVERY = 1.0  # seconds
 _COLUMNS = 16  # of a row, without state and payload
 
 
@@ -108,18 +109,26 @@ class Child:
         try:
             for part in parts:
                 self._pipe.send_bytes(part)
-            self._pipe.recv_bytes()
+            self._hear()
         except (EOFError, OSError):
             return False
         return True
 
     def _answer(self) -> Answer:
-        assert self._pipe is not None
         try:
-            answer: Answer = json.loads(self._pipe.recv_bytes())
+            answer: Answer = json.loads(self._hear())
         except (EOFError, OSError):
             raise self._death() from None
         return answer
+
+    def _hear(self) -> bytes:
+        """Processes that the handler forked hold the pipe open, and the sentinel too: then only a
+        look shows that it has died."""
+        assert self._pipe is not None and self._process is not None
+        while not self._pipe.poll(_LOOK_EVERY):
+            if not self._process.is_alive() and not self._pipe.poll():
+                raise EOFError
+        return self._pipe.recv_bytes()
 
     def _death(self) -> HandlerDied:
         assert self._process is not None
