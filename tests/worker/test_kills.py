@@ -153,6 +153,19 @@ def test_a_signal_for_the_group_does_not_kill_a_process_that_starts(
         assert there.outcomes(id) == ["completed"]
 
 
+def test_a_handler_that_heeds_no_cancellation_does_not_keep_the_worker(
+    place: Place, tmp_path: Path
+) -> None:
+    with yard(place, tmp_path) as there:
+        id = there.queue.publish(1).id or 0
+        worker = there.start("deaf")
+        eventually(lambda: len(there.lines("start")) == 1)
+        worker.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        assert stop(worker) == 0
+        assert there.outcomes(id) == ["given_back"]
+
+
 def test_terminated_it_gives_back_what_it_did_not_end(place: Place, tmp_path: Path) -> None:
     with yard(place, tmp_path) as there:
         ids = [p.id or 0 for p in there.queue.publish_many(range(10))]

@@ -14,6 +14,7 @@ from .desk import Desk
 from .job import Interruption, Job
 from .outcomes import GIVE_BACK, LEAVE, Defer, Outcome
 from .pace import Pace
+from .parting import forsake
 from .performing import Performer
 from .pulse import Pulse
 from .tenure import Tenure
@@ -106,6 +107,18 @@ class Crew:
     def interrupt_all(self, why: Interruption) -> None:
         for job in list(self._running):
             self.interrupt(job, why)
+
+    def forsake_all(self) -> None:
+        """Gives back what runs on though it was interrupted; what it says later is refused."""
+        for job in list(self._running):
+            _log.error(
+                "its handler does not heed its cancellation: left to itself",
+                extra=job.log_fields(),
+            )
+            self._desk.put(job, LEAVE if job.acted or job.lost else GIVE_BACK)
+            job.lost_flag = True
+            if job.task is not None:
+                forsake(job.task)
 
     def interrupt(self, job: Job, why: Interruption) -> None:
         """A thread cannot be stopped: it is told that its lease is lost, and keeps its place until

@@ -171,6 +171,7 @@ class Shift:
             self._crew.interrupt_all("shutdown")
             await asyncio.wait([idle], timeout=_LAST_WORDS)
             idle.cancel()
+            self._crew.forsake_all()
         finally:
             hurry.cancel()
         with suppress(TimeoutError):
