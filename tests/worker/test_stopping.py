@@ -13,6 +13,7 @@ import pytest
 from penstock import AsyncQueue, Worker
 from penstock.errors import InvalidOption
 from penstock.integrations.asgi import lifespan
+from penstock.worker import shift
 from tests.client.worlds import run_async
 from tests.worker.test_worker import until
 
@@ -67,6 +68,37 @@ async def test_the_stop_hooks_are_called_if_the_run_is_cancelled(tmp_path: Path)
         with pytest.raises(asyncio.CancelledError):
             await serving
         assert said[-1] == "stop"
+
+
+def test_if_a_part_of_it_fails_handlers_end_as_after_a_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[int] = []
+
+    async def fail(client: AsyncQueue) -> None:
+        await until(lambda: len(begun) == 2)
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(shift, "keep_up", fail)
+
+    @run_async
+    async def check() -> None:
+        async with AsyncQueue(_url(tmp_path)) as queue:
+            await queue.install()
+            worker = Worker(queue, concurrency=2)
+
+            @worker.handler()
+            async def handle(payload: int) -> None:
+                begun.append(payload)
+                await asyncio.sleep(0.5)
+
+            await queue.publish_many(range(3))
+            with pytest.raises(RuntimeError, match="out of order"):
+                await worker.serve()
+            (numbers,) = await queue.numbers()
+            assert (numbers.waiting, numbers.leased) == (1, 0)
+
+    check()
 
 
 @run_async

@@ -123,21 +123,28 @@ class Shift:
         self._bell = open_bell(address.url, channel=channel, wanted=wanted, pooler=address.pooler)
         self._doze = Doze(self._core, self._bell, queues, self._client.worker)
         helpers = [
-            asyncio.create_task(self._desk.work()),
             asyncio.create_task(keep_up(self._client)),
             asyncio.create_task(self._mind_the_line()),
         ]
+        writing = asyncio.create_task(self._desk.work())
         claims = asyncio.create_task(self._claim_until_stopped())
         try:
-            await self._until_stopped([claims, *helpers])
+            await self._until_stopped([claims, writing, *helpers])
             await self._wind_up(claims)
         except asyncio.CancelledError:
             # Whoever cancels us does not wait for handlers, but their messages are given back.
             self._stopping.stop_now()
             await self._wind_up(claims)
             raise
+        except Exception:
+            # A part of us has failed: handlers end as after a stop, and their outcomes are written.
+            if writing.done():
+                writing = asyncio.create_task(self._desk.work())
+            self._stopping.stop()
+            await self._wind_up(claims)
+            raise
         finally:
-            await cancel_all([claims, *helpers], PARTING)
+            await cancel_all([claims, writing, *helpers], PARTING)
             if self._last is not None:
                 self._last.cancel()
             await part(self._doze.close(), PARTING)
