@@ -84,6 +84,27 @@ async def test_each_kind_goes_to_its_handler_with_what_it_asks_for(place: Place)
         assert not await queue.numbers()
 
 
+@run_async
+async def test_a_payload_of_any_type_is_what_its_content_type_says(place: Place) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue)
+        seen: list[Any] = []
+
+        @worker.handler("any")
+        async def whatever(payload: Any) -> None:
+            seen.append(payload)
+
+        @worker.handler("object")
+        async def thing(payload: object) -> None:
+            seen.append(payload)
+
+        for kind in ("any", "object"):
+            for payload in ("x", b"\x00", {"a": 1}):
+                await queue.publish(payload, kind=kind)
+        await worker.serve(until_empty=True)
+        assert sorted(map(repr, seen)) == sorted(2 * [repr("x"), repr(b"\x00"), repr({"a": 1})])
+
+
 def test_a_sync_user_writes_no_await(place: Place) -> None:
     with Queue(place.url, schema=place.schema) as queue:
         queue.install()
