@@ -25,6 +25,7 @@ from penstock import (
     Worker,
 )
 from penstock.errors import InvalidOption, SchemaMissing
+from penstock.worker import unknown
 from tests.client.worlds import run_async
 from tests.place import Place
 
@@ -374,6 +375,24 @@ async def test_an_unknown_kind_is_given_back_and_dies_of_old_age(
         (letter,) = await queue.dead_letters.list()
         assert letter.reason == "no_handler"
         assert caplog.text.count("no handler for kind 'unknown'") == 1
+
+
+def test_of_endless_kinds_only_so_many_are_remembered(
+    place: Place, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unknown, "_MOST_REMEMBERED", 2)
+
+    @run_async
+    async def check() -> None:
+        async with client(place) as queue:
+            worker = Worker(queue, concurrency=1)
+            worker.handler("known")(lambda payload: None)
+            for kind in ("a", "a", "b", "c", "a"):
+                await queue.publish(1, kind=kind)
+            await worker.serve(until_empty=True)
+
+    check()
+    assert caplog.text.count("no handler for kind 'a'") == 2, "once more after it was forgotten"
 
 
 @run_async
