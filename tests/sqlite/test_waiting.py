@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import DatabaseFailed, Queue
+from penstock import AsyncQueue, DatabaseFailed, Queue
 from penstock.drivers import sqlite_turns
 from penstock.drivers.choice import open_bell
 from penstock.drivers.sqlite_bell import SqliteBell
@@ -158,6 +158,15 @@ def test_a_forked_child_opens_its_own_connections(queue: Queue) -> None:
     assert answers.get(timeout=30) == child.pid
     child.join(30)
     assert sorted(m.text() for m in queue.claim(10)) == ["child", "parent"]
+
+
+@run_async
+async def test_an_async_client_can_be_used_again_after_close(url: str) -> None:
+    queue = AsyncQueue(url)
+    await queue.install()
+    await queue.close()
+    assert (await queue.publish(1)).id is not None
+    await queue.close()
 
 
 def bell_for(url: str) -> SqliteBell:
