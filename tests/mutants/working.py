@@ -19,16 +19,14 @@ MUTANTS: list[Mutant] = [
          "            placed, named = _arguments(job, handler, message, connection)\n"
          "            result = await handler.function(*placed, **named)\n")),
     python("a failed handler's effect is committed", "effects", "worker/transactions.py",
-        ("        async with self._async_runner.transaction() as connection:\n"
-         "            yield _checked(connection, wanted)\n",
-         "        failure = None\n"
-         "        async with self._async_runner.transaction() as connection:\n"
+        ("            yield _checked(connection, wanted)\n\n    @contextmanager\n",
+         "            failure = None\n"
          "            try:\n"
          "                yield _checked(connection, wanted)\n"
          "            except ValueError as error:\n"
          "                failure = error\n"
          "        if failure:\n"
-         "            raise failure\n")),
+         "            raise failure\n\n    @contextmanager\n")),
     python("nobody extends the leases", "expired_unexplained", "worker/pulse_process.py",
         ("due = [held for held in table.leases() if _is_due(held, lease)]", "due: list[Lease] = []")),
     python("the clock is not looked at before a start", "late_starts", "worker/crew.py",

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from penstock import DatabaseFailed, Queue
+from penstock import AsyncQueue, DatabaseFailed, Queue
 from penstock.drivers import sqlite_turns
 from penstock.drivers.choice import open_bell
 from penstock.drivers.sqlite_bell import SqliteBell
@@ -139,6 +139,15 @@ def test_an_idle_claim_writes_nothing(queue: Queue, path: Path) -> None:
             queue.claim(10)
             queue.upkeep()
         assert eyes.execute("pragma data_version").fetchone() == before
+
+
+@run_async
+async def test_an_async_client_can_be_used_again_after_close(url: str) -> None:
+    queue = AsyncQueue(url)
+    await queue.install()
+    await queue.close()
+    assert (await queue.publish(1)).id is not None
+    await queue.close()
 
 
 def bell_for(url: str) -> SqliteBell:

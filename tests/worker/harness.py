@@ -1,6 +1,7 @@
 """Workers in processes of their own, and what they wrote down."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -44,7 +45,8 @@ class Yard:
             "mode": mode,
         }
         command = [sys.executable, "-m", "tests.worker.victim", json.dumps(terms)]
-        worker = subprocess.Popen(command, cwd=_ROOT)
+        # A group of its own, for tests that signal all of it.
+        worker = subprocess.Popen(command, cwd=_ROOT, start_new_session=True)
         self._workers.append(worker)
         return worker
 
@@ -102,6 +104,12 @@ def kill(worker: subprocess.Popen[bytes]) -> None:
 
 def stop(worker: subprocess.Popen[bytes], number: signal.Signals = signal.SIGTERM) -> int:
     worker.send_signal(number)
+    return worker.wait(60)
+
+
+def stop_group(worker: subprocess.Popen[bytes], number: signal.Signals) -> int:
+    """As Ctrl-C in a terminal does, and systemd."""
+    os.killpg(worker.pid, number)
     return worker.wait(60)
 
 

@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+import signal
+import subprocess
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -32,6 +34,14 @@ def exits(payload: object) -> None:
     os._exit(3)
 
 
+def forks_and_exits(payload: object) -> None:
+    """What it leaves behind holds all of its files."""
+    if os.fork() == 0:
+        time.sleep(30)
+        os._exit(0)
+    os._exit(3)
+
+
 def leaves(payload: object) -> None:
     raise SystemExit("not so")
 
@@ -42,6 +52,16 @@ def sleeps(payload: object) -> None:
 
 def naps(payload: float) -> None:
     time.sleep(payload)
+
+
+def terminates(payload: object) -> None:
+    """A program that it has started."""
+    program = subprocess.Popen(["sleep", "60"])
+    program.terminate()
+    try:
+        assert program.wait(5) == -signal.SIGTERM
+    finally:
+        program.kill()
 
 
 def raises(payload: int) -> None:

@@ -1,6 +1,7 @@
 """The worker on the other databases, and the helpers for users' tests."""
 
 import asyncio
+import errno
 import sqlite3
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,11 +12,12 @@ import pymysql
 import pytest
 
 from penstock import AsyncQueue, Constant, InvalidOption, Message, Queue, Worker
+from penstock.drivers.sqlite_turns import Turns
 from penstock.testing import assert_published, drain, drain_async
 from penstock.testing.fixtures import penstock_queue
 from tests.client.worlds import run_async
 from tests.model.mysql import connect as connect_mysql
-from tests.worker.test_worker import outcomes
+from tests.worker.test_worker import outcomes, until
 
 __all__ = ["penstock_queue"]
 
@@ -69,6 +71,40 @@ async def test_on_sqlite_leases_are_extended_and_stops_are_clean(tmp_path: Path)
         await drain_async(worker)
         for one in published:
             assert await outcomes(queue, one.id) == ["completed"]
+
+
+def test_on_sqlite_a_file_that_cannot_be_opened_for_a_while_is_ridden_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: str) -> Any:
+        refused.append(path)
+        raise OSError(errno.EMFILE, "too many open files")
+
+    refused: list[str] = []
+
+    @run_async
+    async def check() -> None:
+        async with AsyncQueue(f"sqlite:///{tmp_path / 'queue.db'}") as queue:
+            await queue.install()
+            worker = Worker(queue, stop_after=2)
+
+            @worker.handler("greedy")
+            async def greedy(payload: int) -> None:
+                with monkeypatch.context() as there_are_none:
+                    there_are_none.setattr(Turns, "_file", staticmethod(refuse))
+                    await until(lambda: len(refused) > 2)
+
+            @worker.handler("modest")
+            async def modest(payload: int) -> None: ...
+
+            first = await queue.publish(1, kind="greedy")
+            soon = timedelta(seconds=0.5)
+            second = await queue.publish(1, kind="modest", delay=soon)
+            await worker.serve()
+            for published in (first, second):
+                assert await outcomes(queue, published.id) == ["completed"]
+
+    check()
 
 
 def _on_sqlite(request: pytest.FixtureRequest, folder: Path) -> tuple[str, Callable[[], Any]]:

@@ -2,14 +2,16 @@
 
 import random
 import signal
+import subprocess
 import time
 from datetime import timedelta
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.place import Place
-from tests.worker.harness import Yard, eventually, is_alive, kill, stop, yard
+from tests.worker.harness import Yard, eventually, is_alive, kill, stop, stop_group, yard
 
 LEASE = 2.0
 BUSY = 3.0  # seconds that a busy machine may add, to start a process for one
@@ -132,6 +134,36 @@ def test_stopped_while_messages_wait_for_a_process(place: Place, tmp_path: Path)
         assert stop(first) == 0
         assert stop(second) == 0
         assert len(there.lines("start")) == 3
+
+
+def _is_starting_a_process(worker: subprocess.Popen[bytes]) -> bool:
+    children = psutil.Process(worker.pid).children()
+    return any("spawn_main" in " ".join(child.cmdline()) for child in children)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_for_the_group_does_not_kill_a_process_that_starts(
+    place: Place, tmp_path: Path, number: signal.Signals
+) -> None:
+    with yard(place, tmp_path) as there:
+        id = there.queue.publish(0.1).id or 0
+        worker = there.start("boxed")
+        eventually(lambda: _is_starting_a_process(worker))
+        assert stop_group(worker, number) == 0
+        assert there.outcomes(id) == ["completed"]
+
+
+def test_a_handler_that_heeds_no_cancellation_does_not_keep_the_worker(
+    place: Place, tmp_path: Path
+) -> None:
+    with yard(place, tmp_path) as there:
+        id = there.queue.publish(1).id or 0
+        worker = there.start("deaf")
+        eventually(lambda: len(there.lines("start")) == 1)
+        worker.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        assert stop(worker) == 0
+        assert there.outcomes(id) == ["given_back"]
 
 
 def test_terminated_it_gives_back_what_it_did_not_end(place: Place, tmp_path: Path) -> None:

@@ -104,6 +104,36 @@ async def test_a_worker_that_starts_before_the_database_waits_for_it(place: Plac
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
+@pytest.mark.parametrize("when", ["from the start", "later"])
+def test_a_stop_does_not_wait_for_a_database_that_is_silent(
+    place: Place, driver: str, when: str
+) -> None:
+    @run_async
+    async def check() -> None:
+        async with client(place):  # the schema is there
+            pass
+        async with through_proxy(place, driver) as (proxy, proxied):
+            worker = Worker(proxied, grace=timedelta(seconds=1))
+
+            @worker.handler()
+            async def handle(payload: int) -> None: ...
+
+            if when == "from the start":
+                proxy.freeze()
+            serving = asyncio.create_task(worker.serve())
+            if when == "later":
+                await until(lambda: proxy.listeners == 1)
+                await asyncio.sleep(1.5)
+                proxy.freeze()
+            await asyncio.sleep(1.5)
+            assert not serving.done()
+            worker.stop()
+            await asyncio.wait_for(serving, 20)
+
+    check()
+
+
+@pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])
 def test_a_listener_that_died_in_silence_is_found_and_replaced(
     place: Place, monkeypatch: pytest.MonkeyPatch, driver: str
 ) -> None:
@@ -155,7 +185,7 @@ async def through_proxy(place: Place, driver: str) -> AsyncIterator[tuple["Proxy
 
 
 class Proxy:
-    """Forwards to the server; connections that LISTEN can be frozen: open, and silent."""
+    """Forwards to the server; connections that LISTEN, or all, can be frozen: open, and silent."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -163,6 +193,7 @@ class Proxy:
         self._port = 0
         self._server: asyncio.Server | None = None
         self._frozen: set[int] = set()
+        self._all_frozen = False
         self._listening: set[int] = set()
         self._writers: list[asyncio.StreamWriter] = []
         self.listeners = 0
@@ -183,6 +214,10 @@ class Proxy:
     def freeze_listeners(self) -> None:
         self._frozen |= self._listening
 
+    def freeze(self) -> None:
+        """Those that are there, and those to come."""
+        self._all_frozen = True
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there = await asyncio.open_connection(self._target.hostname, self._target.port)
         self._writers += [writer, there[1]]
@@ -199,7 +234,7 @@ class Proxy:
                 if b"LISTEN" in data and number not in self._listening:
                     self._listening.add(number)
                     self.listeners += 1
-                if number in self._frozen:
+                if number in self._frozen or self._all_frozen:
                     continue
                 writer.write(data)
                 await writer.drain()

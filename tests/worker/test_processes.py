@@ -1,6 +1,8 @@
 """Handlers in processes of their own."""
 
+import asyncio
 import os
+import signal
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from penstock.errors import InvalidOption
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker import in_process
-from tests.worker.test_worker import client, outcomes
+from tests.worker.test_worker import client, outcomes, until
 
 
 @run_async
@@ -84,6 +86,59 @@ async def test_out_of_time_the_process_ends_and_the_next_message_has_a_new_one(
         assert noting != lingering
         with pytest.raises(ProcessLookupError):
             os.kill(lingering, 0)
+
+
+@run_async
+async def test_the_death_of_a_process_is_seen_though_it_leaves_another_behind(
+    place: Place, tmp_path: Path
+) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue, processes=1)
+        worker.handler(run="process", ack="reject")(in_process.forks_and_exits)
+        await queue.publish(1)
+        await asyncio.wait_for(worker.serve(until_empty=True), 20)
+        (letter,) = await queue.dead_letters.list()
+        assert "exit code 3" in str(letter.error)
+
+
+@pytest.mark.parametrize("how", ["before it was sent", "before it was taken"])
+def test_a_message_is_not_to_blame_for_a_process_that_died_idle(
+    place: Place, tmp_path: Path, how: str
+) -> None:
+    @run_async
+    async def check() -> None:
+        async with client(place) as queue:
+            worker = Worker(queue, processes=1)
+            worker.handler(run="process", ack="reject")(in_process.note)
+            serving = asyncio.create_task(worker.serve())
+            first, second = tmp_path / "first", tmp_path / "second"
+            await queue.publish({"file": str(first)})
+            async with asyncio.timeout(20):
+                while await queue.numbers():  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            idle = int(first.read_text().split()[0])
+            is_sent_first = how == "before it was taken"
+            os.kill(idle, signal.SIGSTOP if is_sent_first else signal.SIGKILL)
+            published = await queue.publish({"file": str(second)})
+            if is_sent_first:
+                await asyncio.sleep(1)
+                os.kill(idle, signal.SIGKILL)
+            await until(second.exists)
+            worker.stop()
+            await serving
+            assert await outcomes(queue, published.id) == ["completed"]
+
+    check()
+
+
+@run_async
+async def test_a_process_can_end_the_programs_that_it_starts(place: Place) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue, processes=1)
+        worker.handler(run="process", ack="reject")(in_process.terminates)
+        published = await queue.publish(1)
+        await worker.serve(until_empty=True)
+        assert await outcomes(queue, published.id) == ["completed"]
 
 
 @run_async

@@ -19,6 +19,20 @@ from tests.worker.test_worker import client, outcomes, until
 BUSY = 2.0  # seconds that a busy machine may add
 
 
+@pytest.fixture
+def pulses(monkeypatch: pytest.MonkeyPatch) -> list[pulse.Pulse]:
+    """Those that were started."""
+    started: list[pulse.Pulse] = []
+    start = pulse.Pulse.start
+
+    def noted(self: pulse.Pulse) -> None:
+        started.append(self)
+        start(self)
+
+    monkeypatch.setattr(pulse.Pulse, "start", noted)
+    return started
+
+
 @pytest.mark.parametrize("lease", [3.0, 4.0, 5.0, 10.0, 60.0, 3600.0])
 def test_a_lease_outlives_a_call_that_is_never_answered(lease: float) -> None:
     """Nor what follows it; with a third of it left to connect anew."""
@@ -32,7 +46,7 @@ def test_a_new_connection_gets_more_time(lease: float) -> None:
 
 @run_async
 async def test_a_pulse_comes_back_even_if_its_restart_fails(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Place, pulses: list[pulse.Pulse], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with client(place, lease=timedelta(seconds=3)) as queue:
         worker = Worker(queue)
@@ -55,7 +69,7 @@ async def test_a_pulse_comes_back_even_if_its_restart_fails(
             return start(*args, **options)
 
         monkeypatch.setattr(subprocess, "Popen", starts)
-        process_of(worker).kill()
+        process_of(pulses[0]).kill()
         await asyncio.wait_for(serving, 30)
         assert runs == [1]
         assert await outcomes(queue, published.id) == ["completed"]
@@ -63,7 +77,7 @@ async def test_a_pulse_comes_back_even_if_its_restart_fails(
 
 @run_async
 async def test_a_pulse_that_lived_is_replaced_at_once(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    place: Place, pulses: list[pulse.Pulse], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pulse, "_LIVED", 0.3)
     async with client(place) as queue:
@@ -73,26 +87,20 @@ async def test_a_pulse_that_lived_is_replaced_at_once(
         async def handle(payload: int) -> None: ...
 
         serving = asyncio.create_task(worker.serve())
-        await until(lambda: worker._shift is not None and pulse_of(worker)._process is not None)
+        await until(lambda: bool(pulses) and pulses[0]._process is not None)
         for _ in range(8):
             await asyncio.sleep(0.35)
-            await kill_and_wait_for_another(worker)
+            await kill_and_wait_for_another(pulses[0])
         worker.stop()
         await asyncio.wait_for(serving, 20)
 
 
-async def kill_and_wait_for_another(worker: Worker) -> None:
-    last = process_of(worker)
+async def kill_and_wait_for_another(watched: pulse.Pulse) -> None:
+    last = process_of(watched)
     last.kill()
-    await until(lambda: pulse_of(worker)._process not in (last, None), 0.5 + BUSY)
+    await until(lambda: watched._process not in (last, None), 0.5 + BUSY)
 
 
-def pulse_of(worker: Worker) -> pulse.Pulse:
-    assert worker._shift is not None
-    return worker._shift._pulse
-
-
-def process_of(worker: Worker) -> subprocess.Popen[bytes]:
-    process = pulse_of(worker)._process
-    assert process is not None
-    return process
+def process_of(watched: pulse.Pulse) -> subprocess.Popen[bytes]:
+    assert watched._process is not None
+    return watched._process

@@ -1,10 +1,18 @@
 """Handlers in the worker's transaction: effects and completion commit together, or not at all."""
 
+import asyncio
+import time
+from datetime import timedelta
+from typing import Any
+
 import asyncpg
 import psycopg
 import pytest
 
 from penstock import AsyncMessage, AsyncQueue, Constant, Defer, Message, Worker
+from penstock.drivers.async_psycopg import AsyncPsycopgRunner
+from penstock.drivers.sync_psycopg import PsycopgRunner
+from penstock.worker import performing, workshop
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import outcomes
@@ -104,3 +112,65 @@ async def test_a_connection_of_another_driver_is_refused(place: Place) -> None:
         await worker.serve(until_empty=True)
         (letter,) = await queue.dead_letters.list()
         assert "the handler asks for a asyncpg" in str(letter.error)
+
+
+def _slow(worker: Worker) -> None:
+    @worker.handler("async", ack="reject")
+    async def in_loop(seconds: float, tx: psycopg.AsyncConnection) -> None:
+        await asyncio.sleep(seconds)
+
+    @worker.handler("thread", ack="reject")
+    def in_thread(seconds: float, tx: psycopg.Connection) -> None:
+        time.sleep(seconds)
+
+
+@pytest.mark.parametrize("world", ["async", "thread"])
+def test_waiting_for_a_place_among_transactions_fails_nobody(
+    place: Place, monkeypatch: pytest.MonkeyPatch, world: str
+) -> None:
+    monkeypatch.setattr(workshop, "_MOST_TRANSACTIONS", 1)
+    for runner in (PsycopgRunner, AsyncPsycopgRunner):
+        defaults = runner.__init__.__kwdefaults__
+        assert defaults is not None
+        monkeypatch.setitem(defaults, "wait", 1.0)
+
+    @run_async
+    async def check() -> None:
+        async with AsyncQueue(place.url, schema=place.schema) as queue:
+            await queue.install()
+            worker = Worker(queue)
+            _slow(worker)
+            ids = [(await queue.publish(0.8, kind=world)).id for _ in range(4)]
+            await worker.serve(until_empty=True)
+            for id in ids:
+                assert await outcomes(queue, id) == ["completed"]
+
+    check()
+
+
+@pytest.mark.parametrize("world", ["async", "thread"])
+def test_without_a_connection_the_message_is_given_back(
+    place: Place, monkeypatch: pytest.MonkeyPatch, world: str
+) -> None:
+    runner = PsycopgRunner if world == "thread" else AsyncPsycopgRunner
+    begin, refusals = runner.transaction, [psycopg.OperationalError("too many connections")]
+
+    def transaction(self: Any) -> Any:
+        if refusals:
+            raise refusals.pop()
+        return begin(self)
+
+    monkeypatch.setattr(runner, "transaction", transaction)
+    monkeypatch.setattr(performing, "_WITHOUT_TRANSACTION", timedelta(0))
+
+    @run_async
+    async def check() -> None:
+        async with AsyncQueue(place.url, schema=place.schema) as queue:
+            await queue.install()
+            worker = Worker(queue)
+            _slow(worker)
+            published = await queue.publish(0, kind=world)
+            await worker.serve(until_empty=True)
+            assert await outcomes(queue, published.id) == ["given_back", "completed"]
+
+    check()

@@ -25,6 +25,7 @@ from penstock import (
     Worker,
 )
 from penstock.errors import InvalidOption, SchemaMissing
+from penstock.worker import unknown
 from tests.client.worlds import run_async
 from tests.place import Place
 
@@ -82,6 +83,27 @@ async def test_each_kind_goes_to_its_handler_with_what_it_asks_for(place: Place)
         assert seen["plain"][2].startswith("penstock-handler")
         assert seen["rest"] == "x"
         assert not await queue.numbers()
+
+
+@run_async
+async def test_a_payload_of_any_type_is_what_its_content_type_says(place: Place) -> None:
+    async with client(place) as queue:
+        worker = Worker(queue)
+        seen: list[Any] = []
+
+        @worker.handler("any")
+        async def whatever(payload: Any) -> None:
+            seen.append(payload)
+
+        @worker.handler("object")
+        async def thing(payload: object) -> None:
+            seen.append(payload)
+
+        for kind in ("any", "object"):
+            for payload in ("x", b"\x00", {"a": 1}):
+                await queue.publish(payload, kind=kind)
+        await worker.serve(until_empty=True)
+        assert sorted(map(repr, seen)) == sorted(2 * [repr("x"), repr(b"\x00"), repr({"a": 1})])
 
 
 def test_a_sync_user_writes_no_await(place: Place) -> None:
@@ -353,6 +375,24 @@ async def test_an_unknown_kind_is_given_back_and_dies_of_old_age(
         (letter,) = await queue.dead_letters.list()
         assert letter.reason == "no_handler"
         assert caplog.text.count("no handler for kind 'unknown'") == 1
+
+
+def test_of_endless_kinds_only_so_many_are_remembered(
+    place: Place, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unknown, "_MOST_REMEMBERED", 2)
+
+    @run_async
+    async def check() -> None:
+        async with client(place) as queue:
+            worker = Worker(queue, concurrency=1)
+            worker.handler("known")(lambda payload: None)
+            for kind in ("a", "a", "b", "c", "a"):
+                await queue.publish(1, kind=kind)
+            await worker.serve(until_empty=True)
+
+    check()
+    assert caplog.text.count("no handler for kind 'a'") == 2, "once more after it was forgotten"
 
 
 @run_async

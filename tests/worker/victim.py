@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -50,6 +51,15 @@ def slow(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
             ledger.note("cancelled", message)
             raise
         ledger.note("end", message)
+
+
+def deaf(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
+    @worker.handler()
+    async def handle(payload: int, message: AsyncMessage) -> None:
+        ledger.note("start", message)
+        while True:
+            with suppress(asyncio.CancelledError):
+                await asyncio.sleep(60)
 
 
 def blocking(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
@@ -100,7 +110,7 @@ def boxed(worker: Worker, ledger: Ledger, terms: dict[str, Any]) -> None:
         return await call()
 
 
-_ALL = (quick, slow, blocking, hogging, in_transaction, once, boxed)
+_ALL = (quick, slow, deaf, blocking, hogging, in_transaction, once, boxed)
 MODES = {mode.__name__: mode for mode in _ALL}
 
 

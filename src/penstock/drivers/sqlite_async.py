@@ -21,13 +21,18 @@ class AsyncSqliteRunner:
         self, url: str, *, pool_size: int, pooler: bool = False, wait: float = PATIENCE
     ) -> None:
         self._inner = SqliteRunner(url, pool_size=pool_size, wait=wait)
-        self._threads = ThreadPoolExecutor(pool_size, "penstock sqlite")
+        self._pool_size = pool_size
+        self._threads: ThreadPoolExecutor | None = None
 
     async def run(self, plan: Plan[T], *, atomic: bool = False) -> T:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._pool_size, "penstock sqlite")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, partial(self._inner.run, plan))
 
     async def close(self) -> None:
-        """Waits for what is under way."""
-        await asyncio.to_thread(self._threads.shutdown)
+        """Waits for what is under way; the next call connects again."""
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            await asyncio.to_thread(threads.shutdown)
         self._inner.close()

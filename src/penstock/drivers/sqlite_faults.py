@@ -10,8 +10,10 @@ from .sqlite_patience import is_busy
 _AWAY = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_PERM", "SQLITE_AUTH"}
 
 
-def translated(error: sqlite3.Error, path: str, wait: float) -> PenstockError:
+def translated(error: sqlite3.Error | OSError, path: str, wait: float) -> PenstockError:
     """Our error for one on a connection of our own."""
+    if isinstance(error, OSError):  # of the file in which writers stand in line
+        return ConnectionUnavailable(f"{path} cannot be opened: {error}")
     if missing := missing_schema(error):
         return missing
     name = getattr(error, "sqlite_errorname", None)

@@ -46,7 +46,7 @@ class SqliteRunner:
         try:
             with self._connection() as connection:
                 return self._drive(connection, plan)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise translated(error, self._place.path, self._wait) from error
 
     def close(self) -> None:

@@ -40,6 +40,8 @@ async def _at_work(workers: tuple[Worker, ...]) -> AsyncIterator[None]:
     for task in tasks:
         task.add_done_callback(_tell)
     try:
+        # A task that has not begun yet would not hear of a stop.
+        await asyncio.sleep(0)
         yield
     finally:
         for worker in workers:

@@ -14,6 +14,7 @@ from .desk import Desk
 from .job import Interruption, Job
 from .outcomes import GIVE_BACK, LEAVE, Defer, Outcome
 from .pace import Pace
+from .parting import forsake
 from .performing import Performer
 from .pulse import Pulse
 from .tenure import Tenure
@@ -75,7 +76,9 @@ class Crew:
     def take(self, jobs: list[Job]) -> None:
         """Puts them in line, and starts what can start."""
         self._line.extend(jobs)
+        moment = now()
         for job in jobs:
+            job.lined_up = moment
             self._pulse.hold(job, float("inf"))
         self._idle.clear()
         self._start()
@@ -86,6 +89,17 @@ class Crew:
         for job in jobs:
             self._desk.put(job, GIVE_BACK)
 
+    def clear_line_of(self, seconds: float) -> int:
+        """Gives the line back if its first has stood there for so long, and says how many that
+        were: handlers take longer than those before them, and others may be free. All of it, so
+        that no message gets before an elder of its channel."""
+        if not self._line or now() - self._line[0].lined_up < seconds:
+            return 0
+        standing = len(self._line)
+        self.pace.forget()
+        self.clear_line()
+        return standing
+
     def clear_line(self) -> None:
         """Gives back what has not begun."""
         while self._line:
@@ -95,6 +109,18 @@ class Crew:
     def interrupt_all(self, why: Interruption) -> None:
         for job in list(self._running):
             self.interrupt(job, why)
+
+    def forsake_all(self) -> None:
+        """Gives back what runs on though it was interrupted; what it says later is refused."""
+        for job in list(self._running):
+            _log.error(
+                "its handler does not heed its cancellation: left to itself",
+                extra=job.log_fields(),
+            )
+            self._desk.put(job, LEAVE if job.acted or job.lost else GIVE_BACK)
+            job.lost_flag = True
+            if job.task is not None:
+                forsake(job.task)
 
     def interrupt(self, job: Job, why: Interruption) -> None:
         """A thread cannot be stopped: it is told that its lease is lost, and keeps its place until

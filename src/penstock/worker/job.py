@@ -23,6 +23,7 @@ class Job(MessageFields):
         "handler",
         "in_transaction",
         "interruption",
+        "lined_up",
         "lost_flag",
         "slot",
         "started",
@@ -43,6 +44,7 @@ class Job(MessageFields):
         self.deadline = deadline  # when the lease ends at the earliest, by our own clock
         self.handler = handler
         self.slot: int | None = None
+        self.lined_up = 0.0
         self.started = 0.0
         self.task: asyncio.Task[None] | None = None
         self.interruption: Interruption | None = None

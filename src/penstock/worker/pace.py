@@ -15,6 +15,10 @@ class Pace:
         self._since = now()
         self._rate = 0.0
 
+    def forget(self) -> None:
+        """What was measured does not hold any more."""
+        self._ended, self._since, self._rate = 0, now(), 0.0
+
     def ended(self) -> None:
         self._ended += 1
 

@@ -1,7 +1,9 @@
 """Running a handler: in the loop, in a thread, in a process; in a transaction or not; in time."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
 from typing import Any
 
 from penstock.client.async_core import AsyncCore
@@ -19,11 +21,16 @@ from .hand import Hand, HeldMessage, HeldThreadMessage, ThreadHand
 from .handlers import Handler
 from .hooks import Hooks
 from .job import Job
-from .outcomes import LEAVE, Defer, Fail, Outcome
+from .outcomes import LEAVE, Defer, Fail, GiveBack, Outcome
 from .processes import Processes
 from .tenure import Tenure
 from .threads import Threads
-from .transactions import Transactions
+from .transactions import NoTransaction, Transactions
+
+_log = logging.getLogger("penstock.worker")
+
+# Until a message is tried again whose handler could not have its transaction.
+_WITHOUT_TRANSACTION = timedelta(seconds=5)
 
 Call = Callable[[Job, Handler], Awaitable[object]]
 Next = Callable[[], Awaitable[object]]
@@ -31,7 +38,8 @@ Middleware = Callable[[MessageFields, Next], Awaitable[object]]
 
 
 class _TooLate(Exception):
-    """The lease ran out while the message waited for a process: its handler does not begin."""
+    """The lease ran out while the message waited for a process, or for a place among those with
+    a transaction: its handler does not begin."""
 
 
 class Performer:
@@ -75,6 +83,14 @@ class Performer:
             return after_error(job, handler, outcome)
         except _TooLate:
             return LEAVE
+        except NoTransaction as error:
+            _log.warning(
+                "no transaction for %s, its message is given back: %s",
+                handler.name,
+                error,
+                extra=job.log_fields(),
+            )
+            return LEAVE if job.lost else GiveBack(_WITHOUT_TRANSACTION)
         except BaseException as error:  # sys.exit() too: it ends the handler, not the worker
             return await self._failed(job, handler, error)
         return after_return(job, handler, result)
@@ -91,14 +107,19 @@ class Performer:
         return outcome
 
     async def _run(self, job: Job, handler: Handler) -> object:
-        if handler.run == "async":
-            return await self._in_time(job, handler, self._call_async)
-        if handler.run == "thread":
-            return await self._in_time(job, handler, self._call_thread)
-        async with self._processes.child() as child:
-            if not await self._tenure.lasts(job):
-                raise _TooLate
-            return await self._in_time(job, handler, child.call)
+        if handler.run == "process":
+            async with self._processes.child() as child:
+                return await self._run_after_a_wait(job, handler, child.call)
+        call = self._call_async if handler.run == "async" else self._call_thread
+        if handler.binding.transaction is None:
+            return await self._in_time(job, handler, call)
+        async with self._transactions.places:
+            return await self._run_after_a_wait(job, handler, call)
+
+    async def _run_after_a_wait(self, job: Job, handler: Handler, call: Call) -> object:
+        if not await self._tenure.lasts(job):
+            raise _TooLate
+        return await self._in_time(job, handler, call)
 
     async def _in_time(self, job: Job, handler: Handler, call: Call) -> object:
         if handler.timeout is None:

@@ -26,11 +26,16 @@ from .outcomes import Defer, Fail
 
 Answer = dict[str, Any]
 
+TAKEN = b"taken"
+GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 def main(pipe: Connection) -> None:
     """Until the worker closes the pipe. Signals for the whole group are the worker's business."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in GROUP_SIGNALS:
+        signal.signal(number, _leave_it_to_the_worker)
+        signal.siginterrupt(number, False)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, GROUP_SIGNALS)
     threading.Thread(target=_end_with_the_worker, daemon=True).start()
     while True:
         try:
@@ -41,9 +46,14 @@ def main(pipe: Connection) -> None:
             )
         except EOFError:
             return
+        pipe.send_bytes(TAKEN)
         answer = _handle(head, state, payload)
         sys.stdout.flush()
         pipe.send_bytes(json.dumps(answer).encode())
+
+
+def _leave_it_to_the_worker(number: int, frame: object) -> None:
+    """Not SIG_IGN, which programs that a handler starts would inherit: nobody could end them."""
 
 
 def _end_with_the_worker() -> None:

@@ -8,9 +8,11 @@ import asyncio
 import base64
 import json
 import multiprocessing
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
@@ -22,13 +24,14 @@ from .deciding import UndecodablePayload
 from .handlers import Handler
 from .job import Job
 from .outcomes import Defer, Fail
-from .process_child import Answer, main
+from .process_child import GROUP_SIGNALS, Answer, main
 from .rebuilding import rebuilt
 from .threads import Threads
 
 _SPAWN = multiprocessing.get_context(
     "spawn"
 )  # a fork would copy the loop, its sockets and its locks
+_LOOK_EVERY = 1.0  # seconds
 _COLUMNS = 16  # of a row, without state and payload
 
 
@@ -89,25 +92,67 @@ class Child:
             self._process.join()
 
     def _exchange(self, job: Job, handler: Handler) -> Answer:
-        if self._process is None:
-            self._start()
+        """No message is to blame for a process that had died before: another takes its place."""
+        parts = _parts(job, handler)
+        if self.is_alive and self._hands_over(parts):
+            return self._answer()
+        self._start()
         if self._killed:  # while it was starting
             self.kill()
-        assert self._pipe is not None and self._process is not None
+        if not self._hands_over(parts):
+            raise self._death()
+        return self._answer()
+
+    def _hands_over(self, parts: list[bytes]) -> bool:
+        """Whether the process took the message: its handler began then, and not before."""
+        assert self._pipe is not None
         try:
-            for part in _parts(job, handler):
+            for part in parts:
                 self._pipe.send_bytes(part)
-            answer: Answer = json.loads(self._pipe.recv_bytes())
+            self._hear()
         except (EOFError, OSError):
-            self._process.join()
-            raise HandlerDied(_obituary(self._process.exitcode)) from None
+            return False
+        return True
+
+    def _answer(self) -> Answer:
+        try:
+            answer: Answer = json.loads(self._hear())
+        except (EOFError, OSError):
+            raise self._death() from None
         return answer
+
+    def _hear(self) -> bytes:
+        """Processes that the handler forked hold the pipe open, and the sentinel too: then only a
+        look shows that it has died."""
+        assert self._pipe is not None and self._process is not None
+        while not self._pipe.poll(_LOOK_EVERY):
+            if not self._process.is_alive() and not self._pipe.poll():
+                raise EOFError
+        return self._pipe.recv_bytes()
+
+    def _death(self) -> HandlerDied:
+        assert self._process is not None
+        self._process.join()
+        return HandlerDied(_obituary(self._process.exitcode))
 
     def _start(self) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
         self._process = _SPAWN.Process(target=main, args=(theirs,), daemon=True)
-        self._process.start()
+        resource_tracker.ensure_running()  # starting it unblocks signals, so not in between
+        with _group_signals_blocked():
+            self._process.start()
         theirs.close()
+
+
+@contextmanager
+def _group_signals_blocked() -> Iterator[None]:
+    """A process that starts in here holds them back until it knows what to do with them: a deploy
+    that signals the whole group would kill it before, and the message would be to blame."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _parts(job: Job, handler: Handler) -> list[bytes]:

@@ -18,6 +18,8 @@ from .clock import now
 from .dozing import Doze
 from .kit import Kit
 from .pace import MOST_AHEAD
+from .parting import PARTING, cancel_all, part
+from .stopping import CutOff, Stopping, cut_off_by
 from .upkeep import keep_up
 from .watching import Watcher
 from .workshop import Workshop
@@ -27,6 +29,8 @@ T = TypeVar("T")
 _log = logging.getLogger("penstock.worker")
 
 _MOST_UNSETTLED = 2000
+# Seconds that a message waits for its handler here before others may have it.
+_LONGEST_IN_LINE = 1.0
 # Seconds for what a handler does after it was cancelled, and for the last writes.
 _LAST_WORDS = 5.0
 _LAST_FLUSH = 10.0
@@ -36,21 +40,21 @@ _SILENCE = 30.0
 
 
 class Shift:
-    """``stop`` ends it in good order, ``stop_now`` without waiting for handlers."""
+    """Others may stop it by ``stopping``, at any time."""
 
     def __init__(
         self,
         client: AsyncQueue,
         kit: Kit,
         watchers: Sequence[Watcher],
+        stopping: Stopping,
     ) -> None:
         self._client = client
         self._watchers = watchers
         self._core = client._core
         self._options = kit.options
         self._kinds = kit.handlers.kinds()
-        self._stopping = asyncio.Event()
-        self._hurry = asyncio.Event()
+        self._stopping = stopping
         self._room = asyncio.Event()
         self._blocked = False
         self._full = False
@@ -66,33 +70,32 @@ class Shift:
         """Until it is stopped; all that was claimed is settled or given back by then."""
         self._pulse.start()
         try:
-            version = await self._patiently(self._core.engine.schema_version)
-            if problem := self._schema_problem(version):
-                raise SchemaTooOld(problem)
-            channel = await self._patiently(self._core.engine.bell)
-            await self._pulse.until_ready()
-            self._introduce()
+            async with cut_off_by(self._stopping.wanted):
+                channel = await self._prepare()
             await self._work_by(channel)
+        except CutOff:
+            _log.info("stopped before the database had answered")
         finally:
             await self._shop.close()
+
+    async def _prepare(self) -> str | None:
+        """What the bell listens to, once a schema that we know is there."""
+        version = await self._patiently(self._core.engine.schema_version)
+        if problem := self._schema_problem(version):
+            raise SchemaTooOld(problem)
+        channel = await self._patiently(self._core.engine.bell)
+        await self._pulse.until_ready()
+        self._introduce()
+        return channel
 
     def _introduce(self) -> None:
         kinds = ", ".join(self._kinds) or "every kind"
         queues, most = ", ".join(self._options.queues), self._options.concurrency
         _log.info("%s serves %s: %s; %d at once", self._client.worker, queues, kinds, most)
 
-    def stop(self) -> None:
-        """No more claims; what runs may end within the grace, the rest is given back."""
-        self._stopping.set()
-        self._room.set()
-
-    def stop_now(self) -> None:
-        self._hurry.set()
-        self.stop()
-
     async def problems(self) -> list[str]:
         """What keeps this shift from working now."""
-        if self._stopping.is_set():
+        if self._stopping.wanted.is_set():
             return ["the worker is stopping"]
         problems = []
         try:
@@ -114,38 +117,42 @@ class Shift:
             return None
         return f"the schema has version {version}, this Penstock needs {newest}: upgrade it"
 
-    @property
-    def is_stopping(self) -> bool:
-        return self._stopping.is_set()
-
     async def _work_by(self, channel: str | None) -> None:
         address, queues = self._client._address, self._options.queues
         wanted = frozenset(queues)
         self._bell = open_bell(address.url, channel=channel, wanted=wanted, pooler=address.pooler)
         self._doze = Doze(self._core, self._bell, queues, self._client.worker)
         helpers = [
-            asyncio.create_task(self._desk.work()),
             asyncio.create_task(keep_up(self._client)),
+            asyncio.create_task(self._mind_the_line()),
         ]
+        writing = asyncio.create_task(self._desk.work())
         claims = asyncio.create_task(self._claim_until_stopped())
         try:
-            await self._until_stopped([claims, *helpers])
+            await self._until_stopped([claims, writing, *helpers])
             await self._wind_up(claims)
         except asyncio.CancelledError:
             # Whoever cancels us does not wait for handlers, but their messages are given back.
-            self.stop_now()
+            self._stopping.stop_now()
+            await self._wind_up(claims)
+            raise
+        except Exception:
+            # A part of us has failed: handlers end as after a stop, and their outcomes are written.
+            if writing.done():
+                writing = asyncio.create_task(self._desk.work())
+            self._stopping.stop()
             await self._wind_up(claims)
             raise
         finally:
-            await _cancel([claims, *helpers])
+            await cancel_all([claims, writing, *helpers], PARTING)
             if self._last is not None:
                 self._last.cancel()
-            await self._doze.close()
-            await self._bell.close()
+            await part(self._doze.close(), PARTING)
+            await part(self._bell.close(), PARTING)
 
     async def _until_stopped(self, tasks: Sequence[asyncio.Task[None]]) -> None:
         """None of the tasks ends by itself: one that does has failed, and so have we."""
-        stopping = asyncio.create_task(self._stopping.wait())
+        stopping = asyncio.create_task(self._stopping.wanted.wait())
         limit = self._options.stop_in
         seconds = None if limit is None else limit.total_seconds()
         try:
@@ -155,12 +162,13 @@ class Shift:
         for task in tasks:
             if task.done():
                 task.result()
-        self.stop()
-        self._bell.ring()
+        self._stopping.stop()
 
     async def _wind_up(self, claims: asyncio.Task[None]) -> None:
         """What was claimed a moment ago is given back too, so a claim under way is waited for."""
-        hurry = asyncio.create_task(self._hurry.wait())
+        hurry = asyncio.create_task(self._stopping.hurry.wait())
+        self._room.set()
+        self._bell.ring()
         try:
             await asyncio.wait([claims], timeout=_LAST_CLAIM)
             self._crew.clear_line()
@@ -170,6 +178,7 @@ class Shift:
             self._crew.interrupt_all("shutdown")
             await asyncio.wait([idle], timeout=_LAST_WORDS)
             idle.cancel()
+            self._crew.forsake_all()
         finally:
             hurry.cancel()
         with suppress(TimeoutError):
@@ -182,7 +191,7 @@ class Shift:
 
     async def _claim_until_stopped(self) -> None:
         backoff = Backoff(0.1, 5.0)
-        while not self._stopping.is_set():
+        while not self._stopping.wanted.is_set():
             want = self._want()
             if want < 1:
                 self._full = True
@@ -211,7 +220,16 @@ class Shift:
 
     async def _stop_when_idle(self) -> None:
         await self._crew.idle()
-        self.stop()
+        if self._claimed < (self._options.stop_after or 0):  # some were given back from the line
+            self._last = None
+            self._room.set()
+        else:
+            self._stopping.stop()
+
+    async def _mind_the_line(self) -> None:
+        while True:
+            await asyncio.sleep(_LONGEST_IN_LINE / 2)
+            self._claimed -= self._crew.clear_line_of(_LONGEST_IN_LINE)
 
     async def _claim(self, want: int) -> None:
         options = self._options
@@ -224,15 +242,15 @@ class Shift:
             watcher.claimed(len(taken.rows), taken.answer, self.answered_at - asked)
         self._blocked = taken.answer is Answer.BLOCKED
         jobs = self._shop.jobs(taken, asked + options.lease.total_seconds())
-        if jobs and self._stopping.is_set():
+        if jobs and self._stopping.wanted.is_set():
             self._crew.give_back(jobs)
         elif jobs:
             self._claimed += len(jobs)
             self._crew.take(jobs)
             await self._doze.found(len(jobs) >= want)
         elif options.until_empty and was_idle and taken.answer is not Answer.BUSY:
-            self.stop()
-        elif not self._stopping.is_set():
+            self._stopping.stop()
+        elif not self._stopping.wanted.is_set():
             await self._doze.wait(taken.answer, taken.look_again)
 
     def _is_idle(self) -> bool:
@@ -252,13 +270,5 @@ class Shift:
             try:
                 return await self._core.run(plan())
             except ConnectionUnavailable as error:
-                if self._stopping.is_set():
-                    raise
                 _log.warning("waiting for the database: %s", error)
                 await backoff.sleep()
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

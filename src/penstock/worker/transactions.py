@@ -1,7 +1,8 @@
 """Transactions for handlers that ask for one: their effects and the completion commit together."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 from penstock.client.options import Address
@@ -22,12 +23,21 @@ def check_transactions(handlers: Iterable[Handler], lacks: Mapping[Ability, str]
             raise InvalidOption(f"handler {handler.name} asks for the worker's transaction: {why}")
 
 
+class NoTransaction(Exception):
+    """None could be begun: the handler has not been called."""
+
+
 class Transactions:
-    """Pools of their own, so that long transactions do not keep the worker from its writes."""
+    """Pools of their own, so that long transactions do not keep the worker from its writes.
+
+    Whoever begins one holds one of the ``places``: waiting for it takes as long as it takes, while
+    the pools would give up.
+    """
 
     def __init__(self, address: Address, most: int) -> None:
         self._address = address
         self._most = most
+        self.places = asyncio.Semaphore(most)
         self._async_runner: AsyncRunner | None = None
         self._runner: Runner | None = None
 
@@ -41,7 +51,11 @@ class Transactions:
             )
         if not isinstance(self._async_runner, AsyncTransactional):
             raise InvalidOption("this driver has no transactions for async handlers")
-        async with self._async_runner.transaction() as connection:
+        async with AsyncExitStack() as stack:
+            try:
+                connection = await stack.enter_async_context(self._async_runner.transaction())
+            except Exception as error:  # of any driver
+                raise NoTransaction(str(error)) from error
             yield _checked(connection, wanted)
 
     @contextmanager
@@ -52,7 +66,11 @@ class Transactions:
             self._runner = open_runner(address.url, pool_size=self._most, pooler=address.pooler)
         if not isinstance(self._runner, Transactional):
             raise InvalidOption("this driver has no transactions for handlers in threads")
-        with self._runner.transaction() as connection:
+        with ExitStack() as stack:
+            try:
+                connection = stack.enter_context(self._runner.transaction())
+            except Exception as error:  # of any driver
+                raise NoTransaction(str(error)) from error
             yield _checked(connection, wanted)
 
     async def close(self) -> None:

@@ -27,6 +27,8 @@ class Unknown:
 
     async def outcome(self, job: Job) -> Outcome:
         if job.kind not in self._told:
+            if len(self._told) >= _MOST_REMEMBERED:
+                self._told.clear()
             self._told.add(job.kind)
             _log.warning(
                 "no handler for kind %r: such messages are given back every %s, and become dead "

@@ -19,8 +19,10 @@ from .health import Health, scraper
 from .hooks import Hook, Hooks
 from .kit import Kit
 from .options import WorkerOptions, changed_options, checked_options
+from .parting import PARTING, part
 from .performing import Middleware
 from .shift import Shift
+from .stopping import CutOff, Stopping, cut_off_by
 from .transactions import check_transactions
 from .watching import Watcher
 
@@ -84,7 +86,7 @@ class Worker:
         )
         self._handlers = Handlers()
         self._middleware: list[Middleware] = []
-        self._shift: Shift | None = None
+        self._stopping: Stopping | None = None  # while it runs
         self.health: Health | None = None
         """Of the last run; its ``port`` tells where, if any free one (0) was asked for."""
 
@@ -143,7 +145,7 @@ class Worker:
         return hook
 
     def on_stop(self, hook: H) -> H:
-        """Called after the last write."""
+        """Called after the last write, however the run ended, if all the start hooks were."""
         self._hooks.add("stop", hook)
         return hook
 
@@ -166,8 +168,8 @@ class Worker:
     def stop(self) -> None:
         """Stops in good order: handlers end within the grace, the rest is given back. From another
         thread use ``loop.call_soon_threadsafe(worker.stop)``."""
-        if self._shift is not None:
-            self._shift.stop()
+        if self._stopping is not None:
+            self._stopping.stop()
 
     def check(self) -> list[str]:
         """What would keep the worker from working, as far as it can be known without starting."""
@@ -204,33 +206,45 @@ class Worker:
                 loop.remove_signal_handler(number)
 
     def _on_signal(self, number: signal.Signals) -> None:
-        if self._shift is None:
+        if self._stopping is None:
             return
-        if self._shift.is_stopping:
+        if self._stopping.wanted.is_set():
             _log.warning("%s again: stopping at once", number.name)
-            self._shift.stop_now()
+            self._stopping.stop_now()
         else:
             _log.info("%s: stopping", number.name)
-            self._shift.stop()
+            self._stopping.stop()
 
     async def _work(self, options: WorkerOptions) -> None:
-        if self._shift is not None:
+        if self._stopping is not None:
             raise InvalidOption("the worker is running already")
         if not self._handlers.all():
             raise InvalidOption("the worker has no handler: register one with @worker.handler")
-        await self._hooks.call("start")
-        async with self.kit(options).open_client() as client:
-            shift = Shift(client, self.kit(options), self._watchers)
-            self._shift = shift
-            self.health = Health(shift.problems, scraper(self._watchers))
+        stopping = self._stopping = Stopping()
+        try:
+            async with cut_off_by(stopping.hurry):
+                await self._hooks.call("start")
             try:
-                if self._health_port is not None:
-                    await self.health.start(self._health_port)
-                await shift.work()
-                await self._hooks.tell("stop")
+                if not stopping.wanted.is_set():
+                    await self._serve(self.kit(options), stopping)
             finally:
-                await self.health.close()
-                self._shift = None
+                await self._hooks.tell("stop")
+        except CutOff:
+            _log.warning("stopped before its start hooks had ended")
+        finally:
+            self._stopping = None
+
+    async def _serve(self, kit: Kit, stopping: Stopping) -> None:
+        client = kit.open_client()
+        shift = Shift(client, kit, self._watchers, stopping)
+        self.health = Health(shift.problems, scraper(self._watchers))
+        try:
+            if self._health_port is not None:
+                await self.health.start(self._health_port)
+            await shift.work()
+        finally:
+            await self.health.close()
+            await part(client.close(), PARTING)
 
     def kit(self, options: WorkerOptions | None = None) -> Kit:
         """All but the connections, for those who run the handlers elsewhere."""

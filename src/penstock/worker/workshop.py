@@ -13,6 +13,7 @@ from .hand import Hand
 from .handlers import check_payload
 from .job import Job
 from .kit import Kit
+from .parting import PARTING, part
 from .performing import Performer
 from .processes import Processes
 from .pulse import Pulse
@@ -86,7 +87,7 @@ class Workshop:
     async def close(self) -> None:
         self._threads.close()
         self._processes.close()
-        await self._transactions.close()
+        await part(self._transactions.close(), PARTING)
         self.pulse.close()
 
     def _settled(self, job: Job, answer: Settled | None) -> None:
