@@ -20,6 +20,12 @@ from tests.worker.test_worker import client, outcomes
 MINUTE = timedelta(minutes=1)
 
 
+async def endings(queue: AsyncQueue, id: int | None) -> list[str]:
+    """But for the writes that were refused: whoever extends may stand in line for the row at the
+    moment of the commit that ends it."""
+    return [outcome for outcome in await outcomes(queue, id) if outcome != "stale"]
+
+
 def by_the_message(worker: Worker, place: Place, queue: AsyncQueue, seconds: float) -> None:
     @worker.handler("holds")
     async def holds(payload: int, message: AsyncMessage) -> None:
@@ -68,7 +74,7 @@ def test_an_extension_in_an_open_transaction_costs_no_other_its_lease(
             await worker.serve(until_empty=True)
             assert set(runs.values()) == {1}
             for id in ids:
-                assert await outcomes(queue, id) == ["completed"]
+                assert await endings(queue, id) == ["completed"]
 
     check()
 
@@ -91,7 +97,7 @@ async def test_a_rolled_back_completion_keeps_its_lease(place: Place) -> None:
         published = await queue.publish(1)
         await worker.serve(until_empty=True)
         assert runs == [1]
-        assert await outcomes(queue, published.id) == ["completed"]
+        assert await endings(queue, published.id) == ["completed"]
 
 
 @run_async
@@ -111,7 +117,7 @@ async def test_work_goes_on_after_a_completion_was_committed(place: Place) -> No
         published = await queue.publish(1)
         await worker.serve(until_empty=True)
         assert ended == [False]
-        assert await outcomes(queue, published.id) == ["completed"]
+        assert await endings(queue, published.id) == ["completed"]
 
 
 @run_async
@@ -152,10 +158,10 @@ async def test_a_locked_lease_does_not_hold_up_the_outcomes_of_others(place: Pla
                 assert (await queue.wait(one.id or 0)).outcome == "completed"
         await asyncio.wait_for(serving, 30)
         for one in timed:
-            assert await outcomes(queue, one.id) == ["retried", "completed"]
+            assert await endings(queue, one.id) == ["retried", "completed"]
         for one in (*ended, *later):
-            assert (await outcomes(queue, one.id), runs[one.id or 0]) == (["completed"], 1)
-        assert "completed" in await outcomes(queue, held.id)
+            assert (await endings(queue, one.id), runs[one.id or 0]) == (["completed"], 1)
+        assert "completed" in await endings(queue, held.id)
 
 
 @run_async
@@ -182,4 +188,4 @@ async def test_on_mariadb_too(mariadb: OwnMariaDB) -> None:
         await worker.serve(until_empty=True)
         assert set(runs.values()) == {1}
         for one in published:
-            assert await outcomes(queue, one.id) == ["completed"]
+            assert await endings(queue, one.id) == ["completed"]
