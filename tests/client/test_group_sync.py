@@ -184,6 +184,23 @@ def _waits_for_a_lock(place: Place) -> bool:
         return waiting.fetchone() is not None
 
 
+def test_an_answer_that_meets_an_interruption_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    undone: list[str] = []
+    group: Group[str, str] = Group(lambda parts: parts, size, 100, undone.append)
+    land, interruptions = group._land, iter([KeyboardInterrupt()])
+
+    def interrupted(leader: Any) -> Any:
+        if interruption := next(interruptions, None):
+            raise interruption
+        return land(leader)
+
+    monkeypatch.setattr(group, "_land", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        group.call("mine")
+    assert undone == ["mine"]
+    assert group.call("next") == "next"
+
+
 def test_interruptions_leave_no_one_waiting() -> None:
     """A signal's exception comes anywhere in the main thread: Ctrl-C, a time limit."""
     group: Group[int, int] = Group(lambda parts: parts, size, 100, patience=0.001)

@@ -148,10 +148,10 @@ class Group(Generic[Part, Answer]):
             for follower in entry.batch:
                 if follower.error is None and not hasattr(follower, "answer"):
                     follower.error = _led_astray("it was interrupted")
-            was_done = entry.done
-            self._land(entry)
-        if was_done:
-            self._take_back(entry)
+            landed = self._land(entry)
+        for one in landed if entry in landed else [entry, *landed]:
+            if one.done and one.abandoned:
+                self._take_back(one)
 
     def _take_back(self, entry: _Entry[Part, Answer]) -> None:
         if self._undo is None or entry.error is not None:

@@ -57,6 +57,7 @@ def hints_of(wanted: Any) -> dict[str, Any]:
 
 def _anything_for(variable: TypeVar) -> Any:
     if variable.__constraints__:
+        # A tuple of types, of any length: there is nothing to write | between.
         return Union[variable.__constraints__]  # noqa: UP007
     return Any if variable.__bound__ is None else variable.__bound__
 

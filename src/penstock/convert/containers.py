@@ -49,6 +49,7 @@ def _list(wanted: Any, make: Callable[[list[Any]], Any], build: Build) -> Reader
 
 
 def _tuple(wanted: Any, build: Build) -> Reader:
+    # Callers still write typing.Tuple, and it is not equal to tuple.
     if wanted in (tuple, Tuple):  # noqa: UP006
         return _list(wanted, tuple, build)
     kinds = get_args(wanted)

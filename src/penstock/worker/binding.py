@@ -13,7 +13,6 @@ from penstock.errors import InvalidOption
 from penstock.payload import as_published, decode
 
 _UNSAID = inspect.Parameter.empty
-_ANYTHING = (Any, object)  # say no more than no annotation does
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -81,7 +80,7 @@ def bind(function: Callable[..., Any], name: str) -> Binding:
             continue
         found[role] = parameter.name
         if role == "payload":
-            payload_type = _UNSAID if hint in _ANYTHING else hint
+            payload_type = hint
         elif role == "transaction":
             transaction_type = get_origin(hint) or hint
         if parameter.kind in _POSITIONAL:
