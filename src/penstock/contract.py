@@ -20,7 +20,6 @@ from .model import (
     Draft,
     Extension,
     Failure,
-    Held,
     HistoryEntry,
     HistoryKept,
     Policy,
@@ -102,7 +101,9 @@ class Engine(Protocol):
         self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
     ) -> Plan[Taken]: ...
 
-    def complete(self, leases: Sequence[Held]) -> Plan[list[Settled]]: ...
+    def complete(self, leases: Sequence[Row]) -> Plan[list[Settled]]:
+        """Each begins with the id and the fence, as what was claimed does."""
+        ...
 
     def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]: ...
 

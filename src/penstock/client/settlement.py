@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from penstock.errors import InvalidOption, LeaseLost
-from penstock.model import KEEP, Deferral, Extension, Failure, Held, Keep, Return, Settled
+from penstock.model import KEEP, Deferral, Extension, Failure, Keep, Return, Settled
+from penstock.plan import Row
 
 from .checks import check_delay_or_at, check_lease, check_length, check_storable
 from .drafting import draft_state
@@ -14,7 +15,7 @@ ERROR_CHARACTERS = 16 * 1024
 Error = str | BaseException | None
 
 
-def leases(messages: Iterable[MessageFields]) -> list[Held]:
+def leases(messages: Iterable[MessageFields]) -> list[Row]:
     return leases_of(_messages(messages))
 
 

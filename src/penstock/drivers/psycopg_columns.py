@@ -4,8 +4,10 @@ psycopg asks every item of a list what it is; in a batch of thousands that costs
 that the client does. Whole columns of one plain type need no such care.
 """
 
+import sys
+from array import array
 from collections.abc import Iterable
-from itertools import chain, repeat
+from itertools import chain
 from struct import Struct
 from typing import Any, ClassVar
 
@@ -16,7 +18,8 @@ from psycopg.types.array import ListBinaryDumper
 
 _HEAD = Struct("!iiIii").pack  # dimensions, nulls, type of the elements, length, first index
 _LENGTH = Struct("!i").pack
-_NUMBER = Struct("!iq").pack
+_EIGHT = array("I", (8).to_bytes(4))  # a number's length
+_SWAPPED = sys.byteorder == "little"
 
 
 class ColumnDumper(Dumper):
@@ -67,7 +70,14 @@ class _Numbers(_Column):
     oid, element = 1016, 20
 
     def parts(self, items: list[int]) -> Iterable[bytes]:
-        return map(_NUMBER, repeat(8), items)
+        """Woven without a call for each: a length, an upper and a lower half."""
+        numbers = array("q", items)
+        if _SWAPPED:
+            numbers.byteswap()
+        halves = array("I", numbers.tobytes())
+        words = _EIGHT * (3 * len(items))
+        words[1::3], words[2::3] = halves[0::2], halves[1::2]
+        return (words.tobytes(),)
 
 
 _COLUMNS: dict[type, type[_Column]] = {bytes: _Bytes, str: _Texts, int: _Numbers}

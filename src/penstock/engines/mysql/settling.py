@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from penstock.model import Deferral, Extension, Failure, Return, Settled, SettleStatus
-from penstock.model import Held as HeldLease
-from penstock.plan import Plan
+from penstock.plan import Plan, Row
 
 from .ending import Lost
 from .holding import FullyHeld, Held, Tie
@@ -18,7 +17,7 @@ from .repeating import repeatable
 from .returning import Cause, Comeback, Returning
 from .times import length, micros, moment
 
-Item = TypeVar("Item", bound=tuple[Any, ...])
+Item = TypeVar("Item", bound=Row)
 Key = tuple[int, int]
 
 ERROR_CHARACTERS = 16 * 1024
@@ -26,7 +25,7 @@ ERROR_CHARACTERS = 16 * 1024
 
 class Settling(Returning):
     @repeatable
-    def complete(self, leases: Sequence[HeldLease]) -> Plan[list[Settled]]:
+    def complete(self, leases: Sequence[Row]) -> Plan[list[Settled]]:
         items = _by_lease(leases)
         rows = yield self._say("held", list(items), self._now())
         held = [Held.read(row[0]) for row in rows]
@@ -34,7 +33,10 @@ class Settling(Returning):
             yield from self._finish(held)
         kept = {(h.id, h.fence) for h in held}
         yield from self._note_lost([Lost(*key) for key in items if key not in kept], "complete")
-        return [Settled(*lease, "completed" if lease in kept else "lost") for lease in leases]
+        return [
+            Settled(*lease, "completed" if lease in kept else "lost")
+            for lease in ((row[0], row[1]) for row in leases)
+        ]
 
     def _finish(self, held: Sequence[Held]) -> Plan[None]:
         now, ids = held[0].now, [h.id for h in held]

@@ -1,7 +1,8 @@
 """claim and upkeep: the verbs that remember where the live part of their tables begins."""
 
+import json
 import time
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from penstock.contract import Taken
 from penstock.model import Answer, UpkeepReport
@@ -15,7 +16,6 @@ _UPKEEP_LIMIT = 1000
 # it is what an old snapshot makes dear, so it is rare.
 _FULL_SCAN_EVERY = 60.0
 _FULL_LEASE_SCAN_EVERY = 60.0
-_ANSWER = 19  # the first column of the last row's part
 
 
 class Claiming(Base):
@@ -32,8 +32,14 @@ class Claiming(Base):
     ) -> Plan[Taken]:
         floors = self._floors_of(queues)
         rows = yield self._say_now("claim", list(queues), limit, lease, worker, _QUANTUM, floors)
-        answer, claimed_at, until, look_again, self._floors[queues] = rows[-1][_ANSWER:]
-        return Taken(rows[:-1], Answer(answer), look_again, claimed_at, until)
+        answer, claimed_at, until, look_again, self._floors[queues] = json.loads(rows[-1][-1])
+        return Taken(
+            rows[:-1],
+            Answer(answer),
+            None if look_again is None else timedelta(seconds=look_again),
+            _time(claimed_at),
+            _time(until),
+        )
 
     def _floors_of(self, queues: tuple[str, ...]) -> str | None:
         """None every so often: a scan from the left heals what a clock that was set back hid."""
@@ -54,3 +60,7 @@ class Claiming(Base):
             return UpkeepReport(ran=False)
         self._lease_floor = floor
         return UpkeepReport(True, expired, buried, lapsed, tidied, partitioned)
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -9,12 +9,11 @@ from penstock.model import (
     Deferral,
     Extension,
     Failure,
-    Held,
     Return,
     Settled,
     SettleStatus,
 )
-from penstock.plan import Plan
+from penstock.plan import Plan, Row
 
 from .base import State, listed
 from .ending import Back, Ending, Grave, Key, by_fence
@@ -26,7 +25,7 @@ Lease = tuple[int, int]
 
 
 class Settling(Ending):
-    def complete(self, leases: Sequence[Held]) -> Plan[list[Settled]]:
+    def complete(self, leases: Sequence[Row]) -> Plan[list[Settled]]:
         """The statements pick out what is held, so that the common case reads no row of it."""
         state = yield from self._begin(turns=len(leases))
         fences = by_fence(leases)
