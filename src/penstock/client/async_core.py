@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from penstock.contract import BATCH, Engine
-from penstock.drivers.given_async import execute_on
-from penstock.drivers.runner import AsyncRunner, drive_async
+from penstock.drivers.given_async import run_on
+from penstock.drivers.runner import AsyncRunner
 from penstock.plan import Plan
 
 from .group_async import AsyncGroup
@@ -32,8 +32,7 @@ class AsyncCore:
     async def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
         """On a connection of our own, or in the transaction of the caller's ``connection``."""
         if connection is not None:
-            execute = await execute_on(connection, self.engine.dialect, several=atomic)
-            return await drive_async(plan, execute)
+            return await run_on(connection, self.engine.dialect, plan, several=atomic)
         return await self._runner.run(plan, atomic=atomic or self.engine.atomic)
 
     async def run_items(

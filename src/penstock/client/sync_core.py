@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from penstock.contract import BATCH, Engine
-from penstock.drivers.given_sync import execute_on
-from penstock.drivers.runner import Runner, drive
+from penstock.drivers.given_sync import run_on
+from penstock.drivers.runner import Runner
 from penstock.plan import Plan
 
 from .group_sync import Group
@@ -34,8 +34,7 @@ class Core:
     def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
         """On a connection of our own, or in the transaction of the caller's ``connection``."""
         if connection is not None:
-            execute = execute_on(connection, self.engine.dialect, several=atomic)
-            return drive(plan, execute)
+            return run_on(connection, self.engine.dialect, plan, several=atomic)
         return self._runner.run(plan, atomic=atomic or self.engine.atomic)
 
     def run_items(

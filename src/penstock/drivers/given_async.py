@@ -1,12 +1,14 @@
 """Statements on a connection that the caller gave, in the caller's transaction, for asyncio."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.plan import Row, Statement
+from penstock.plan import Plan, Row, Statement
 
 from .faults import missing_schema
 from .given import kind_of
+from .given_savepoints import Savepoint, is_over, savepoint_for
 from .given_transactions import (
     check_together,
     check_transaction,
@@ -15,19 +17,37 @@ from .given_transactions import (
 )
 from .mysql_given import mysql_sqlalchemy_async, on_mysql_async
 from .placeholders import numbered
-from .runner import AsyncExecute
+from .runner import AsyncExecute, drive_async
 from .sqlite_texts import plain_texts
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from .protocols import AsyncExecutor
 
 
-async def execute_on(connection: Any, dialect: str, *, several: bool = False) -> AsyncExecute:
-    """What runs statements on this connection; never begins or commits. ``several``: the call is
-    too large for one statement, and must not be torn apart."""
+async def run_on(connection: Any, dialect: str, plan: Plan[T], *, several: bool = False) -> T:
+    """All of the plan or nothing, on this connection; never begins or commits. ``several``: the
+    call is too large for one statement, and must not be torn apart."""
     kind = kind_of(connection, dialect=dialect, is_async=True)
     if needs_check(dialect, several=several):
         await _check_together(kind, connection, dialect)
+    execute = _executes(kind, connection)
+    savepoint = savepoint_for(kind, dialect)
+    if savepoint is None:
+        return await drive_async(plan, execute)
+    await execute(savepoint.begin)
+    try:
+        result = await drive_async(plan, execute)
+    except BaseException:
+        await _undo(connection, execute, savepoint)
+        raise
+    for statement in savepoint.done:
+        await execute(statement)
+    return result
+
+
+def _executes(kind: str, connection: Any) -> AsyncExecute:
     run = _ADAPTERS[kind]
 
     async def execute(statement: Statement) -> Sequence[Row]:
@@ -39,6 +59,16 @@ async def execute_on(connection: Any, dialect: str, *, several: bool = False) ->
             raise
 
     return execute
+
+
+async def _undo(connection: Any, execute: AsyncExecute, savepoint: Savepoint) -> None:
+    """What cannot be undone is gone already: with the connection, or with the transaction, which
+    MySQL ends after a deadlock."""
+    if is_over(connection):
+        return
+    with suppress(Exception):
+        for statement in savepoint.undo:
+            await execute(statement)
 
 
 async def _check_together(kind: str, connection: Any, dialect: str) -> None:

@@ -1,12 +1,14 @@
 """Statements on a connection that the caller gave, in the caller's transaction."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from penstock.plan import Row, Statement
+from penstock.plan import Plan, Row, Statement
 
 from .faults import missing_schema
 from .given import kind_of
+from .given_savepoints import Savepoint, is_over, savepoint_for
 from .given_transactions import (
     check_together,
     check_transaction,
@@ -15,19 +17,37 @@ from .given_transactions import (
 )
 from .mysql_given import mysql_sqlalchemy, on_mysql
 from .placeholders import in_order, percent
-from .runner import Execute
+from .runner import Execute, drive
 from .sqlite_texts import plain_texts
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     from .protocols import Executor
 
 
-def execute_on(connection: Any, dialect: str, *, several: bool = False) -> Execute:
-    """What runs statements on this connection; never begins or commits. ``several``: the call is
-    too large for one statement, and must not be torn apart."""
+def run_on(connection: Any, dialect: str, plan: Plan[T], *, several: bool = False) -> T:
+    """All of the plan or nothing, on this connection; never begins or commits. ``several``: the
+    call is too large for one statement, and must not be torn apart."""
     kind = kind_of(connection, dialect=dialect, is_async=False)
     if needs_check(dialect, several=several):
         check_together(kind, connection, dialect)
+    execute = _executes(kind, connection)
+    savepoint = savepoint_for(kind, dialect)
+    if savepoint is None:
+        return drive(plan, execute)
+    execute(savepoint.begin)
+    try:
+        result = drive(plan, execute)
+    except BaseException:
+        _undo(connection, execute, savepoint)
+        raise
+    for statement in savepoint.done:
+        execute(statement)
+    return result
+
+
+def _executes(kind: str, connection: Any) -> Execute:
     run = _ADAPTERS[kind]
 
     def execute(statement: Statement) -> Sequence[Row]:
@@ -39,6 +59,16 @@ def execute_on(connection: Any, dialect: str, *, several: bool = False) -> Execu
             raise
 
     return execute
+
+
+def _undo(connection: Any, execute: Execute, savepoint: Savepoint) -> None:
+    """What cannot be undone is gone already: with the connection, or with the transaction, which
+    MySQL ends after a deadlock."""
+    if is_over(connection):
+        return
+    with suppress(Exception):
+        for statement in savepoint.undo:
+            execute(statement)
 
 
 def _on_psycopg(connection: Any, statement: Statement) -> Sequence[Row]:
@@ -62,9 +92,10 @@ def _on_sqlalchemy(connection: Any, statement: Statement) -> Sequence[Row]:
 def _on_django(connection: Any, statement: Statement) -> Sequence[Row]:
     if statement.percent:
         return on_mysql(connection, statement)
-    if connection.vendor == "sqlite":
-        check_transaction(not connection.get_autocommit())
     with connection.cursor() as cursor:
+        if connection.vendor == "sqlite" and not connection.connection.in_transaction:
+            check_transaction(not connection.get_autocommit())
+            cursor.execute("begin immediate")
         return _on_cursor(cursor, statement)
 
 
@@ -83,7 +114,7 @@ def _on_cursor(cursor: Any, statement: Statement) -> Sequence[Row]:
         cursor.executemany(sql, [in_order(row, order) for row in statement.params])
         return ()
     cursor.execute(sql, in_order(statement.params, order))
-    return cursor.fetchall()  # type: ignore[no-any-return]
+    return cursor.fetchall() if cursor.description else ()  # type: ignore[no-any-return]
 
 
 def _on_sqlite3(connection: Any, statement: Statement) -> Sequence[Row]:

@@ -60,6 +60,8 @@ def _check_sqlalchemy_on_sqlite(connection: Any) -> None:
     driver = connection.connection.driver_connection
     if not driver.in_transaction:
         check_transaction(opens_transactions(driver))
+        # A savepoint outside of a transaction would be one, which its release commits.
+        connection.exec_driver_sql("begin immediate")
 
 
 def _sqlalchemy_connection(given: Any) -> Any:
