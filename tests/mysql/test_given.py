@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -210,3 +210,48 @@ def test_a_key_that_an_old_snapshot_shows_is_free(queue: Queue, url: str, level:
     assert second.status == "published" and second.id != first.id
     assert (third.status, third.id) == ("existing", second.id)
     assert [m.text() for m in queue.claim(9)] == ["second"]
+
+
+@pytest.mark.parametrize("options", [{}, {"use_unicode": False}])
+def test_a_driver_that_answers_bytes_reads_an_old_snapshot_too(
+    queue: Queue, url: str, options: dict[str, Any]
+) -> None:
+    queue.publish("first", key="k")
+    caller = connect(url, **options)
+    with caller.cursor() as cursor:
+        cursor.execute("select count(*) from penstock_dedupe")
+    queue.complete(queue.claim())
+    assert queue.publish("second", key="k", connection=caller).status == "published"
+    caller.commit()
+    caller.close()
+
+
+def test_a_key_that_was_never_committed_is_waited_for(queue: Queue, url: str) -> None:
+    """A transaction that reads what others have not committed would answer an id that vanishes."""
+    with closing(connect(url)) as other, closing(connect(url)) as mine:
+        with mine.cursor() as cursor:
+            cursor.execute("set session transaction isolation level read uncommitted")
+            cursor.execute("set session innodb_lock_wait_timeout = 1")
+        queue.publish("undone", key="k", connection=other)
+        with pytest.raises(Exception, match="Lock wait"):
+            queue.publish("kept", key="k", connection=mine)
+        other.rollback()
+        assert queue.publish("kept", key="k", connection=mine).status == "published"
+        mine.commit()
+    assert [message.text() for message in queue.claim(9)] == ["kept"]
+
+
+@pytest.mark.parametrize("dressed", [False, True])
+def test_asyncmy_does_not_heed_no_backslash_escapes(queue: Queue, url: str, dressed: bool) -> None:
+    asyncio.run(_without_backslashes(url, dressed))
+    assert not queue.claim()
+
+
+async def _without_backslashes(url: str, dressed: bool) -> None:
+    engine = create_async_engine(url.replace("mysql://", "mysql+asyncmy://"))
+    async with AsyncQueue(url) as queue, engine.connect() as connection:
+        await connection.exec_driver_sql("set session sql_mode = 'NO_BACKSLASH_ESCAPES'")
+        raw: Any = (await connection.get_raw_connection()).driver_connection
+        with pytest.raises(UnsupportedConnection, match="NO_BACKSLASH_ESCAPES"):
+            await queue.publish(b"\\", connection=connection if dressed else raw)
+    await engine.dispose()

@@ -12,6 +12,7 @@ from penstock.errors import UnsupportedConnection
 from penstock.plan import Row, Statement
 
 _IN_TRANSACTION = 1
+_NO_BACKSLASH_ESCAPES = 512
 _DRIVERS = ("pymysql", "MySQLdb", "asyncmy", "aiomysql")
 
 
@@ -26,6 +27,7 @@ def on_mysql(connection: Any, statement: Statement) -> Sequence[Row]:
 async def on_mysql_async(connection: Any, statement: Statement) -> Sequence[Row]:
     """asyncmy and aiomysql."""
     _check_transaction(connection)
+    _check_escapes(connection)
     async with connection.cursor(*_plain_cursor(connection)) as cursor:
         await cursor.execute(statement.sql, tuple(statement.params) or None)
         return await cursor.fetchall() if cursor.description else _inserted(cursor)
@@ -43,6 +45,7 @@ async def mysql_sqlalchemy_async(given: Any, statement: Statement) -> Sequence[R
     connection = given if hasattr(given, "exec_driver_sql") else await given.connection()
     raw = await connection.get_raw_connection()
     _check_transaction(raw.driver_connection)
+    _check_escapes(raw.driver_connection)
     return _result(await connection.exec_driver_sql(statement.sql, tuple(statement.params)))
 
 
@@ -67,6 +70,17 @@ def _check_transaction(connection: Any) -> None:
         raise UnsupportedConnection(
             f"this {type(connection).__module__} connection commits each statement by itself: "
             "begin a transaction first (connection.begin(), transaction.atomic()), or leave out "
+            "connection="
+        )
+
+
+def _check_escapes(connection: Any) -> None:
+    """asyncmy and aiomysql write bytes with backslashes whatever the session says: payloads would
+    be changed, and a quote in one would end it."""
+    if getattr(connection, "server_status", 0) & _NO_BACKSLASH_ESCAPES:
+        raise UnsupportedConnection(
+            f"the sql_mode of this {type(connection).__module__} connection has "
+            "NO_BACKSLASH_ESCAPES, which the driver does not heed: set another mode, or leave out "
             "connection="
         )
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from penstock.plan import Plan, Row
 
 from .base import Base
+from .names import text
 from .posting import Post
 
-_OLD_SNAPSHOT = "REPEATABLE-READ"
+# Where a plain read shows what is committed now: not an old snapshot, and nothing that may vanish.
+_SHOWS_COMMITTED = ("READ-COMMITTED", "SERIALIZABLE")
 
 
 class Keys(Base):
@@ -17,11 +19,12 @@ class Keys(Base):
 
         A key that is taken is read, never locked. Only what seems free is asked for, in the order
         of the ids; from then on its row is locked by us and the answer is final. In a caller's
-        transaction that reads an old snapshot, a key that seems taken may be free as well.
+        transaction that reads an old snapshot, or what others have not committed, a key that seems
+        taken may be free as well.
         """
         open_keys = _firsts(keyed)
         rows = yield self._say("keys", list(open_keys))
-        _meet(open_keys, [row[:3] for row in rows if row[3] != _OLD_SNAPSHOT], now)
+        _meet(open_keys, [row[:3] for row in rows if text(row[3]) in _SHOWS_COMMITTED], now)
         if not open_keys:
             return
         # Nobody else's number: what we read back tells whether the row is ours.
