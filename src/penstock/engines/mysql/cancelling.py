@@ -61,8 +61,8 @@ class Cancelling(Ending, Owning):
         yield from self._tell(outcome.decode(), done)
         yield self._say("messages_drop", done)
         if ending[0].history == b"all":
-            yield self._say("history_add", [_entry(w, outcome) for w in ending])
-        yield self._say("wakes", [_fewer(w) for w in ending])
+            yield from self._say_rows("history_add", [_entry(w, outcome) for w in ending])
+        yield from self._say_rows("wakes", [_fewer(w) for w in ending])
         keys = [k for w in ending if (k := key_holder(w.id, w.queue, w.key, w.key_window))]
         yield from self._release_keys(keys, now)
         return done

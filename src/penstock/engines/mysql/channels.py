@@ -23,7 +23,7 @@ class Channels(Owning):
             (pair_id(*lane), *lane, *_limits(policy))
             for lane, policy in zip(lanes, policies.values(), strict=True)
         ]
-        yield self._say("policies_set", rows)
+        yield from self._say_rows("policies_set", rows)
         limited = [
             pair_id(*lane)
             for lane, policy in zip(lanes, policies.values(), strict=True)
@@ -73,7 +73,7 @@ class Channels(Owning):
             still = {int(row[0]) for row in alive}
             late = [row for row in late if int(row[0]) in still]
         if late:
-            yield self._say("strays_add", [tuple(row) for row in late])
+            yield from self._say_rows("strays_add", [tuple(row) for row in late])
         charges = Counter(bytes(row[2]) for row in (*held, *late))
         for id, count in charges.items():
             yield self._say("charge", count, id)
@@ -81,7 +81,7 @@ class Channels(Owning):
     def _wake_up(self, lanes: Sequence[tuple[bytes, bytes]]) -> Plan[None]:
         rows = yield self._say("clock", self._now())
         now = int(rows[0][0])
-        yield self._say(
+        yield from self._say_rows(
             "wakes", [(now, pair_id(*lane), now, 0, 0, 0, 0, False, *lane) for lane in set(lanes)]
         )
 

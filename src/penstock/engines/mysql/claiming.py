@@ -91,7 +91,7 @@ class Claiming(Looking, Serving, Telling):
         # The insert may wait for another session that does the same: only while nothing is held.
         if new and not held:
             rows = sorted((lane.id, lane.queue, lane.name) for lane in new)
-            yield self._say("channels_meet", rows)
+            yield from self._say_rows("channels_meet", rows)
         return (yield self._say("channels_own", [lane.id for lane in look.lanes], self._now()))
 
     def _visit(

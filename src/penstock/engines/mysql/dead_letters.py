@@ -80,7 +80,7 @@ class DeadLetters(Ending):
             return 0
         now, found = letters[0].now, [letter.id for letter in letters]
         yield self._say("redrive", found, now + delay, now, max_attempts)
-        yield self._say("wakes", _wakes(letters, now + delay))
+        yield from self._say_rows("wakes", _wakes(letters, now + delay))
         yield from self._end_dead(letters, b"redriven", terminal=False)
         yield from self._tell_each("redriven", [_told(letter) for letter in letters])
         return len(letters)
@@ -102,7 +102,9 @@ class DeadLetters(Ending):
     def _end_dead(self, letters: Sequence[Dead], outcome: bytes, *, terminal: bool) -> Plan[None]:
         yield self._say("dead_drop", [letter.id for letter in letters])
         if letters[0].history != b"none":
-            yield self._say("history_add", [_entry(x, outcome, terminal) for x in letters])
+            yield from self._say_rows(
+                "history_add", [_entry(x, outcome, terminal) for x in letters]
+            )
         yield from self._count_dead(((x.queue, x.channel) for x in letters), -1)
 
     def _batches(self, wanted: Sequence[int] | DeadLetterFilter, step: Step) -> Plan[int]:

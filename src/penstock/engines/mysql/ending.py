@@ -52,8 +52,7 @@ class Ending(Telling):
             (now, id, now, 0, 0, count, 0, True, queue, name)
             for (id, queue, name), count in counts.items()
         ]
-        if rows:
-            yield self._say("wakes", rows)
+        yield from self._say_rows("wakes", rows)
 
     def _note_lost(self, lost: Sequence[Lost], verb: str) -> Plan[None]:
         """Who came too late, with what, is noted."""
@@ -72,11 +71,11 @@ class Ending(Telling):
             where = (False, False, None, queue, channel, kind, None)
             why = (b"stale", verb.encode(), None, None)
             entries.append((id, fence, attempt, *empty, now, None, *where, *why))
-        yield self._say("history_add", entries)
+        yield from self._say_rows("history_add", entries)
 
     def _count_dead(self, lanes: Iterable[tuple[bytes, bytes]], sign: int) -> Plan[None]:
         counts: dict[tuple[bytes, bytes], int] = defaultdict(int)
         for lane in lanes:
             counts[lane] += sign
         if counts:
-            yield self._say("dead_counts", [(*lane, n) for lane, n in counts.items()])
+            yield from self._say_rows("dead_counts", [(*lane, n) for lane, n in counts.items()])

@@ -49,7 +49,7 @@ class Expiring(Returning, Cancelling):
         yield from self._tell("expired", [h.id for h in held])
         dying = [(h, _EXPIRED) for h in held if _spent(h)]
         if found.history != b"none":
-            yield self._say("history_add", [_entry(h) for h in held])
+            yield from self._say_rows("history_add", [_entry(h) for h in held])
         yield self._say("leases_drop", [h.id for h in held])
         yield from self._put_back([_comeback(h, found) for h in held if not _spent(h)])
         yield from self._free_slots((h.lane for h in held if h.counted), found.now)
@@ -72,7 +72,7 @@ class Expiring(Returning, Cancelling):
 
     def _end_past(self, past: Sequence[Row], now: int) -> Plan[list[int]]:
         lanes = sorted({(bytes(row[2]), row[3], row[4]) for row in past})
-        yield self._say("channels_meet", lanes)
+        yield from self._say_rows("channels_meet", lanes)
         owned = yield self._say("channels_own", [id for id, _, _ in lanes], now)
         ours = {bytes(row[0]) for row in owned}
         ids = sorted(int(row[1]) for row in past if bytes(row[2]) in ours)

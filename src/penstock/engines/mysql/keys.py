@@ -30,7 +30,7 @@ class Keys(Base):
         # Nobody else's number: what we read back tells whether the row is ours.
         mark = -1 - secrets.randbits(62)
         wanted = [(id, p.queue, p.key, mark) for id, p in sorted(open_keys.items())]
-        yield self._say("keys_reserve", wanted)
+        yield from self._say_rows("keys_reserve", wanted)
         rows = yield self._say("keys_reserved", [row[0] for row in wanted])
         _meet(open_keys, [row for row in rows if int(row[1]) != mark], now)
 
@@ -39,8 +39,7 @@ class Keys(Base):
         ours = sorted(
             ((p.key_id, p.queue, p.key, p.id) for p in keyed if p.status is None and not p.first),
         )
-        if ours:
-            yield self._say("keys_assign", ours)
+        yield from self._say_rows("keys_assign", ours)
         refused = sorted(p.key_id for p in keyed if p.status in ("full", "closed"))
         if refused:
             yield self._say("keys_drop", refused)

@@ -13,5 +13,5 @@ class Owning(Base):
         """Locks the channels (queue, name) in the order of their ids, which it answers."""
         rows = sorted((pair_id(queue, name), queue, name) for queue, name in set(lanes))
         if rows:
-            yield self._say("own", rows)
+            yield from self._say_rows("own", rows)
         return [row[0] for row in rows]

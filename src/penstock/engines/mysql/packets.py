@@ -7,11 +7,23 @@ from penstock.errors import PayloadTooLarge
 
 T = TypeVar("T")
 
+ANY_SERVER = 1024 * 1024
+"""Bytes that every server in use takes."""
 _MOST_ROWS = 2_000
 _MOST_BYTES = 8 * 1024 * 1024
 _ROOM = 4 * 1024  # for the statement around the values
 _ROW = 64
 _VALUE = 24  # a number, quotes, commas
+
+
+def parts(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Of what is small row by row, whatever the batch: each fits, whichever server it is."""
+    return chunks(rows, ANY_SERVER)
+
+
+def check_fits(value: bytes | None, packet: int) -> None:
+    """What a statement of its own writes."""
+    _check("a state or payload", _VALUE + _written(value), packet)
 
 
 def chunks(items: Sequence[T], packet: int) -> Iterator[Sequence[T]]:
@@ -32,12 +44,16 @@ def chunks(items: Sequence[T], packet: int) -> Iterator[Sequence[T]]:
 
 def _size(row: tuple[Any, ...], packet: int) -> int:
     size = _ROW + _VALUE * len(row) + sum(map(_written, row))
+    _check("a message", size, packet)
+    return size
+
+
+def _check(what: str, size: int, packet: int) -> None:
     if size > packet - _ROOM:
         raise PayloadTooLarge(
-            f"a message takes up to {size} bytes as a statement, twice its size, and the server "
-            f"takes {packet}: raise max_allowed_packet there, or publish a reference to the data"
+            f"{what} takes up to {size} bytes as a statement, twice its size, and the server "
+            f"takes {packet}: raise max_allowed_packet there, or keep a reference to the data"
         )
-    return size
 
 
 def _written(value: object) -> int:

@@ -48,8 +48,6 @@ class Publishing(Keys, Gates, Telling):
             first = int(rows[0][0])
             for number, post in enumerate(chunk):
                 post.id = first + number * step
-        for rows_of_wakes in chunks(wakes(fresh, now), packet):
-            yield self._say("wakes", rows_of_wakes)
+        yield from self._say_rows("wakes", wakes(fresh, now))
         limited = [(post.id, post.expires_at) for post in fresh if post.expires_at is not None]
-        if limited:
-            yield self._say("expiries", limited)
+        yield from self._say_rows("expiries", limited)

@@ -38,8 +38,7 @@ class Returning(Ending):
                 groups[back.due, back.counts, back.fails].append(back.held.id)
         for (due, counts, fails), ids in groups.items():
             yield self._say("put_back", ids, due, int(counts), int(fails))
-        if comebacks:
-            yield self._say("wakes", [_wake(back) for back in comebacks])
+        yield from self._say_rows("wakes", [_wake(back) for back in comebacks])
 
     def _bury(self, dying: Sequence[tuple[FullyHeld, Cause]], now: int) -> Plan[None]:
         yield from self._tell("dead", [held.id for held, _ in dying])

@@ -135,6 +135,7 @@ class Schedules(Topics):
 
     def _write(self, wanted: Schedule, stored: Schedule | None) -> Plan[Schedule | None]:
         """Only if neither an edit nor a firing came between."""
+        yield from self._check_fits([wanted.payload])
         ((number,),) = yield self._say("fence")
         new = replace(wanted, revision=int(number))
         queue, name, *rest = row_of(new)

@@ -64,8 +64,7 @@ class Serving(Base):
         rows = yield from self._start(starting, now, now + lease, worker)
         moved = [visit.after(len(p.rows), p.more, p.places, made, now) for visit, p in starting]
         changed = [row for row in moved if row is not None]
-        if changed:
-            yield self._say("channels_move", changed)
+        yield from self._say_rows("channels_move", changed)
         if read:
             yield self._say("wakes_drop", read)
         return Served(rows, now, sum(visit.supply for visit in order) > len(rows))

@@ -147,13 +147,13 @@ class Settling(Returning):
         """The leases are over; their messages go on elsewhere."""
         if not held:
             return
-        if entries:
-            yield self._say("history_add", entries)
+        yield from self._say_rows("history_add", entries)
         yield self._say("leases_drop", [h.id for h in held])
         yield from self._free_slots((h.lane for h in held if h.counted), held[0].now)
 
     def _save_states(self, deferrals: Sequence[Deferral]) -> Plan[None]:
         groups: dict[tuple[bytes | None, str | None], list[int]] = defaultdict(list)
+        yield from self._check_fits(item.state for item in deferrals if not item.keep)
         for item in deferrals:
             if not item.keep:
                 groups[item.state, item.state_type].append(item.id)

@@ -2,12 +2,14 @@
 listen, one row for each of them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from penstock.plan import Plan, Row
 
 from .base import Base
 from .names import text
+
+_EVENTS = 250
 
 Told = tuple[int, str, str, str]
 """Message id, queue, channel, kind."""
@@ -37,9 +39,14 @@ class Telling(Base):
                 and (kinds is None or event[3] in kinds)
             ]
             if wanted:
-                mail.append((id, now, what.encode(), json.dumps(wanted).encode()))
-        if mail:
-            yield self._say("mail", mail)
+                mail += [(id, now, what.encode(), part) for part in _letters(wanted)]
+        yield from self._say_rows("mail", mail)
+
+
+def _letters(events: Sequence[Told]) -> Iterator[bytes]:
+    """As JSON; what one row holds must fit into a statement."""
+    for start in range(0, len(events), _EVENTS):
+        yield json.dumps(events[start : start + _EVENTS], ensure_ascii=False).encode()
 
 
 def told(id: int, queue: bytes, channel: bytes, kind: bytes) -> Told:

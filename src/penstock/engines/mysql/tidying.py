@@ -91,7 +91,7 @@ class Tidying(Ending):
         yield self._say("dead_counts_drop", [row[0] for row in rows])
         left = [(*lane, n) for lane, n in sums.items() if n]
         if left:
-            yield self._say("dead_counts", left)
+            yield from self._say_rows("dead_counts", left)
 
     def _drop_fences(self, most: int) -> Plan[None]:
         rows = yield self._say("fences_read", most)

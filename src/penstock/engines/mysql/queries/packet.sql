@@ -1,0 +1,2 @@
+-- How much the server takes in one statement.
+select @@max_allowed_packet
