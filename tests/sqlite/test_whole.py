@@ -31,9 +31,8 @@ def refusing(queue: Queue, path: Path) -> Iterator[sqlite3.Connection]:
 
 @pytest.mark.parametrize("way", [way for way in WAYS if way is not with_protocol])
 def test_half_a_publish_is_undone(queue: Queue, refusing: Any, path: Path, way: Way) -> None:
-    with way(path) as connection:
-        with pytest.raises(Exception, match="refused in the middle"):
-            queue.publish("gone", key="k", connection=connection)
+    with way(path) as connection, pytest.raises(Exception, match="refused in the middle"):
+        queue.publish("gone", key="k", connection=connection)
     refusing.execute("drop trigger refuse")
     assert queue.publish("again", key="k").status == "published"
     assert [message.text() for message in queue.claim(10)] == ["again"]

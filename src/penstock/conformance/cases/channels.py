@@ -215,6 +215,20 @@ async def changed(world: World) -> None:
     assert len(await world.queue.claim(10)) == 4
 
 
+@case("rate", "a faster rate, or a smaller burst, holds at once")
+async def changed_again(world: World) -> None:
+    channel = world.queue.channel("a")
+    await channel.limit(rate=0.001, burst=100)
+    await world.fill("a", 150)
+    assert len(await world.queue.claim(150)) == 100
+    await channel.limit(rate=2, burst=4)
+    assert (await world.queue.claim()).answer is Answer.BLOCKED
+    world.clock.advance(1)
+    assert len(await world.queue.claim(10)) == 2
+    world.clock.advance(60)
+    assert len(await world.queue.claim(10)) == 4
+
+
 @case("rate", "with concurrency both hold")
 async def both(world: World) -> None:
     await world.queue.channel("a").limit(rate=1, burst=5, concurrency=2)

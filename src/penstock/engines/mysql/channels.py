@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import ceil
 
 from penstock.model import Policy
 from penstock.plan import Plan
@@ -9,6 +10,7 @@ from penstock.plan import Plan
 from .names import pair_id
 from .owning import Owning
 from .repeating import repeatable
+from .times import SECOND
 
 
 class Channels(Owning):
@@ -19,8 +21,9 @@ class Channels(Owning):
         name = queue.encode()
         lanes = [(name, channel.encode()) for channel in policies]
         yield from self._own_channels(lanes)
+        clock = yield self._say("clock", self._now())
         rows = [
-            (pair_id(*lane), *lane, *_limits(policy))
+            (pair_id(*lane), *lane, *_limits(policy, int(clock[0][0])))
             for lane, policy in zip(lanes, policies.values(), strict=True)
         ]
         yield from self._say_rows("policies_set", rows)
@@ -86,9 +89,13 @@ class Channels(Owning):
         )
 
 
-def _limits(policy: Policy) -> tuple[object, ...]:
+def _limits(policy: Policy, now: int) -> tuple[object, ...]:
     gated = None if policy.backlog is None else 1
-    return policy.concurrency, policy.rate, policy.burst, policy.backlog, policy.weight, gated
+    rate, burst, tat = policy.rate, policy.burst, None
+    if rate is not None and burst is not None:
+        # Of the starts under another rate, at most that the burst is used up is remembered.
+        tat = now + ceil(burst / rate * SECOND)
+    return policy.concurrency, rate, burst, policy.backlog, policy.weight, gated, tat
 
 
 def policy_of(

@@ -55,14 +55,24 @@ begin
     with charge as materialized (
         select x.id, count(*) as leased from unnest(v_charged) x(id) group by x.id
     ),
+    -- Of the starts under another rate, at most that the burst is used up is remembered.
+    latest as materialized (
+        select channel_id_v1(p_queue, x.name) as id, v_now + ceil(x.burst / x.rate * 1e6) * interval '1 microsecond' as tat
+        from unnest(p_channels, p_rate, p_burst) x(name, rate, burst) where x.rate is not null
+    ),
+    changed as materialized (
+        select coalesce(c.id, l.id) as id, coalesce(c.leased, 0) as leased, l.tat
+        from charge c full join latest l on l.id = c.id
+        where c.id is not null or exists (select from token t where t.channel_id = l.id and t.tat > l.tat)
+    ),
     old as (
-        delete from token t where t.channel_id in (select x.id from charge x) returning t.*
+        delete from token t where t.channel_id in (select x.id from changed x) returning t.*
     )
     insert into token (channel_id, version, turn, n, leased, tat, credit, skips, queue, pri, due, mid)
-    select x.id, coalesce(o.version, 0) + 1, o.turn, coalesce(o.n, 0), coalesce(o.leased, 0) + x.leased, o.tat,
+    select x.id, coalesce(o.version, 0) + 1, o.turn, coalesce(o.n, 0), coalesce(o.leased, 0) + x.leased, least(o.tat, x.tat),
         coalesce(o.credit, 0), coalesce(o.skips, 0), p_queue,
         coalesce(o.pri, '{}'), coalesce(o.due, '{}'), coalesce(o.mid, '{}')
-    from charge x left join old o on o.channel_id = x.id;
+    from changed x left join old o on o.channel_id = x.id;
 
     insert into wake (at, channel_id, due, message_id, n, priority, queue, channel)
     select v_now, c.id, v_now, 0, 0, 0, c.queue, c.name
