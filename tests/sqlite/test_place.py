@@ -4,6 +4,7 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -18,6 +19,7 @@ from penstock import (
     install_sql,
     upgrade_sql,
 )
+from penstock.drivers.sqlite_bell import sqlite_bell
 from penstock.drivers.sqlite_place import connect, read_url
 from tests.client.worlds import run_async
 
@@ -46,7 +48,7 @@ NAMES = [
     ],
 )
 def test_urls(url: str, path: str) -> None:
-    assert read_url(url).path == path
+    assert read_url(url).path == (path if path == ":memory:" else str(Path(path).absolute()))
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,9 @@ def test_urls(url: str, path: str) -> None:
         ("sqlite:/jobs.db", "or sqlite:////absolute.db"),
         ("sqlite:///jobs.db?mode=ro", "unknown in"),
         ("sqlite:///jobs.db?synchronous=off", "synchronous is 'off'"),
+        ("sqlite:///jobs#1.db", "write %23 for it"),
+        ("sqlite:///jobs\n1.db", "write %0A for it"),
+        ("sqlite:///jobs%001.db", "NUL"),
     ],
 )
 def test_urls_that_are_none(url: str, text: str) -> None:
@@ -71,6 +76,53 @@ def test_acknowledged_means_on_disk_unless_the_url_says_otherwise(path: Path) ->
         with closing(connect(read_url(f"sqlite:///{path}{option}"))) as connection:
             assert connection.execute("pragma synchronous").fetchone() == (number,)
             assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
+
+
+def test_a_path_with_signs_of_urls_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "a#b ?c%20d'\ne.db"
+    with Queue(f"sqlite:///{quote(str(path))}") as queue:
+        queue.install()
+    assert path.exists()
+
+
+def test_a_client_stays_with_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections are opened when they are needed, wherever the process is by then."""
+    monkeypatch.chdir(tmp_path)
+    with Queue("sqlite:///jobs.db") as queue:
+        (tmp_path / "elsewhere").mkdir()
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        queue.install()
+    assert (tmp_path / "jobs.db").exists()
+
+
+def test_a_file_that_was_deleted_takes_no_messages(url: str, path: Path) -> None:
+    """They would go to a file that nobody can open any more."""
+    with Queue(url) as queue:
+        queue.install()
+        for end in ("", "-wal", "-shm"):
+            Path(f"{path}{end}").unlink()
+        with pytest.raises(SchemaMissing):
+            queue.publish("lost")
+        queue.install()
+        queue.publish("kept")
+    with Queue(url) as other:
+        assert [message.text() for message in other.claim(10)] == ["kept"]
+
+
+@run_async
+async def test_a_bell_hears_the_file_that_took_its_files_place(url: str, path: Path) -> None:
+    async with AsyncQueue(url) as queue:
+        await queue.install()
+        bell = sqlite_bell(url, None, frozenset())
+        assert await bell.wait(0)
+        assert not await bell.wait(0)
+        for end in ("", "-wal", "-shm"):
+            Path(f"{path}{end}").unlink()
+        await queue.install()
+        assert await bell.wait(0)
+        await queue.publish("x")
+        assert await bell.wait(0)
+        await bell.close()
 
 
 def test_a_relative_path_is_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

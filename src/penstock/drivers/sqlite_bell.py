@@ -9,7 +9,7 @@ import asyncio
 import sqlite3
 
 from .bell import QuietBell
-from .sqlite_place import SqlitePlace, connect, read_url
+from .sqlite_place import SqlitePlace, connect, file_at, read_url
 from .sqlite_runner import MemoryWrites
 
 _FIRST, _MOST = 0.002, 0.025  # seconds between two looks
@@ -28,6 +28,7 @@ class SqliteBell(QuietBell):
         super().__init__()
         self._place = place
         self._eye: sqlite3.Connection | None = None
+        self._file: object = None
         self._seen: int | None = None
 
     async def wait(self, seconds: float) -> bool:
@@ -49,14 +50,20 @@ class SqliteBell(QuietBell):
             self._eye = None
 
     def _changed(self) -> bool:
-        before, self._seen = self._seen, self._version()
+        version = self._version()
+        before, self._seen = self._seen, version
         # The first look cannot know: better a ring for nothing than one missed.
-        return before != self._seen
+        return before != version
 
     def _version(self) -> int:
         if self._place.in_memory:
             return MemoryWrites.number
+        if self._eye is not None and self._file != file_at(self._place):
+            # Deleted or replaced. The next look cannot know, as the first one could not.
+            self._eye.close()
+            self._eye = self._seen = None
         if self._eye is None:
             self._eye = connect(self._place)
+            self._file = file_at(self._place)
         (version,) = self._eye.execute("pragma data_version").fetchone()
         return int(version)

@@ -1,8 +1,10 @@
 """Where an SQLite database is, and a connection to it with the settings that Penstock needs."""
 
+import os
+import re
 import sqlite3
 from typing import NamedTuple
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from penstock.errors import DatabaseFailed, InvalidOption, shown
 
@@ -12,6 +14,8 @@ from .sqlite_patience import patiently
 OLDEST = (3, 35, 0)
 _MEMORY = ":memory:"
 _SYNCHRONOUS = ("full", "normal", "extra")
+# A URL ends at the first, and loses the others without a word: another file would be opened.
+_LOST = re.compile(r"[#\t\r\n]")
 
 
 class SqlitePlace(NamedTuple):
@@ -28,8 +32,13 @@ class SqlitePlace(NamedTuple):
 def read_url(url: str) -> SqlitePlace:
     """``sqlite:///file.db``, ``sqlite:////absolute/file.db``, ``sqlite://`` for memory.
 
-    ``?synchronous=normal`` trades the last transactions before a power cut for speed.
+    ``?synchronous=normal`` trades the last transactions before a power cut for speed. A relative
+    path is one from here: a process that goes to another folder later stays with its file.
     """
+    if lost := _LOST.search(url):
+        raise InvalidOption(
+            f"{masked(url)!r} has {lost[0]!r} in it: write {quote(lost[0])} for it, and %25 for %"
+        )
     try:
         parts = urlsplit(url)
     except ValueError as error:
@@ -50,7 +59,22 @@ def read_url(url: str) -> SqlitePlace:
         )
     if synchronous not in _SYNCHRONOUS:
         raise InvalidOption(f"synchronous is {shown(synchronous)}: use {', '.join(_SYNCHRONOUS)}")
-    return SqlitePlace(unquote(parts.path[1:]) or _MEMORY, synchronous)
+    return SqlitePlace(_path(unquote(parts.path[1:])), synchronous)
+
+
+def _path(text: str) -> str:
+    if "\0" in text:
+        raise InvalidOption("no file's name has a NUL character in it: leave %00 out of the URL")
+    return _MEMORY if text in ("", _MEMORY) else os.path.abspath(text)
+
+
+def file_at(place: SqlitePlace) -> tuple[int, int] | None:
+    """Which file is at the path now; None if there is none, or if it is in memory."""
+    try:
+        found = None if place.in_memory else os.stat(place.path)
+    except FileNotFoundError:
+        found = None
+    return None if found is None else (found.st_dev, found.st_ino)
 
 
 def connect(place: SqlitePlace) -> sqlite3.Connection:

@@ -11,7 +11,7 @@ from penstock.plan import Plan, Row, Statement
 from .placeholders import numbered
 from .sqlite_faults import translated
 from .sqlite_patience import PATIENCE, patiently
-from .sqlite_place import connect, read_url
+from .sqlite_place import connect, file_at, read_url
 from .sqlite_turns import Turns
 
 T = TypeVar("T")
@@ -21,6 +21,10 @@ class MemoryWrites:
     """Rises with every write to a database in memory, for the bells of this process."""
 
     number = 0
+
+
+Opened = tuple[sqlite3.Connection, object]
+"""A connection, and which file it has open."""
 
 
 class SqliteRunner:
@@ -38,7 +42,7 @@ class SqliteRunner:
         self._wait = wait
         self._size = 1 if self._place.in_memory else pool_size
         self._closed = False
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: list[Opened] = []
         self._slots = Semaphore(self._size)
         self._turns = Turns(None if self._place.in_memory else self._place.path, wait)
 
@@ -53,20 +57,31 @@ class SqliteRunner:
         """What is still at work closes its connection when it is done."""
         self._closed = True
         while self._idle:
-            self._idle.pop().close()
+            self._idle.pop()[0].close()
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with self._slots:
-            connection = self._idle.pop() if self._idle else connect(self._place)
+            connection, file = self._take()
             self._closed = False
             try:
                 yield connection
             finally:
-                if self._closed:
+                # One that could not even be rolled back is of no use to the next.
+                if self._closed or connection.in_transaction:
                     connection.close()
                 else:
-                    self._idle.append(connection)
+                    self._idle.append((connection, file))
+
+    def _take(self) -> Opened:
+        """Whose file was deleted or replaced is left: nobody would find what is written to it."""
+        while self._idle:
+            connection, file = self._idle.pop()
+            if file == file_at(self._place):
+                return connection, file
+            connection.close()
+        connection = connect(self._place)
+        return connection, file_at(self._place)
 
     def _drive(self, connection: sqlite3.Connection, plan: Plan[T]) -> T:
         transaction = Transaction(connection, self._turns, self._wait)
