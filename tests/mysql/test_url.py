@@ -28,3 +28,10 @@ def test_how_much_is_checked(query: str, checks_name: bool, verifies: ssl.Verify
 def test_what_cannot_be_used(query: str, says: str) -> None:
     with pytest.raises(InvalidOption, match=says):
         connect_options(f"mysql://h/d?{query}")
+
+
+@pytest.mark.parametrize("url", ["mysql://u:12#34@host/d", "mysql://u@host/d#2"])
+def test_nothing_of_a_url_is_left_out(url: str) -> None:
+    with pytest.raises(InvalidOption, match="write %23") as refused:
+        connect_options(url)
+    assert "34" not in str(refused.value)

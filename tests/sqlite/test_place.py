@@ -125,6 +125,20 @@ async def test_a_bell_hears_the_file_that_took_its_files_place(url: str, path: P
         await bell.close()
 
 
+def test_a_broken_file_is_named_and_what_to_do(url: str, path: Path) -> None:
+    with Queue(url) as queue:
+        queue.install()
+        queue.publish_many([b"x" * 500] * 500)
+    page = 4096
+    whole = path.read_bytes()
+    path.write_bytes(whole[: 2 * page] + b"\xff" * (len(whole) - 2 * page))
+    with Queue(url) as queue, pytest.raises(DatabaseFailed, match=r"jobs\.db.*backup"):
+        queue.claim()
+    path.write_bytes(b"a text, not a database" * page)
+    with Queue(url) as queue, pytest.raises(ConnectionUnavailable, match=r"jobs\.db.*another file"):
+        queue.claim()
+
+
 def test_a_relative_path_is_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with Queue("sqlite:///jobs.db") as queue:

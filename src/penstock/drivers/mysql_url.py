@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from penstock.errors import InvalidOption, shown
 
-from .faults import unreadable
+from .faults import masked, unreadable
 
 _WORDS = {"unix_socket": str, "connect_timeout": float, "charset": str}
 _TLS = ("ssl_ca", "ssl_cert", "ssl_key", "ssl_mode")
@@ -14,6 +14,8 @@ _MODES = ("REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
 
 def connect_options(url: str) -> dict[str, Any]:
     """Host, port, user and so on, without the database."""
+    if "#" in url:  # what comes after it would be left out without a word
+        raise InvalidOption(f"{masked(url)} has a # in it: write %23 for it")
     try:
         parts = urlsplit(url)
         port = parts.port or 3306

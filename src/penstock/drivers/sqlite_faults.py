@@ -8,6 +8,13 @@ from .faults import missing_schema
 from .sqlite_patience import is_busy
 
 _AWAY = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_PERM", "SQLITE_AUTH"}
+_ADVICE = {
+    "SQLITE_CANTOPEN": "the folder must exist, and this user must be able to write there",
+    "SQLITE_NOTADB": "point the URL to another file",
+    "SQLITE_READONLY": "this user must be able to write the file and its folder",
+    "SQLITE_FULL": "nothing of this call was written: make room",
+    "SQLITE_CORRUPT": "restore a backup, or save what can be read with sqlite3's .recover",
+}
 
 
 def translated(error: sqlite3.Error | OSError, path: str, wait: float) -> PenstockError:
@@ -24,5 +31,11 @@ def translated(error: sqlite3.Error | OSError, path: str, wait: float) -> Pensto
             "SQLITE_BUSY",
         )
     if name is not None and any(name.startswith(away) for away in _AWAY):
-        return ConnectionUnavailable(f"{path} cannot be opened: {error}")
-    return DatabaseFailed(f"SQLite refused: {error}", name)
+        return ConnectionUnavailable(f"{path} cannot be opened: {error}{_advice(name)}")
+    return DatabaseFailed(f"SQLite refused: {error} ({path}){_advice(name)}", name)
+
+
+def _advice(name: str | None) -> str:
+    """By the first two words of the error's name; the third is a detail of it."""
+    advice = _ADVICE.get("_".join((name or "").split("_")[:2]))
+    return f"; {advice}" if advice else ""
