@@ -20,7 +20,7 @@ class Statement(NamedTuple):
     parameters are a list of rows, the statement is run for each, and answers none. A ``look`` is a
     read outside of the plan's transaction: what was written before it is committed, and what comes
     after it begins a new one. ``percent``: the placeholders are ``%s``, in order, as all drivers of
-    the database want them.
+    the database want them. A ``guest`` is said on a caller's connection only.
     """
 
     sql: str
@@ -29,6 +29,7 @@ class Statement(NamedTuple):
     many: bool = False
     look: bool = False
     percent: bool = False
+    guest: bool = False
 
 
 Plan = Generator[Statement, Sequence[Row], T]

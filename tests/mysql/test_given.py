@@ -1,6 +1,7 @@
 """Publish and settle inside the caller's transaction, on every driver."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Any
@@ -255,3 +256,38 @@ async def _without_backslashes(url: str, dressed: bool) -> None:
         with pytest.raises(UnsupportedConnection, match="NO_BACKSLASH_ESCAPES"):
             await queue.publish(b"\\", connection=connection if dressed else raw)
     await engine.dispose()
+
+
+@pytest.mark.parametrize("verb", ["complete", "defer", "extend"])
+def test_a_lost_lease_in_an_open_transaction_holds_up_no_claim(
+    queue: Queue, url: str, verb: str
+) -> None:
+    """A read of what is not there must not lock where all claims add their leases."""
+    queue.publish_many(["before", "done"])
+    before, done = queue.claim(2)
+    queue.complete([done])
+    wait_for_purge(url)
+    with closing(connect(url)) as mine:
+        answers = getattr(queue, verb)([before, done], connection=mine)
+        assert [answer.lost for answer in answers] == [False, True]
+        queue.publish_many(["after", "later"])
+        with closing(connect(url)) as eyes, eyes.cursor() as cursor:
+            cursor.execute("set session innodb_lock_wait_timeout = 1")
+            row = "(%s, 1, 0, 0, '', false, '')"
+            cursor.execute(f"insert into penstock_lease values {row}", [before.id + 9])
+        mine.commit()
+    assert [message.text() for message in queue.claim(10)][-2:] == ["after", "later"]
+    assert len(queue.history(done.id)) == 2
+
+
+def wait_for_purge(url: str) -> None:
+    """Until then a deleted row is still there, and is locked itself."""
+    with closing(connect(url)) as eyes, eyes.cursor() as cursor:
+        for _ in range(500):
+            cursor.execute(
+                "select variable_value from information_schema.global_status "
+                "where variable_name = 'innodb_history_list_length'"
+            )
+            if int(cursor.fetchone()[0]) == 0:  # type: ignore[index]
+                return
+            time.sleep(0.01)

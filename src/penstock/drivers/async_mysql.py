@@ -63,7 +63,7 @@ class AsyncMysqlRunner:
         connection = await self._pool.take()
 
         async def execute(statement: Statement) -> Sequence[Row]:
-            return await _execute(connection, statement)
+            return () if statement.guest else await _execute(connection, statement)
 
         try:
             result = await drive_async(plan, execute)

@@ -65,7 +65,7 @@ class MysqlRunner:
         connection = self._pool.take()
 
         def execute(statement: Statement) -> Sequence[Row]:
-            return _execute(connection, statement)
+            return () if statement.guest else _execute(connection, statement)
 
         try:
             result = drive(plan, execute)

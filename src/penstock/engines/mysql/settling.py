@@ -12,6 +12,7 @@ from penstock.plan import Plan, Row
 
 from .ending import Lost
 from .holding import FullyHeld, Held, Tie
+from .locking import Locking
 from .names import data
 from .repeating import repeatable
 from .returning import Cause, Comeback, Returning
@@ -23,11 +24,11 @@ Key = tuple[int, int]
 ERROR_CHARACTERS = 16 * 1024
 
 
-class Settling(Returning):
+class Settling(Returning, Locking):
     @repeatable
     def complete(self, leases: Sequence[Row]) -> Plan[list[Settled]]:
         items = _by_lease(leases)
-        rows = yield self._say("held", list(items), self._now())
+        rows = yield from self._lock_leases("held", list(items))
         held = [Held.read(row[0]) for row in rows]
         if held:
             yield from self._finish(held)
@@ -122,7 +123,7 @@ class Settling(Returning):
     @repeatable
     def extend(self, extensions: Sequence[Extension]) -> Plan[list[Settled]]:
         items = _by_lease(extensions)
-        rows = yield self._say("extend_held", list(items), self._now())
+        rows = yield from self._lock_leases("extend_held", list(items))
         ends: dict[int, list[int]] = defaultdict(list)
         until: dict[Key, int] = {}
         for id, fence, old, now in rows:
@@ -140,7 +141,7 @@ class Settling(Returning):
         ]
 
     def _hold(self, items: dict[Key, Any]) -> Plan[list[FullyHeld]]:
-        rows = yield self._say("held_fully", list(items), self._now())
+        rows = yield from self._lock_leases("held_fully", list(items))
         return [FullyHeld(*row) for row in rows]
 
     def _end(self, held: Sequence[FullyHeld], entries: Sequence[Any]) -> Plan[None]:
