@@ -273,8 +273,8 @@ def test_a_lost_lease_in_an_open_transaction_holds_up_no_claim(
         queue.publish_many(["after", "later"])
         with closing(connect(url)) as eyes, eyes.cursor() as cursor:
             cursor.execute("set session innodb_lock_wait_timeout = 1")
-            row = "(%s, 1, 0, 0, '', false, '')"
-            cursor.execute(f"insert into penstock_lease values {row}", [before.id + 9])
+            add = "insert into penstock_lease values (%s, 1, 0, 0, '', false, '')"
+            cursor.execute(add, [before.id + 9])
         mine.commit()
     assert [message.text() for message in queue.claim(10)][-2:] == ["after", "later"]
     assert len(queue.history(done.id)) == 2
@@ -288,6 +288,6 @@ def wait_for_purge(url: str) -> None:
                 "select variable_value from information_schema.global_status "
                 "where variable_name = 'innodb_history_list_length'"
             )
-            if int(cursor.fetchone()[0]) == 0:  # type: ignore[index]
+            if int(cursor.fetchone()[0]) == 0:
                 return
             time.sleep(0.01)

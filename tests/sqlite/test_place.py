@@ -95,12 +95,16 @@ def test_a_client_stays_with_its_file(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (tmp_path / "jobs.db").exists()
 
 
+def delete(path: Path) -> None:
+    for end in ("", "-wal", "-shm"):
+        Path(f"{path}{end}").unlink()
+
+
 def test_a_file_that_was_deleted_takes_no_messages(url: str, path: Path) -> None:
     """They would go to a file that nobody can open any more."""
     with Queue(url) as queue:
         queue.install()
-        for end in ("", "-wal", "-shm"):
-            Path(f"{path}{end}").unlink()
+        delete(path)
         with pytest.raises(SchemaMissing):
             queue.publish("lost")
         queue.install()
@@ -116,8 +120,7 @@ async def test_a_bell_hears_the_file_that_took_its_files_place(url: str, path: P
         bell = sqlite_bell(url, None, frozenset())
         assert await bell.wait(0)
         assert not await bell.wait(0)
-        for end in ("", "-wal", "-shm"):
-            Path(f"{path}{end}").unlink()
+        delete(path)
         await queue.install()
         assert await bell.wait(0)
         await queue.publish("x")

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from penstock import AsyncQueue, Queue
+from tests.client.worlds import run_async
 from tests.sqlite.test_given import WAYS, Way, django_connection, with_protocol
 from tests.sqlite.test_given import queue as queue  # a fixture
 from tests.sqlite.test_given_async import WAYS as ASYNC_WAYS
 from tests.sqlite.test_given_async import Way as AsyncWay
-from tests.sqlite.test_given_async import run_async, with_aiosqlite
+from tests.sqlite.test_given_async import with_aiosqlite
 from tests.sqlite.test_given_async import with_protocol as with_async_protocol
 
 REFUSE = """create trigger refuse before insert on penstock_waiting

@@ -114,7 +114,7 @@ def _on_cursor(cursor: Any, statement: Statement) -> Sequence[Row]:
         cursor.executemany(sql, [in_order(row, order) for row in statement.params])
         return ()
     cursor.execute(sql, in_order(statement.params, order))
-    return cursor.fetchall() if cursor.description else ()  # type: ignore[no-any-return]
+    return cursor.fetchall() if cursor.description else ()
 
 
 def _on_sqlite3(connection: Any, statement: Statement) -> Sequence[Row]:
