@@ -280,6 +280,20 @@ def test_a_lost_lease_in_an_open_transaction_holds_up_no_claim(
     assert len(queue.history(done.id)) == 2
 
 
+def test_an_old_snapshot_hides_no_event(queue: Queue, url: str) -> None:
+    with closing(connect(url)) as mine, queue.events(what=["completed"]) as events:
+        with mine.cursor() as cursor:
+            cursor.execute("select count(*) from penstock_message")
+        queue.publish("x")
+        (message,) = queue.claim()
+        message.complete(connection=mine)
+        mine.commit()
+        queue.publish("last")
+        queue.complete(last := queue.claim())
+        assert next(events).message_id == message.id
+        assert next(events).message_id == last[0].id
+
+
 def wait_for_purge(url: str) -> None:
     """Until then a deleted row is still there, and is locked itself."""
     with closing(connect(url)) as eyes, eyes.cursor() as cursor:
