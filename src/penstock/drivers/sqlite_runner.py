@@ -56,8 +56,8 @@ class SqliteRunner:
     def close(self) -> None:
         """What is still at work closes its connection when it is done."""
         self._closed = True
-        while self._idle:
-            self._idle.pop()[0].close()
+        while opened := self._pop():
+            opened[0].close()
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -75,13 +75,18 @@ class SqliteRunner:
 
     def _take(self) -> Opened:
         """Whose file was deleted or replaced is left: nobody would find what is written to it."""
-        while self._idle:
-            connection, file = self._idle.pop()
-            if file == file_at(self._place):
-                return connection, file
-            connection.close()
-        connection = connect(self._place)
-        return connection, file_at(self._place)
+        while opened := self._pop():
+            if opened[1] == file_at(self._place):
+                return opened
+            opened[0].close()
+        return connect(self._place), file_at(self._place)
+
+    def _pop(self) -> Opened | None:
+        """Another thread may take the last one between a look and a pop: so there is no look."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
 
     def _drive(self, connection: sqlite3.Connection, plan: Plan[T]) -> T:
         transaction = Transaction(connection, self._turns, self._wait)
