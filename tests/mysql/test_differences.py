@@ -11,7 +11,7 @@ import pytest
 from penstock import InvalidName, PayloadTooLarge, Policy, Queue, SchemaMissing
 from penstock.drivers.choice import DRIVERS
 from penstock.embedded_mariadb import OwnMariaDB
-from penstock.engines.mysql import install_sql
+from penstock.engines.mysql import MysqlEngine, install_sql
 from penstock.engines.mysql.migrations import _statements
 from penstock.engines.mysql.names import pair_id
 from tests.model.mysql import connect
@@ -181,6 +181,16 @@ def test_install_by_many_at_once_and_after_one_that_broke_off(url: str) -> None:
         queue.publish("x")
         assert len(queue.claim()) == 1
     eyes.close()
+
+
+@pytest.mark.parametrize("verb", ["upgrade", "uninstall"])
+def test_what_could_not_migrate_keeps_nobody_from_it(url: str, verb: str) -> None:
+    """The lock lasts as long as the session, which goes back into the client's pool."""
+    with Queue(url) as queue, closing(connect(url)) as eyes, eyes.cursor() as cursor:
+        with pytest.raises(SchemaMissing):
+            getattr(queue, verb)()
+        cursor.execute("select is_free_lock(%s)", [MysqlEngine()._lock_name])
+        assert cursor.fetchall() == ((1,),)
 
 
 @pytest.mark.parametrize("level", ["read uncommitted", "repeatable read", "serializable"])

@@ -8,7 +8,7 @@ from functools import cache
 from hashlib import sha256
 
 from penstock.engines.numbered import Migration, check_known, read_migrations
-from penstock.errors import DatabaseFailed, InvalidOption, SchemaMissing
+from penstock.errors import DatabaseFailed, InvalidOption, PenstockError, SchemaMissing
 from penstock.plan import Plan, Statement
 
 from .base import Base
@@ -46,15 +46,10 @@ class Migrations(Base):
 
     def install(self) -> Plan[None]:
         """Safe to repeat, and when two processes do it at once."""
-        yield from self._lock()
-        applied = yield from self._applied()
-        yield from self._apply(applied or 0)
-        yield self._say("migration_unlock", self._lock_name)
+        yield from self._alone(self._install())
 
     def upgrade(self) -> Plan[None]:
-        yield from self._lock()
-        yield from self._apply((yield from self.schema_version()))
-        yield self._say("migration_unlock", self._lock_name)
+        yield from self._alone(self._upgrade())
 
     def install_roles(self, prefix: str | None) -> Plan[list[str]]:
         raise InvalidOption(
@@ -62,10 +57,7 @@ class Migrations(Base):
         )
 
     def uninstall(self) -> Plan[None]:
-        yield from self._lock()
-        yield from self.schema_version()
-        yield from self._run(render(template("uninstall"), self.schema))
-        yield self._say("migration_unlock", self._lock_name)
+        yield from self._alone(self._uninstall())
 
     def schema_version(self) -> Plan[int]:
         applied = yield from self._applied()
@@ -75,6 +67,28 @@ class Migrations(Base):
                 "run queue.install() or penstock install"
             )
         return applied
+
+    def _install(self) -> Plan[None]:
+        applied = yield from self._applied()
+        yield from self._apply(applied or 0)
+
+    def _upgrade(self) -> Plan[None]:
+        yield from self._apply((yield from self.schema_version()))
+
+    def _uninstall(self) -> Plan[None]:
+        yield from self.schema_version()
+        yield from self._run(render(template("uninstall"), self.schema))
+
+    def _alone(self, work: Plan[None]) -> Plan[None]:
+        """The lock is the session's, not the transaction's: one that goes back into a pool must not
+        keep it. (The session of a statement that failed is closed.)"""
+        yield from self._lock()
+        try:
+            yield from work
+        except PenstockError:
+            yield self._say("migration_unlock", self._lock_name)
+            raise
+        yield self._say("migration_unlock", self._lock_name)
 
     @property
     def _lock_name(self) -> bytes:
