@@ -12,6 +12,7 @@ from penstock import InvalidName, PayloadTooLarge, Policy, Queue, SchemaMissing
 from penstock.drivers.choice import DRIVERS
 from penstock.embedded_mariadb import OwnMariaDB
 from penstock.engines.mysql import MysqlEngine, install_sql
+from penstock.engines.mysql.examining import Server, _judged
 from penstock.engines.mysql.migrations import _statements
 from penstock.engines.mysql.names import pair_id
 from tests.model.mysql import connect
@@ -286,3 +287,15 @@ def test_a_claim_that_never_commits_keeps_only_its_own_channel(queue: Queue, url
             cursor.execute("select id from penstock_channel where id = %s for update", [id])
         got = [message.text() for _ in channels[1:] for message in queue.claim(1)]
     assert sorted(got) == sorted(channels[1:])
+
+
+def test_a_binary_log_that_takes_no_write_is_told() -> None:
+    server = Server("10.11", 1, 1, 1, 1, 0, 16_777_216, "STATEMENT")
+    findings = {finding.check: finding for finding in _judged(server)}
+    assert findings["binlog_format"].level == "fail"
+    for fine in (server._replace(binlog_format=b"MIXED"), server._replace(log_bin=0)):
+        assert "binlog_format" not in {finding.check for finding in _judged(fine)}
+
+
+def test_examine_reads_the_servers_settings(queue: Queue) -> None:
+    assert {finding.level for finding in queue.examine()} == {"ok"}

@@ -12,6 +12,7 @@ from .names import text
 from .times import SECOND, moment
 
 _UPKEEP_LATE = 30 * SECOND
+_STATEMENTS = "binlog_format is STATEMENT: the server refuses all writes at READ COMMITTED, so ours."
 
 
 class Server(NamedTuple):
@@ -24,6 +25,7 @@ class Server(NamedTuple):
     doublewrite: int | bytes | str
     read_only: int
     packet: int
+    binlog_format: bytes | str
 
 
 class Examining(Migrations):
@@ -52,6 +54,8 @@ def _judged(server: Server) -> Iterator[Finding]:
         yield Finding("sync_binlog", "warn", says, "Set sync_binlog = 1.")
     else:
         yield Finding("sync_binlog", "ok", "No acknowledged change is missing in the binary log.")
+    if int(server.log_bin) and text(server.binlog_format) == "STATEMENT":
+        yield Finding("binlog_format", "fail", _STATEMENTS, "Set binlog_format to MIXED or ROW.")
     yield _doublewrite(server.doublewrite)
     megabytes = int(server.packet) // 1024 // 1024
     says = f"max_allowed_packet is {megabytes} MiB: a message must fit, some bytes count twice."
