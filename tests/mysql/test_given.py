@@ -1,9 +1,8 @@
 """Publish and settle inside the caller's transaction, on every driver."""
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -194,54 +193,6 @@ async def _asyncio(kind: Any, url: str) -> None:
     await engine.dispose()
 
 
-@pytest.mark.parametrize("level", ["repeatable read", "read committed"])
-def test_a_key_that_an_old_snapshot_shows_is_free(queue: Queue, url: str, level: str) -> None:
-    """Its message ended after the caller's transaction first read, and before it publishes."""
-    first = queue.publish("first", key="k")
-    caller = connect(url)
-    with caller.cursor() as cursor:
-        cursor.execute(f"set session transaction isolation level {level}")
-        cursor.execute("select count(*) from penstock_dedupe")
-    (message,) = queue.claim()
-    message.complete()
-    second = queue.publish("second", key="k", connection=caller)
-    third = queue.publish("third", key="k", connection=caller)
-    caller.commit()
-    caller.close()
-    assert second.status == "published" and second.id != first.id
-    assert (third.status, third.id) == ("existing", second.id)
-    assert [m.text() for m in queue.claim(9)] == ["second"]
-
-
-@pytest.mark.parametrize("options", [{}, {"use_unicode": False}])
-def test_a_driver_that_answers_bytes_reads_an_old_snapshot_too(
-    queue: Queue, url: str, options: dict[str, Any]
-) -> None:
-    queue.publish("first", key="k")
-    caller = connect(url, **options)
-    with caller.cursor() as cursor:
-        cursor.execute("select count(*) from penstock_dedupe")
-    queue.complete(queue.claim())
-    assert queue.publish("second", key="k", connection=caller).status == "published"
-    caller.commit()
-    caller.close()
-
-
-def test_a_key_that_was_never_committed_is_waited_for(queue: Queue, url: str) -> None:
-    """A transaction that reads what others have not committed would answer an id that vanishes."""
-    with closing(connect(url)) as other, closing(connect(url)) as mine:
-        with mine.cursor() as cursor:
-            cursor.execute("set session transaction isolation level read uncommitted")
-            cursor.execute("set session innodb_lock_wait_timeout = 1")
-        queue.publish("undone", key="k", connection=other)
-        with pytest.raises(Exception, match="Lock wait"):
-            queue.publish("kept", key="k", connection=mine)
-        other.rollback()
-        assert queue.publish("kept", key="k", connection=mine).status == "published"
-        mine.commit()
-    assert [message.text() for message in queue.claim(9)] == ["kept"]
-
-
 @pytest.mark.parametrize("dressed", [False, True])
 def test_asyncmy_does_not_heed_no_backslash_escapes(queue: Queue, url: str, dressed: bool) -> None:
     asyncio.run(_without_backslashes(url, dressed))
@@ -256,52 +207,3 @@ async def _without_backslashes(url: str, dressed: bool) -> None:
         with pytest.raises(UnsupportedConnection, match="NO_BACKSLASH_ESCAPES"):
             await queue.publish(b"\\", connection=connection if dressed else raw)
     await engine.dispose()
-
-
-@pytest.mark.parametrize("verb", ["complete", "defer", "extend"])
-def test_a_lost_lease_in_an_open_transaction_holds_up_no_claim(
-    queue: Queue, url: str, verb: str
-) -> None:
-    """A read of what is not there must not lock where all claims add their leases."""
-    queue.publish_many(["before", "done"])
-    before, done = queue.claim(2)
-    queue.complete([done])
-    wait_for_purge(url)
-    with closing(connect(url)) as mine:
-        answers = getattr(queue, verb)([before, done], connection=mine)
-        assert [answer.lost for answer in answers] == [False, True]
-        queue.publish_many(["after", "later"])
-        with closing(connect(url)) as eyes, eyes.cursor() as cursor:
-            cursor.execute("set session innodb_lock_wait_timeout = 1")
-            add = "insert into penstock_lease values (%s, 1, 0, 0, '', false, '')"
-            cursor.execute(add, [before.id + 9])
-        mine.commit()
-    assert [message.text() for message in queue.claim(10)][-2:] == ["after", "later"]
-    assert len(queue.history(done.id)) == 2
-
-
-def test_an_old_snapshot_hides_no_event(queue: Queue, url: str) -> None:
-    with closing(connect(url)) as mine, queue.events(what=["completed"]) as events:
-        with mine.cursor() as cursor:
-            cursor.execute("select count(*) from penstock_message")
-        queue.publish("x")
-        (message,) = queue.claim()
-        message.complete(connection=mine)
-        mine.commit()
-        queue.publish("last")
-        queue.complete(last := queue.claim())
-        assert next(events).message_id == message.id
-        assert next(events).message_id == last[0].id
-
-
-def wait_for_purge(url: str) -> None:
-    """Until then a deleted row is still there, and is locked itself."""
-    with closing(connect(url)) as eyes, eyes.cursor() as cursor:
-        for _ in range(500):
-            cursor.execute(
-                "select variable_value from information_schema.global_status "
-                "where variable_name = 'innodb_history_list_length'"
-            )
-            if int(cursor.fetchone()[0]) == 0:
-                return
-            time.sleep(0.01)

@@ -12,7 +12,9 @@ from .names import text
 from .times import SECOND, moment
 
 _UPKEEP_LATE = 30 * SECOND
-_STATEMENTS = "binlog_format is STATEMENT: the server refuses all writes at READ COMMITTED, so ours."
+_STATEMENTS = (
+    "binlog_format is STATEMENT: the server refuses writes at READ COMMITTED, all of ours."
+)
 
 
 class Server(NamedTuple):
