@@ -13,7 +13,7 @@ from .times import SECOND, moment
 
 _UPKEEP_LATE = 30 * SECOND
 _STATEMENTS = (
-    "binlog_format is STATEMENT: the server refuses writes at READ COMMITTED, all of ours."
+    "binlog_format is STATEMENT: the server refuses all writes at READ COMMITTED."
 )
 
 
