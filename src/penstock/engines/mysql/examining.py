@@ -12,9 +12,7 @@ from .names import text
 from .times import SECOND, moment
 
 _UPKEEP_LATE = 30 * SECOND
-_STATEMENTS = (
-    "binlog_format is STATEMENT: the server refuses all writes at READ COMMITTED."
-)
+_STATEMENTS = "binlog_format is STATEMENT: the server refuses all writes at READ COMMITTED."
 
 
 class Server(NamedTuple):
