@@ -39,6 +39,8 @@ BATCH = 10_000
 """The most messages in one statement."""
 
 
+Hold = Literal["extended", "locked", "lost"]
+
 Ability = Literal["open transactions", "handlers' transactions"]
 """What not every database can have.
 
@@ -110,6 +112,11 @@ class Engine(Protocol):
     def fail(self, failures: Sequence[Failure]) -> Plan[list[Settled]]: ...
 
     def extend(self, extensions: Sequence[Extension]) -> Plan[list[Settled]]: ...
+
+    def hold(self, leases: Sequence[Row], span: timedelta) -> Plan[list[Hold]]:
+        """Extends those whose row nobody else has locked, and waits for nobody. What is lost is
+        answered and not noted: the holder did not ask for it."""
+        ...
 
     def give_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]: ...
 

@@ -166,6 +166,9 @@ def _verbs(bench: Bench) -> dict[str, Callable[[], None]]:
     def extend() -> None:
         bench.call(engine.extend([Extension(*held, LEASE) for held in bench.claim()]))
 
+    def hold() -> None:
+        bench.call(engine.hold(bench.claim(), LEASE))
+
     def give_back() -> None:
         bench.call(engine.give_back([Return(*held, None) for held in bench.claim()]))
 
@@ -243,6 +246,7 @@ def _verbs(bench: Bench) -> dict[str, Callable[[], None]]:
         "defer with an error": retry,
         "fail": fail,
         "extend": extend,
+        "hold": hold,
         "give back": give_back,
         "cancel": cancel,
         "redrive": redrive,

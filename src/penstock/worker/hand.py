@@ -54,15 +54,9 @@ Messages = Iterable[MessageFields]
 class Hand(AsyncSettling):
     """Refuses what comes after the end without asking the database, and notes what was done."""
 
-    def __init__(
-        self,
-        core: AsyncCore,
-        release: Callable[[Job], None],
-        set_apart: Callable[[Job], None],
-    ) -> None:
+    def __init__(self, core: AsyncCore, release: Callable[[Job], None]) -> None:
         super().__init__(core)
         self._release = release
-        self._set_apart = set_apart
         self._lease = core.options.lease
 
     async def complete(self, messages: Messages, *, connection: object = None) -> list[Settled]:
@@ -98,8 +92,7 @@ class Hand(AsyncSettling):
         job = job_of(message)
         if job.acted or job.lost:
             return [_refused(job)]
-        if connection is not None:
-            self._set_apart(job)
+        job.apart = job.apart or connection is not None
         asked = now()
         answers = await super().extend([message], length, connection=connection)
         if answers[0].lost:
@@ -107,11 +100,6 @@ class Hand(AsyncSettling):
         elif connection is None:  # a transaction may yet roll back
             job.deadline = max(job.deadline, asked + (length or self._lease).total_seconds())
         return answers
-
-    async def set_apart(self, job: Job) -> None:
-        """Its lease is about to be locked by a transaction: whoever writes to it meanwhile waits
-        for that."""
-        self._set_apart(job)
 
     async def _act(
         self,
@@ -123,8 +111,7 @@ class Hand(AsyncSettling):
         job = job_of(message)
         if job.acted or job.lost:
             return [_refused(job)]
-        if connection is not None:
-            self._set_apart(job)
+        job.apart = job.apart or connection is not None
         answers = await verb([message])
         _note(job, answers[0], connection)
         if job.acted:
@@ -176,7 +163,7 @@ class ThreadHand(Settling):
         job = job_of(message)
         if job.acted or job.lost:
             return [_refused(job)]
-        self.set_apart(job)
+        job.apart = True
         answers = super().extend([message], length, connection=connection)
         if answers[0].lost:
             job.lost_flag = True
@@ -194,13 +181,10 @@ class ThreadHand(Settling):
         job = job_of(message)
         if job.acted or job.lost:
             return [_refused(job)]
-        self.set_apart(job)
+        job.apart = True
         answers = verb([message], *args, connection=connection, **options)
         _note(job, answers[0], connection)
         return answers
-
-    def set_apart(self, job: Job) -> None:
-        self._wait(self._hand.set_apart(job))
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

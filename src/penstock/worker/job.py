@@ -49,7 +49,7 @@ class Job(MessageFields):
         self.task: asyncio.Task[None] | None = None
         self.interruption: Interruption | None = None
         self.acted = False  # the handler settled it itself
-        self.apart = False  # a transaction of the handler may hold the lock of its lease
+        self.apart = False  # a transaction may hold the lock of its lease: who writes to it waits
         self.in_transaction = (
             False  # the handler settled it in a transaction that may yet roll back
         )

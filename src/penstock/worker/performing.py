@@ -156,7 +156,7 @@ class Performer:
             placed, named = _arguments(job, handler, message, connection)
             result = await handler.function(*placed, **named)
             if plan := self._settling(job, after_return(job, handler, result)):
-                await self._hand.set_apart(job)
+                job.apart = True
                 held(await self._core.run(plan, connection))
                 job.in_transaction = True
         job.acted = True
@@ -180,7 +180,7 @@ class Performer:
             placed, named = _arguments(job, handler, message, connection)
             result = handler.function(*placed, **named)
             if plan := self._settling(job, after_return(job, handler, result)):
-                self._thread_hand.set_apart(job)
+                job.apart = True
                 held(self._thread_core.run(plan, connection))
                 job.in_transaction = True
         job.acted = True

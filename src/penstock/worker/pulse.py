@@ -66,15 +66,7 @@ class Pulse:
         """If it is kept, then until ``hold_until`` at the latest."""
         if job.slot is not None:
             number = self._numbers[job.slot]
-            self._table.write(
-                job.slot, number, job.id, job.fence, job.deadline, hold_until, job.apart
-            )
-
-    def set_apart(self, job: Job) -> None:
-        """Its handler is about to lock its row in a transaction: no other lease may wait for it."""
-        job.apart = True
-        if job.slot is not None:
-            self._table.set_apart(job.slot)
+            self._table.write(job.slot, number, job.id, job.fence, job.deadline, hold_until)
 
     def release(self, job: Job) -> None:
         """No longer kept; its deadline is what was reached."""

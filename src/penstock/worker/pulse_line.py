@@ -5,12 +5,11 @@ import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from penstock.errors import DatabaseFailed
-
 from .pulse_table import Lease
 
 if TYPE_CHECKING:
     from penstock.client.async_queue import AsyncQueue
+    from penstock.contract import Hold
 
 _log = logging.getLogger("penstock.worker.pulse")
 
@@ -19,12 +18,10 @@ CLOSING = 0.5
 
 
 class Line:
-    """A client of up to ``size`` connections: opened when it is first needed, and anew after it was
-    closed."""
+    """One connection: opened when it is first needed, and anew after it was closed."""
 
-    def __init__(self, terms: dict[str, Any], size: int) -> None:
+    def __init__(self, terms: dict[str, Any]) -> None:
         self._terms = terms
-        self._size = size
         self._client: AsyncQueue | None = None
 
     @property
@@ -32,27 +29,13 @@ class Line:
         return self._client is not None
 
     async def connect(self) -> None:
-        if self._client is None:
-            core = self._open()._core
-            await core.run(core.engine.schema_version())
-
-    async def extend(self, leases: list[Lease], seconds: float) -> list[bool]:
-        """Whether they are lost, one by one."""
-        from penstock.model import Extension
-
         core = self._open()._core
-        length = timedelta(seconds=seconds)
-        items = [Extension(lease.id, lease.fence, length) for lease in leases]
-        return [answer.lost for answer in await core.run(core.engine.extend(items))]
+        await core.run(core.engine.schema_version())
 
-    async def holds(self, lease: Lease) -> bool:
-        """Whether it is there, as far as we may look. Waits for nobody and notes nothing."""
+    async def hold(self, leases: list[Lease], seconds: float) -> "list[Hold]":
         core = self._open()._core
-        try:
-            found = await core.run(core.engine.message(lease.id))
-        except DatabaseFailed:  # a role that may work, but not look
-            return True
-        return found is not None and found.fence == lease.fence
+        held = [(lease.id, lease.fence) for lease in leases]
+        return await core.run(core.engine.hold(held, timedelta(seconds=seconds)))
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -71,7 +54,7 @@ class Line:
                 self._terms["url"],
                 schema=self._terms["schema"],
                 pooler=self._terms["pooler"],
-                pool_size=self._size,
+                pool_size=1,
                 upkeep_every=None,
             )
         return self._client

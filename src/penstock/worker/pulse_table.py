@@ -1,7 +1,7 @@
 """The leases that a worker holds, in memory shared with its pulse process.
 
 A slot is written by the worker (number, message, fence, when the lease ends, until when it may be
-extended, whether by itself) and answered by the pulse (for which number, until when it is extended
+extended) and answered by the pulse (for which number, until when it is extended
 by the shared clock; LOST if it is gone). Reads may be torn: an answer counts only for the number
 that it names, a number is never reused, and a wrong pair of message and fence is refused by the
 fence.
@@ -12,12 +12,10 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_SLOT = struct.Struct("=qqqddqqd")
-_WORKERS = struct.Struct("=qqqddq")
-_APART = struct.Struct("=q")
+_SLOT = struct.Struct("=qqqddqd")
+_WORKERS = struct.Struct("=qqqdd")
 _ANSWER = struct.Struct("=qd")
 _ANSWER_AT = _WORKERS.size
-_APART_AT = _WORKERS.size - _APART.size
 _HEADER = struct.Struct("=q")
 _FIRST = 64  # the header's room
 
@@ -35,8 +33,6 @@ class Lease(NamedTuple):
     until: float
     """When it ends, by the shared clock, as far as this table knows."""
     hold_until: float
-    apart: bool
-    """Its handler may hold the lock of its row: whoever extends it may have to wait."""
 
 
 class PulseTable:
@@ -44,13 +40,8 @@ class PulseTable:
         self._memory = mmap.mmap(descriptor, size(slots))
         self._slots = slots
 
-    def write(
-        self, slot: int, number: int, id: int, fence: int, until: float, hold: float, apart: bool
-    ) -> None:
-        _WORKERS.pack_into(self._memory, _place(slot), number, id, fence, until, hold, apart)
-
-    def set_apart(self, slot: int) -> None:
-        _APART.pack_into(self._memory, _place(slot) + _APART_AT, True)
+    def write(self, slot: int, number: int, id: int, fence: int, until: float, hold: float) -> None:
+        _WORKERS.pack_into(self._memory, _place(slot), number, id, fence, until, hold)
 
     def clear(self, slot: int) -> None:
         _HEADER.pack_into(self._memory, _place(slot), 0)
@@ -67,7 +58,7 @@ class PulseTable:
         """What is held now, read by the pulse."""
         (used,) = _HEADER.unpack_from(self._memory, 0)
         for slot in range(min(used, self._slots)):
-            number, id, fence, until, hold, apart, told, told_until = _SLOT.unpack_from(
+            number, id, fence, until, hold, told, told_until = _SLOT.unpack_from(
                 self._memory, _place(slot)
             )
             if number == 0:
@@ -76,7 +67,7 @@ class PulseTable:
                 if told_until == LOST:
                     continue
                 until = max(until, told_until)
-            yield Lease(slot, number, id, fence, until, hold, bool(apart))
+            yield Lease(slot, number, id, fence, until, hold)
 
     def tell(self, slot: int, number: int, until: float) -> None:
         _ANSWER.pack_into(self._memory, _place(slot) + _ANSWER_AT, number, until)

@@ -53,7 +53,7 @@ class Workshop:
         self._threads = Threads(lambda: self.crew.refill())
         self._processes = Processes(options.processes)
         self._transactions = Transactions(address, min(options.concurrency, _MOST_TRANSACTIONS))
-        hand = Hand(core, self.pulse.release, self.pulse.set_apart)
+        hand = Hand(core, self.pulse.release)
         tenure = Tenure(self.pulse, hand)
         performer = Performer(
             core,

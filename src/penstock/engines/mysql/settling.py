@@ -5,8 +5,10 @@ Keeps: only the holder of the lease with this fence ends it. Locks leases in id 
 
 from collections import defaultdict
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
+from penstock.contract import Hold
 from penstock.model import Deferral, Extension, Failure, Return, Settled, SettleStatus
 from penstock.plan import Plan, Row
 
@@ -139,6 +141,18 @@ class Settling(Returning, Locking):
             else Settled(e.id, e.fence, "lost")
             for e in extensions
         ]
+
+    @repeatable
+    def hold(self, leases: Sequence[Row], span: timedelta) -> Plan[list[Hold]]:
+        items = list(_by_lease(leases))
+        rows = yield self._say("hold_free", items, self._now())
+        answers: dict[Key, Hold] = {(row[0], row[1]): "extended" for row in rows}
+        if rows:
+            yield self._say("extend", [row[0] for row in rows], int(rows[0][2]) + length(span))
+        if left := [item for item in items if item not in answers]:
+            rows = yield self._say("hold_there", left)
+            answers |= {(row[0], row[1]): "locked" for row in rows}
+        return [answers.get((row[0], row[1]), "lost") for row in leases]
 
     def _hold(self, items: dict[Key, Any]) -> Plan[list[FullyHeld]]:
         rows = yield from self._lock_leases("held_fully", list(items))

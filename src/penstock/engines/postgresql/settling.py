@@ -5,6 +5,7 @@ from datetime import timedelta
 from itertools import repeat
 from typing import Any
 
+from penstock.contract import Hold
 from penstock.model import Cancelled, Deferral, Extension, Failure, Return, Settled
 from penstock.plan import Plan, Row
 
@@ -32,6 +33,12 @@ class Settling(Base):
 
     def extend(self, extensions: Sequence[Extension]) -> Plan[list[Settled]]:
         return self._settle("extend", extensions)
+
+    def hold(self, leases: Sequence[Row], span: timedelta) -> Plan[list[Hold]]:
+        ids, fences = [lease[0] for lease in leases], [lease[1] for lease in leases]
+        rows = yield self._say_now("hold", ids, fences, span)
+        others: dict[tuple[int, int], Hold] = {(row[0], row[1]): row[2] for row in rows}
+        return [others.get(lease, "extended") for lease in zip(ids, fences, strict=True)]
 
     def give_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
         return self._settle("give_back", returns)

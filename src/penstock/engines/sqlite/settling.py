@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
+from penstock.contract import Hold
 from penstock.model import (
     Cancelled,
     Deferral,
@@ -111,13 +112,26 @@ class Settling(Ending):
     def extend(self, extensions: Sequence[Extension]) -> Plan[list[Settled]]:
         state = yield from self._begin()
         ends = [(e.id, e.fence, state.now + micros(e.length)) for e in extensions]
-        yield self._each("extend", ends)
-        held: list[Any] = []
-        for fence, ids in by_fence(extensions).items():
-            held += yield self._say("leases_of", fence, listed(ids))
+        held = yield from self._extend(ends)
         until = {(row[0], row[1]): moment(row[3]) for row in held}
         answers = yield from self._answers("extend", extensions, _lost(extensions, held), {}, state)
         return [a._replace(until=until.get((a.id, a.fence))) for a in answers]
+
+    def hold(self, leases: Sequence[Row], span: timedelta) -> Plan[list[Hold]]:
+        """There is one writer, and it is us: nothing is locked."""
+        state = yield from self._begin()
+        end = state.now + micros(span)
+        held = yield from self._extend([(lease[0], lease[1], end) for lease in leases])
+        lost = _lost(leases, held)
+        return ["lost" if (lease[0], lease[1]) in lost else "extended" for lease in leases]
+
+    def _extend(self, ends: Sequence[tuple[int, int, int]]) -> Plan[list[Row]]:
+        """Answers the leases that are held, as they are now."""
+        yield self._each("extend", ends)
+        held: list[Row] = []
+        for fence, ids in by_fence(ends).items():
+            held += yield self._say("leases_of", fence, listed(ids))
+        return held
 
     def once(self, queue: str, key: str, keep: timedelta) -> Plan[bool]:
         state = yield from self._begin()

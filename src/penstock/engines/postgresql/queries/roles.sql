@@ -53,6 +53,7 @@ alter function "penstock".complete_v1 security definer;
 alter function "penstock".defer_v1 security definer;
 alter function "penstock".fail_v1 security definer;
 alter function "penstock".extend_v1 security definer;
+alter function "penstock".hold_v1 security definer;
 alter function "penstock".give_back_v1 security definer;
 alter function "penstock".once_v1 security definer;
 alter function "penstock".sleep_v1 security definer;
@@ -74,7 +75,8 @@ grant select on "penstock".migration to "penstock_producer", "penstock_viewer";
 grant execute on function "penstock".publish_v1, "penstock".publish_topic_v1 to "penstock_producer";
 
 grant execute on function "penstock".claim_v1, "penstock".complete_v1, "penstock".defer_v1, "penstock".fail_v1,
-    "penstock".extend_v1, "penstock".give_back_v1, "penstock".once_v1, "penstock".sleep_v1, "penstock".bell_v1, "penstock".upkeep_v1
+    "penstock".extend_v1, "penstock".hold_v1, "penstock".give_back_v1, "penstock".once_v1, "penstock".sleep_v1,
+    "penstock".bell_v1, "penstock".upkeep_v1
     to "penstock_consumer";
 -- To fire what is due; a schedule holds its payload.
 grant select, update (next_at, look_at, last_at, fired, error) on "penstock".schedule to "penstock_consumer";
