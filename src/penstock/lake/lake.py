@@ -69,8 +69,10 @@ class Lake:
 
     def verify(self, everything: bool = False) -> "Verified":
         """Reads files back; what is damaged is written again by the next sync."""
+        from .root import check_owner
         from .verify import verify
 
+        check_owner(self.books, self._folder)
         return verify(self.books, self._folder, everything=everything, say=self._say)
 
     def purge(self, keep: timedelta = KEEP, *, dry_run: bool = False) -> "list[Day]":

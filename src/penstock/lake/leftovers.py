@@ -18,11 +18,15 @@ def finish_compactions(books: Books, folder: Folder) -> None:
 
 
 def sweep(books: Books, folder: Folder) -> int:
-    """Removes files that the books do not know; not while a batch is being written."""
+    """Removes files that the books do not know; not while a batch is being written.
+
+    The folder is looked at first: what another sync writes after that is none of our business, and
+    what it wrote before is planned, or known."""
+    found = folder.history_files()
     if books.batches("planned"):
         return 0
     known = {file.path for file in books.files()}
-    strays = [file.path for file in folder.history_files() if file.path not in known]
+    strays = [file.path for file in found if file.path not in known]
     for path in strays:
         folder.remove(path.rpartition("/")[0])
     return len(strays)

@@ -15,6 +15,7 @@ from .columns import HISTORY, LIVE
 from .folder import Folder, batch_path
 from .leftovers import finish_compactions, sweep
 from .live import write_live
+from .root import note_owner
 from .synth.writing import by_day
 
 BATCH_ROWS = 100_000
@@ -34,6 +35,8 @@ def sync(
     finish_compactions(books, folder)
     batches = rows = 0
     while batch := _next(books, batch_rows):
+        if not batches:
+            note_owner(books, folder)
         write_batch(books, folder, batch)
         batches, rows = batches + 1, rows + batch.rows
         say(
