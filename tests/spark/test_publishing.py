@@ -234,7 +234,7 @@ def test_a_full_or_closed_channel_refuses_the_whole_frame(
         ("'x' as payload & '' as channel", "a channel is empty"),
         ("cast(null as string) as payload", "a payload is null"),
         ("repeat('x', 1048577) as payload", "a payload has 1,048,577 bytes"),
-        ("'x' as payload & 'no json' as headers", "invalid input syntax for type json"),
+        ("'x' as payload & 'no json' as headers", "'headers' holds what is no JSON object"),
     ],
 )
 def test_what_cannot_be_a_message_is_refused(
