@@ -17,9 +17,10 @@ from penstock.errors import InvalidPayload, PenstockError, PublishRefused
 from penstock.model import NewMessage
 
 from .options import Options
-from .publishing import Messages, Staged, staged_parts, task_context
+from .publishing import task_context
 from .row_store import RowStore, row_store
 from .shaping import check_columns, content_type, shaped
+from .staged import Messages, Staged, staged_parts
 from .values import LENGTHS, TIMES, headers
 
 if TYPE_CHECKING:
