@@ -251,8 +251,8 @@ def run(lake: Lake, place: Place, step: str, point: str) -> None:
 
 
 SYNC_POINTS = [
-    "ask:next_batch:1", "ask:plan_batch:1", "ask:plan_batch:2", "folder:write_table:1",
-    "folder:move:1", "folder:move:2", "ask:note_file:1", "ask:mark:1", "ask:mark:2",
+    "ask:next_batch:1", "ask:plan_batch:1", "ask:plan_batch:2", "folder:write_aside:1",
+    "folder:move:1", "folder:move:2", "ask:note_file:1", "tell:mark:1", "tell:mark:2",
 ]  # fmt: skip
 
 
@@ -269,7 +269,7 @@ def test_a_killed_sync_is_taken_up(told: Lake, story: Story, place: Place, point
 @pytest.mark.parametrize(
     "point",
     [
-        "folder:write_table:1",
+        "folder:write_aside:1",
         "ask:note_compact:1",
         "folder:move:2",
         "folder:remove:1",
@@ -308,7 +308,7 @@ def test_a_purge_waits_for_the_other_lakes_of_the_queue(
     told.verify()
     second = Lake(place.url, tmp_path / "second", schema=place.schema, name="second")
     if done == "planned":
-        run(second, place, "sync", "folder:write_table:1")
+        run(second, place, "sync", "folder:write_aside:1")
     else:
         second.sync()
     assert all(day.stays for day in told.purge(KEEP))

@@ -16,9 +16,9 @@ LOADED = (compact, plain_books, postgresql_books, purge, sync)
 def main(url: str, schema: str, name: str, root: str, step: str, point: str) -> None:
     where, verb, count = point.split(":")
     lake = Lake(url, root, schema=schema, name=name)
-    if where == "ask":
+    if where in ("ask", "tell"):
         owner = type(lake.books)
-        _lay_trap(owner, "ask_on", int(count), lambda arguments: arguments[2] == verb)
+        _lay_trap(owner, f"{where}_on", int(count), lambda arguments: arguments[2] == verb)
     else:
         _lay_trap(Folder, verb, int(count), lambda arguments: True)
     steps: dict[str, Callable[[], object]] = {

@@ -82,6 +82,10 @@ class Books(ABC):
         """The rows of a statement."""
 
     @abstractmethod
+    def tell_on(self, connection: Any, name: str, **blanks: Any) -> int:
+        """How many rows a statement changed."""
+
+    @abstractmethod
     def fetch(self, name: str, schema: pa.Schema, rows: int = 0, **blanks: Any) -> pa.Table:
         """The rows of a large query; ``rows``: about how many, if that is known."""
 

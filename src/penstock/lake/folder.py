@@ -13,7 +13,10 @@
 import json
 import os
 import posixpath
+import secrets
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -21,6 +24,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+_ASIDE = "_staging"
 _DAY = pa.schema([("day", pa.date32())])
 LIVE_ROWS = "live/snapshot.parquet"
 LIVE_NUMBERS = "live/numbers.json"
@@ -64,14 +68,17 @@ class Folder:
 
     def write_table(self, table: pa.Table, path: str) -> int:
         """Whole or not at all: written aside, then moved into place. Answers its size."""
-        staged = f"_staging/{path.replace('/', '~')}"
-        self._fs.create_dir(self._full("_staging"))
+        aside, size = self.write_aside(table, path)
+        self.move(aside, path)
+        return size
+
+    def write_aside(self, table: pa.Table, path: str) -> tuple[str, int]:
+        """Where readers do not look, under a name that no other process has; and its size."""
+        aside = self._aside(path)
         pq.write_table(
-            table, self._full(staged), filesystem=self._fs, compression="zstd", store_schema=False
+            table, self._full(aside), filesystem=self._fs, compression="zstd", store_schema=False
         )
-        size = self._fs.get_file_info(self._full(staged)).size
-        self.move(staged, path)
-        return int(size or 0)
+        return aside, int(self._fs.get_file_info(self._full(aside)).size or 0)
 
     def read_table(self, path: str, columns: list[str] | None = None) -> pa.Table:
         with self._fs.open_input_file(self._full(path)) as source:
@@ -107,11 +114,10 @@ class Folder:
         return rows
 
     def write_text(self, text: str, path: str) -> None:
-        staged = f"_staging/{path.replace('/', '~')}"
-        self._fs.create_dir(self._full("_staging"))
-        with self._fs.open_output_stream(self._full(staged)) as target:
+        aside = self._aside(path)
+        with self._fs.open_output_stream(self._full(aside)) as target:
             target.write(text.encode())
-        self.move(staged, path)
+        self.move(aside, path)
 
     def read_text(self, path: str) -> str:
         with self._fs.open_input_stream(self._full(path)) as source:
@@ -125,12 +131,21 @@ class Folder:
         self._fs.move(self._full(source), self._full(target))
 
     def remove(self, path: str) -> None:
-        """A file, or a folder with all in it; nothing if it is not there."""
+        """A file, or a folder with all in it; nothing if it is not there, or if somebody else
+        removes it just now."""
         kind = self._fs.get_file_info(self._full(path)).type
-        if kind == pafs.FileType.Directory:
-            self._fs.delete_dir(self._full(path))
-        elif kind == pafs.FileType.File:
-            self._fs.delete_file(self._full(path))
+        with suppress(FileNotFoundError):
+            if kind == pafs.FileType.Directory:
+                self._fs.delete_dir(self._full(path))
+            elif kind == pafs.FileType.File:
+                self._fs.delete_file(self._full(path))
+
+    def sweep_aside(self, before: datetime) -> None:
+        """What processes that were killed left half-written."""
+        selector = pafs.FileSelector(self._full(_ASIDE), allow_not_found=True, recursive=True)
+        for info in self._fs.get_file_info(selector):
+            if info.type == pafs.FileType.File and info.mtime and info.mtime < before:
+                self.remove(info.path[len(self._base) + 1 :])
 
     def size(self, path: str) -> int | None:
         info = self._fs.get_file_info(self._full(path))
@@ -141,6 +156,10 @@ class Folder:
         for info in self._fs.get_file_info(selector):
             if info.type == pafs.FileType.File:
                 yield info.path[len(self._base) + 1 :], info.size or 0
+
+    def _aside(self, path: str) -> str:
+        self._fs.create_dir(self._full(_ASIDE))
+        return f"{_ASIDE}/{secrets.token_hex(8)}~{path.replace('/', '~')}"
 
     def _full(self, path: str) -> str:
         return f"{self._base}/{path}"

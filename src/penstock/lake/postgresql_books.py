@@ -42,6 +42,9 @@ class PostgresqlBooks(Books):
         cursor = connection.execute(self._filled(name, blanks))
         return cursor.fetchall() if cursor.description else []
 
+    def tell_on(self, connection: Any, name: str, **blanks: Any) -> int:
+        return int(connection.execute(self._filled(name, blanks)).rowcount)
+
     def fetch(self, name: str, schema: pa.Schema, rows: int = 0, **blanks: Any) -> pa.Table:
         types = {field.name: _TYPES[str(field.type)] for field in schema}
         # Nothing read is nothing known about nulls; the file's own schema says what may be null.
