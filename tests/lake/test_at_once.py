@@ -80,7 +80,8 @@ def test_a_sync_that_was_asleep_does_not_write_over_what_was_compacted_since(
 
 
 @pytest.mark.parametrize(
-    "point", ["read_batches:1", "read_table:1", "read_table:2", "write_aside:1", "move:1", "remove:1"]
+    "point",
+    ["read_batches:1", "read_table:1", "read_table:2", "write_aside:1", "move:1", "remove:1"],
 )
 def test_a_compaction_that_another_one_overtakes(
     lake: Lake, monkeypatch: pytest.MonkeyPatch, point: str

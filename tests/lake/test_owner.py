@@ -1,4 +1,4 @@
-"""A lake belongs to one queue: no other one writes into it, and nothing of it is swept for others."""
+"""A lake belongs to one queue: no other one writes into it or sweeps what it does not know."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -101,3 +101,8 @@ def test_nothing_is_made_up_in_a_real_lake_of_one_batch(mine: Lake) -> None:
     with pytest.raises(InvalidOption, match="real history"):
         write_lake(STORY, mine.folder)
     assert contents(mine) == before
+
+
+def test_a_password_is_not_shown_with_the_books(tmp_path: Path) -> None:
+    for url in ("postgresql://me:canary@h/d", "sqlite:///canary.db"):
+        assert "canary" not in repr(Lake(url, tmp_path).books)

@@ -345,3 +345,18 @@ def test_a_dump_of_another_server_costs_no_history(
             connection.execute(psycopg.sql.SQL(text).format(schema))
     new = Lake(place.url, tmp_path / "new", schema=place.schema, name="new")
     assert new.sync().rows == whole, "what docs/how-to/lake.md says to do"
+
+
+@pytest.mark.parametrize("due", ["infinity", "20000-01-01 00:00Z", "0044-03-15 00:00Z BC"])
+def test_a_time_that_arrow_cannot_read_holds_nothing_up(
+    told: Lake, queue: Queue, place: Place, story: Story, due: str
+) -> None:
+    queue.publish(b"x")
+    with psycopg.connect(place.url) as connection:
+        for table in ("message", "history"):
+            change = psycopg.sql.SQL("update {}.{} set due = {} where id = 1").format(
+                *map(psycopg.sql.Identifier, (place.schema, table)), due
+            )
+            connection.execute(change)
+    assert told.sync().rows == story.history.num_rows
+    assert told.verify().damaged == []

@@ -316,7 +316,9 @@ def test_a_frame_of_very_many_partitions(
     Also of attempts that nobody asks for any more, which are dropped little by little."""
     monkeypatch.setattr(gathering, "AT_ONCE", 3)
     writer = PenstockWriter(parse(options(place), "write"), StructType([_PAYLOAD]))
-    monkeypatch.setattr(publishing, "task_context", lambda: SimpleNamespace(taskAttemptId=lambda: 7))
+    monkeypatch.setattr(
+        publishing, "task_context", lambda: SimpleNamespace(taskAttemptId=lambda: 7)
+    )
     batches = [pyarrow.RecordBatch.from_pydict({"payload": [b"%d" % n] * 2}) for n in range(20)]
     staged = [writer.write(iter([batch])) for batch in batches]
     assert staging_tables(place) == 20, "each has a name of its own, whatever its attempt is called"

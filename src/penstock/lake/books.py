@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -69,7 +69,7 @@ class Books(ABC):
     (``xid``, ``id``) that later rows are never before: on PostgreSQL the transaction that wrote it,
     on MySQL the stamp that it got after the commit, on SQLite always 0, where ids are enough."""
 
-    url: str
+    url: str = field(repr=False)  # it may hold a password
     schema: str
     lake: str = "lake"
 

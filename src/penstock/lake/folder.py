@@ -24,6 +24,8 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from penstock.errors import InvalidOption
+
 _ASIDE = "_staging"
 _DAY = pa.schema([("day", pa.date32())])
 LIVE_ROWS = "live/snapshot.parquet"
@@ -171,7 +173,11 @@ def batch_path(day: str, batch: int) -> str:
 
 def _opened(root: str) -> tuple[Any, str]:
     if "://" in root:
-        fs, base = pafs.FileSystem.from_uri(root)
+        try:
+            fs, base = pafs.FileSystem.from_uri(root)
+        except (OSError, pa.ArrowException) as error:
+            said = str(error).partition("\n")[0]
+            raise InvalidOption(f"{root} cannot be a lake: {said}") from error
         return fs, base.rstrip("/")
     return pafs.LocalFileSystem(), os.path.abspath(root)
 

@@ -53,7 +53,11 @@ def _judged(books: Books, folder: Folder, row: DayCount, before: date) -> Day:
     if unsynced:
         return Day(day, rows, f"{unsynced:,} rows are not in the lake: run penstock lake sync")
     if unverified:
-        return Day(day, rows, f"{unverified:,} rows are not verified in every lake: run penstock lake verify")
+        return Day(
+            day,
+            rows,
+            f"{unverified:,} rows are not verified in each lake: run penstock lake verify",
+        )
     if unread:
         return Day(day, rows, f"{unread:,} rows are not read yet by {_slowest(books)}")
     for file in books.files():

@@ -81,6 +81,10 @@ def _length(name: str, text: str) -> timedelta:
     return check_length(f"option {name!r}", timedelta(**{_UNITS[found[2]]: int(found[1])}))
 
 
+def _lease(name: str, text: str) -> timedelta:
+    return check_lease(_length(name, text))
+
+
 def _name(name: str, text: str) -> str:
     return check_name(name, text)
 
@@ -109,7 +113,7 @@ OPTIONS = (
     Option("maxRowsPerTrigger", _whole(1, _LARGEST), _HISTORY),
     Option("maxMessagesPerTrigger", _whole(1, BATCH), _CLAIMS, BATCH),
     Option("stream", _name, _CLAIMS),
-    Option("lease", lambda name, text: check_lease(_length(name, text)), _CLAIMS, timedelta(minutes=5)),
+    Option("lease", _lease, _CLAIMS, timedelta(minutes=5)),
     Option("poll", _length, _STREAMS, timedelta(seconds=1)),
     Option("idempotency_key", _name, frozenset(("write",))),
     Option("content_type", lambda _, text: check_content_type(text), _WRITES),

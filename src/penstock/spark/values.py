@@ -1,4 +1,4 @@
-"""What the columns of a frame may hold: no more than the library takes, because nobody could read it.
+"""What the columns of a frame may hold: no more than the library takes, which is what it can read.
 
 A whole column is checked at once; only what is checked by the library goes one by one, and once for
 each text that is new.

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from penstock.errors import InvalidOption
 from penstock.lake.books import Books
+from penstock.lake.faults import plainly
 from penstock.lake.folder import Folder, batch_path
 from penstock.lake.live import write_live
 from penstock.lake.root import has_owner
@@ -15,6 +16,7 @@ from penstock.lake.root import has_owner
 from .history import Story
 
 
+@plainly()
 def write_lake(story: Story, folder: Folder, batch: int = 0, *, live: bool = True) -> int:
     """As one batch, a file a day, and what is alive at the end. Answers how many days there are.
     Nothing real is mixed with it: a folder that has batches of a queue is refused."""
