@@ -13,6 +13,7 @@
 import json
 import os
 import posixpath
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress
@@ -24,9 +25,10 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from penstock.errors import InvalidOption
+from penstock.errors import InvalidOption, LakeMismatch
 
 _ASIDE = "_staging"
+_FILE = re.compile(r"history/day=(\d{4}-\d\d-\d\d)/batch=(\d+)/[^_./][^/]*\.parquet")
 _DAY = pa.schema([("day", pa.date32())])
 LIVE_ROWS = "live/snapshot.parquet"
 LIVE_NUMBERS = "live/numbers.json"
@@ -93,8 +95,14 @@ class Folder:
 
     def least(self, path: str, column: str) -> Any:
         """The smallest value of a column, from the file's own statistics; None if it has none."""
-        with self._fs.open_input_file(self._full(path)) as source:
-            about = pq.ParquetFile(source).metadata
+        try:
+            with self._fs.open_input_file(self._full(path)) as source:
+                about = pq.ParquetFile(source).metadata
+        except (OSError, pa.ArrowException) as error:
+            raise LakeMismatch(
+                f"{path} is damaged ({error}): penstock lake verify --all has it written again if "
+                "its rows are still in the history; else restore it from a backup"
+            ) from error
         place = about.schema.names.index(column)
         groups = (about.row_group(n).column(place).statistics for n in range(about.num_row_groups))
         values = [group.min for group in groups if group is not None and group.has_min_max]
@@ -126,7 +134,13 @@ class Folder:
             return bytes(source.readall()).decode()
 
     def read_json(self, path: str) -> Any:
-        return json.loads(self.read_text(path)) if self.exists(path) else None
+        """None if it is not there."""
+        if not self.exists(path):
+            return None
+        try:
+            return json.loads(self.read_text(path))
+        except ValueError as error:
+            raise LakeMismatch(f"{path} is damaged: remove it, and run it again") from error
 
     def move(self, source: str, target: str) -> None:
         self._fs.create_dir(posixpath.dirname(self._full(target)))
@@ -183,7 +197,5 @@ def _opened(root: str) -> tuple[Any, str]:
 
 
 def _named(path: str, size: int) -> LakeFile | None:
-    parts = path.split("/")
-    if len(parts) != 4 or not path.endswith(".parquet") or parts[3].startswith(("_", ".")):
-        return None
-    return LakeFile(path, parts[1].removeprefix("day="), int(parts[2].removeprefix("batch=")), size)
+    found = _FILE.fullmatch(path)
+    return found and LakeFile(path, found[1], int(found[2]), size)

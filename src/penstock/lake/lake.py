@@ -113,7 +113,8 @@ class Lake:
         check_is_lake(self._folder)
         self._say("starting Spark")
         try:
-            spark = session("lake")
+            # Of its own: it has settings and views that are not the running one's.
+            spark = session("lake").newSession()
             return report(spark, self._folder, objective=objective, say=self._say, note=note)
         except Exception as error:
             if not _is_of_spark(error):
