@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -115,8 +115,13 @@ class Books(ABC):
             return self.ask_on(connection, name, **blanks)
 
     def now(self) -> datetime:
+        """In UTC, whatever the session's time zone is: days of a lake are those."""
         moment: datetime = self.ask("clock")[0][0]
-        return moment
+        return moment.astimezone(UTC)
+
+    def ended_before(self, length: timedelta) -> date:
+        """Days before this one ended so long ago, to the last moment."""
+        return (self.now() - length).date()
 
     def batches(self, *states: str) -> list[Batch]:
         return [Batch(*row) for row in self.ask("batches", states=list(states or STATES))]

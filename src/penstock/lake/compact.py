@@ -27,7 +27,7 @@ def compact(
 ) -> Compacted:
     """Days before ``older`` ago, all of whose batches are verified and whose files are whole."""
     finish_compactions(books, folder)
-    before = books.now().date() - older
+    before = books.ended_before(older)
     open_batches = {batch.number for batch in books.batches("planned", "written")}
     by_day: dict[date, list[File]] = defaultdict(list)
     for file in books.files():

@@ -30,8 +30,8 @@ def purge(
 ) -> list[Day]:
     """Whole days (UTC) that ended before ``keep`` ago. Their files are read back once more first:
     what was verified last week may have been damaged since."""
-    today = books.now().date()
-    days = [_judged(books, folder, row, today - keep) for row in books.days()]
+    before = books.ended_before(keep)
+    days = [_judged(books, folder, row, before) for row in books.days()]
     if dry_run:
         return days
     done = []
