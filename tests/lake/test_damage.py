@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from penstock.errors import LakeMismatch
 from penstock.lake import Lake, report
+from penstock.lake.folder import Folder
 from penstock.lake.report import Report
 from penstock.lake.settings import Objective
 from penstock.lake.synth import tell
@@ -66,3 +68,14 @@ def test_the_callers_session_stays_as_it_was(
         assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     finally:
         spark.catalog.dropTempView("history")
+
+
+@pytest.mark.parametrize("name", ["[prod]", "{a,b}", "st*r", "wh?", "back\\slash", "plain"])
+def test_spark_reads_this_folder_and_not_what_its_name_matches(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    table = pa.table({"n": [1]})
+    for sibling in {name, "star", "why", "p", "a", "b"}:
+        Folder(str(tmp_path / sibling)).write_table(table, "live/x.parquet")
+    folder = Folder(str(tmp_path / name))
+    assert spark.read.parquet(folder.pattern("live/x.parquet")).count() == 1

@@ -29,6 +29,7 @@ from penstock.errors import InvalidOption, LakeMismatch
 
 _ASIDE = "_staging"
 _FILE = re.compile(r"history/day=(\d{4}-\d\d-\d\d)/batch=(\d+)/[^_./][^/]*\.parquet")
+_WILD = re.compile(r"[][{}*?\\]")
 _DAY = pa.schema([("day", pa.date32())])
 LIVE_ROWS = "live/snapshot.parquet"
 LIVE_NUMBERS = "live/numbers.json"
@@ -56,6 +57,10 @@ class Folder:
     def url(self, path: str) -> str:
         """What Spark and people call it."""
         return f"{self.root}/{path}"
+
+    def pattern(self, path: str) -> str:
+        """The same for Spark's readers, which take names for patterns: of one file only."""
+        return _WILD.sub(r"\\\g<0>", self.url(path))
 
     def history_files(self) -> list[LakeFile]:
         """All Parquet files of the history, by path."""
