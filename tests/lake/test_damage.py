@@ -53,7 +53,7 @@ def test_files_that_are_not_the_lakes_are_passed_over(lake: Lake) -> None:
 def test_the_callers_session_stays_as_it_was(
     spark: SparkSession, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A report sets the time zone and shows tables under plain names: not in a notebook's session."""
+    """A report sets the time zone and shows tables under plain names: not in a notebook."""
 
     def made(used: SparkSession, *_: object, **__: object) -> Report:
         used.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
