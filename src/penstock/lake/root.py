@@ -5,7 +5,7 @@ import json
 from penstock.errors import InvalidOption, LakeMismatch
 
 from .books import Books
-from .folder import Folder
+from .folder import Folder, LakeFile
 
 # Made-up days of a demo lie behind all that a sync would number, so that none of them meet.
 MADE_UP = 999_999_999_999
@@ -38,7 +38,7 @@ def check_is_of(books: Books, folder: Folder) -> None:
     found = folder.history_files()
     if found:
         _check_owner(books, folder)
-        _check_known(books, folder)
+        _check_known(books, folder, found)
     elif books.files():
         raise LakeMismatch(
             f"the books of {books.lake!r} name files, but {folder.root} has none of them: give its "
@@ -73,10 +73,10 @@ def _check_owner(books: Books, folder: Folder) -> None:
         )
 
 
-def _check_known(books: Books, folder: Folder) -> None:
+def _check_known(books: Books, folder: Folder, found: list[LakeFile]) -> None:
     """Files of batches that the books never planned: they are older than the lake, or others'."""
     last, _ = books.last()
-    unknown = [file for file in folder.history_files() if last < file.batch < MADE_UP]
+    unknown = [file for file in found if last < file.batch < MADE_UP]
     if unknown:
         raise LakeMismatch(
             f"{folder.root} holds {len(unknown):,} files that the books of {books.lake!r} do not "
