@@ -24,7 +24,7 @@ PenstockError
 ├── ConnectionUnavailable          the outcome of a write under way is unknown
 ├── DatabaseFailed                 the database refused a statement; .sqlstate says why
 ├── SparkFailed                    a job or a session of Spark; the text is its own sentence
-├── LakeMismatch                   the lake's files or books are not what they should be
+├── LakeMismatch                   the lake's files or books are not as they should be
 ├── DriverMissing (ImportError)
 └── UnsupportedConnection (TypeError)
 """

@@ -1,12 +1,15 @@
 """``penstock lake …`` as a person and a script run it."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from penstock import Queue
+from penstock.errors import LakeMismatch
 from penstock.lake import Lake
 from penstock.lake.books import Books
+from penstock.lake.folder import Folder
 from penstock.lake.synth import Story
 from penstock.lake.synth.writing import write_database
 from tests.cli.commands import Cli
@@ -90,3 +93,44 @@ def test_an_objective_that_makes_no_sense_is_refused(cli: Cli, root: str) -> Non
     cli.run("lake", "sync", "--lake", root)
     said = cli.run("lake", "report", "--lake", root, "--share", "1.5", code=2).stderr
     assert "between 0 and 1" in said
+
+
+@pytest.mark.parametrize("step", [["sync"], ["synth", "--messages", "50"]])
+def test_a_folder_that_cannot_be_made_is_one_sentence(
+    cli: Cli, place: Place, tmp_path: Path, step: list[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    cli.run("lake", "synth", "--url", place.url, "--messages", "50", "--days", "1")
+    said = cli.run("lake", *step, "--lake", str(tmp_path / "file" / "lake"), code=1).stderr
+    assert "cannot be read or written" in said and "Traceback" not in said
+
+
+def test_a_uri_that_arrow_does_not_know_is_refused(cli: Cli) -> None:
+    assert "cannot be a lake" in cli.run("lake", "sync", "--lake", "foo://x", code=2).stderr
+
+
+def test_a_full_disk_is_one_sentence_and_run_again(
+    lake: Lake, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_database(story, lake.books)
+    with monkeypatch.context() as patched:
+        full = OSError(28, "No space left on device")
+        patched.setattr(Folder, "write_aside", Mock(side_effect=full))
+        with pytest.raises(LakeMismatch, match="No space left on device; mend that"):
+            lake.sync()
+    assert lake.sync().rows == story.history.num_rows
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["--until", "0001-01-01T00:00Z"], "before the year 1"),
+        (["--days", "1e9"], "ten years"),
+        (["--seed", "-1"], "must not be negative"),
+    ],
+)
+def test_a_time_that_cannot_be_made_up(
+    cli: Cli, root: str, given: list[str], sentence: str
+) -> None:
+    said = cli.run("lake", "synth", "--lake", root, "--messages", "9", *given, code=2).stderr
+    assert sentence in said and not Path(root).exists()

@@ -2,7 +2,7 @@
 
 import multiprocessing
 import signal
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from penstock import Queue
-from penstock.errors import SchemaMissing
+from penstock.errors import LakeMismatch, SchemaMissing
 from penstock.lake import Lake
 from penstock.lake.synth import Story
+from penstock.lake.synth.writing import by_day
 from tests.lake import victim
 from tests.place import Place
 
@@ -242,7 +243,7 @@ def test_a_schema_without_books_says_what_to_do(queue: Queue, place: Place, tmp_
 
 def run(lake: Lake, place: Place, step: str, point: str) -> None:
     """A process that kills itself with SIGKILL at the named call, and dies there for certain."""
-    names = (place.url, place.schema, lake.folder.root, step, point)
+    names = (place.url, place.schema, lake.books.lake, lake.folder.root, step, point)
     process = _VICTIMS.Process(target=victim.main, args=names)
     process.start()
     process.join(120)
@@ -250,8 +251,8 @@ def run(lake: Lake, place: Place, step: str, point: str) -> None:
 
 
 SYNC_POINTS = [
-    "ask:next_batch:1", "ask:plan_batch:1", "ask:plan_batch:2", "folder:write_table:1",
-    "folder:move:1", "folder:move:2", "ask:note_file:1", "ask:mark:1", "ask:mark:2",
+    "ask:next_batch:1", "ask:plan_batch:1", "ask:plan_batch:2", "folder:write_aside:1",
+    "folder:move:1", "folder:move:2", "ask:note_file:1", "tell:mark:1", "tell:mark:2",
 ]  # fmt: skip
 
 
@@ -268,7 +269,7 @@ def test_a_killed_sync_is_taken_up(told: Lake, story: Story, place: Place, point
 @pytest.mark.parametrize(
     "point",
     [
-        "folder:write_table:1",
+        "folder:write_aside:1",
         "ask:note_compact:1",
         "folder:move:2",
         "folder:remove:1",
@@ -297,3 +298,65 @@ def test_a_killed_purge_loses_nothing(told: Lake, story: Story, place: Place, po
     assert told.verify(everything=True).damaged == []
     assert rows_of(told).num_rows == story.history.num_rows
     assert "planned" not in states(told) and "purged" in states(told)
+
+
+@pytest.mark.parametrize("done", ["planned", "written"])
+def test_a_purge_waits_for_the_other_lakes_of_the_queue(
+    told: Lake, story: Story, place: Place, tmp_path: Path, done: str
+) -> None:
+    told.sync()
+    told.verify()
+    second = Lake(place.url, tmp_path / "second", schema=place.schema, name="second")
+    if done == "planned":
+        run(second, place, "sync", "folder:write_aside:1")
+    else:
+        second.sync()
+    assert all(day.stays for day in told.purge(KEEP))
+    second.sync()
+    second.verify()
+    assert rows_of(second).num_rows == story.history.num_rows
+    assert not all(day.stays for day in told.purge(KEEP))
+
+
+def test_a_dump_of_another_server_costs_no_history(
+    told: Lake, queue: Queue, place: Place, story: Story, tmp_path: Path
+) -> None:
+    """There transactions had higher numbers, so rows of now lie before what the lake holds."""
+    told.sync()
+    told.verify()
+    schema = psycopg.sql.Identifier(place.schema)
+    with psycopg.connect(place.url) as connection:
+        for text in (
+            "update {}.history set xid = xid + 1000000000",
+            "update {}.lake_commit set to_xid = to_xid + 1000000000",
+        ):
+            connection.execute(psycopg.sql.SQL(text).format(schema))
+    for day, rows in by_day(story.history):
+        told.books.load(rows, date.fromisoformat(day))
+    whole = in_database(told)
+    for step in (told.sync, told.status, lambda: told.purge(KEEP)):
+        with pytest.raises(LakeMismatch, match="restored from another server's dump"):
+            step()
+    queue.configure(history_days=1)
+    queue.upkeep()
+    assert in_database(told) == whole == 2 * story.history.num_rows
+    with psycopg.connect(place.url) as connection:
+        for text in ("update {}.history set xid = 0", "delete from {}.lake_commit"):
+            connection.execute(psycopg.sql.SQL(text).format(schema))
+    new = Lake(place.url, tmp_path / "new", schema=place.schema, name="new")
+    assert new.sync().rows == whole, "what docs/how-to/lake.md says to do"
+
+
+@pytest.mark.parametrize("due", ["infinity", "20000-01-01 00:00Z", "0044-03-15 00:00Z BC"])
+def test_a_time_that_arrow_cannot_read_holds_nothing_up(
+    told: Lake, queue: Queue, place: Place, story: Story, due: str
+) -> None:
+    queue.publish(b"x")
+    with psycopg.connect(place.url) as connection:
+        for table in ("message", "history"):
+            change = psycopg.sql.SQL("update {}.{} set due = {} where id = 1").format(
+                *map(psycopg.sql.Identifier, (place.schema, table)), due
+            )
+            connection.execute(change)
+    assert told.sync().rows == story.history.num_rows
+    assert told.verify().damaged == []

@@ -13,14 +13,14 @@ LOADED = (compact, plain_books, postgresql_books, purge, sync)
 """Before the processes are forked."""
 
 
-def main(url: str, schema: str, root: str, step: str, point: str) -> None:
-    where, name, count = point.split(":")
-    lake = Lake(url, root, schema=schema)
-    if where == "ask":
+def main(url: str, schema: str, name: str, root: str, step: str, point: str) -> None:
+    where, verb, count = point.split(":")
+    lake = Lake(url, root, schema=schema, name=name)
+    if where in ("ask", "tell"):
         owner = type(lake.books)
-        _lay_trap(owner, "ask_on", int(count), lambda arguments: arguments[2] == name)
+        _lay_trap(owner, f"{where}_on", int(count), lambda arguments: arguments[2] == verb)
     else:
-        _lay_trap(Folder, name, int(count), lambda arguments: True)
+        _lay_trap(Folder, verb, int(count), lambda arguments: True)
     steps: dict[str, Callable[[], object]] = {
         "sync": lambda: lake.sync(700),
         "compact": lambda: lake.compact(timedelta(0)),

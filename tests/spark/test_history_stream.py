@@ -9,9 +9,14 @@ import pytest
 from psycopg import sql
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+from pyspark.sql.types import LongType, StructField, StructType
 
 from penstock import Queue
+from penstock.errors import InvalidOption
 from penstock.spark import reason, watermark
+from penstock.spark.history_stream import HistoryStream
+from penstock.spark.options import parse
 from tests.place import Place
 from tests.spark.conftest import options
 from tests.spark.streams import Sink, forget, run, start
@@ -103,6 +108,18 @@ def test_an_open_transaction_holds_the_watermark_and_is_named(
         assert f"pid {holder.info.backend_pid} (nightly report" in held.holder
     run(spark, place, sink, tmp_path, what="history")
     assert len(sink.ids) == len(set(sink.ids)) == 10
+
+
+def test_a_checkpoint_of_another_server_is_refused(queue: Queue, place: Place) -> None:
+    """A restored dump: transactions have lower numbers here, so nothing would ever come after."""
+    finish(queue, 1)
+    given = parse(options(place, what="history"), "history stream")
+    stream = HistoryStream(given, StructType([StructField("id", LongType())]))
+    limit = ReadAllAvailable()
+    reached = stream.latestOffset({"xid": 0, "id": 0}, limit)
+    assert reached["id"] == 1 and stream.latestOffset(reached, limit) == reached
+    with pytest.raises(InvalidOption, match="start without the checkpoint"):
+        stream.latestOffset({"xid": reached["xid"] + 10**9, "id": 1}, limit)
 
 
 def test_what_cannot_be_streamed_is_refused(

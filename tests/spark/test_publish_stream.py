@@ -1,13 +1,17 @@
 """The publish sink: each batch of a stream is in the queue once, also when it is replayed."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psycopg
+import pyarrow
 from psycopg import sql
 from pyspark.sql import SparkSession
 
 from penstock import Queue
+from penstock.spark.connections import connected
+from penstock.spark.options import parse
+from penstock.spark.staging import stage
 from tests.place import Place
 from tests.spark.conftest import options
 from tests.spark.streams import forget
@@ -47,3 +51,23 @@ def test_a_replayed_batch_is_published_once(
     publish(spark, place, source, tmp_path / "other", channel="c")
     assert payloads(place) == ["a", "a", "b", "b", "c", "c", "d", "d"]
     assert len(list(queue.claim(10))) == 8
+
+
+def test_a_checkpoint_of_long_ago_publishes_nothing_again(queue: Queue, place: Place) -> None:
+    """What is kept of a query's batches is their last hundred; an older one came before them."""
+    given = parse(options(place), "publish stream")
+
+    def published(batch: int) -> tuple[int, int, bool]:
+        row = pyarrow.RecordBatch.from_pydict({"payload": [b"%d" % batch]})
+        table, _ = stage(given, f"q {batch}", 1, iter([row]), opened=False)
+        with connected(given.address) as connection:
+            text = sql.SQL("select * from {}.publish_staged_v1(%s, %s, array[1], 'query q', %s)")
+            values = [f"q {batch}", [table], batch]
+            found = connection.execute(text.format(sql.Identifier(place.schema)), values).fetchone()
+        return cast(tuple[int, int, bool], found)
+
+    assert published(3) == (1, 0, False)
+    assert published(200) == (1, 0, False)
+    assert published(200) == (1, 0, True)
+    assert published(3) == (0, 0, True), "its own note is gone"
+    assert payloads(place) == ["200", "3"]

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -15,13 +16,18 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, concat, expr, lit, udf
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from penstock import NewMessage, Queue
-from penstock.spark import reason
+from penstock.spark import gathering, publishing, reason
 from penstock.spark.options import parse
+from penstock.spark.publishing import PenstockWriter
+from penstock.spark.staged import Staged
 from penstock.spark.staging import JobIsOver, stage
 from tests.place import Place
 from tests.spark.conftest import options
+
+_PAYLOAD = StructField("payload", BinaryType())
 
 
 def write(frame: DataFrame, place: Place, **more: Any) -> None:
@@ -234,7 +240,7 @@ def test_a_full_or_closed_channel_refuses_the_whole_frame(
         ("'x' as payload & '' as channel", "a channel is empty"),
         ("cast(null as string) as payload", "a payload is null"),
         ("repeat('x', 1048577) as payload", "a payload has 1,048,577 bytes"),
-        ("'x' as payload & 'no json' as headers", "invalid input syntax for type json"),
+        ("'x' as payload & 'no json' as headers", "'headers' holds what is no JSON object"),
     ],
 )
 def test_what_cannot_be_a_message_is_refused(
@@ -301,6 +307,31 @@ def test_rows_go_to_their_channels_in_their_order(queue: Queue, place: Place) ->
     )
     assert look(place, wrong) == []
     assert look(place, "select sum(n) from {s}.wake") == [(10,)]
+
+
+def test_a_frame_of_very_many_partitions(
+    queue: Queue, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More staging tables than a server has locks for, here a few of them: they become few first.
+    Also of attempts that nobody asks for any more, which are dropped little by little."""
+    monkeypatch.setattr(gathering, "AT_ONCE", 3)
+    writer = PenstockWriter(parse(options(place), "write"), StructType([_PAYLOAD]))
+    monkeypatch.setattr(
+        publishing, "task_context", lambda: SimpleNamespace(taskAttemptId=lambda: 7)
+    )
+    batches = [pyarrow.RecordBatch.from_pydict({"payload": [b"%d" % n] * 2}) for n in range(20)]
+    staged = [writer.write(iter([batch])) for batch in batches]
+    assert staging_tables(place) == 20, "each has a name of its own, whatever its attempt is called"
+    writer.commit([*staged[:10], Staged(writer.job, None, 0)])
+    found = look(place, "select payload from {s}.message order by id")
+    assert found == [(b"%d" % n,) for n in range(10) for _ in range(2)]
+    assert staging_tables(place) == 0 and look(place, "select name from {s}.staged") == []
+
+
+def test_locks_for_a_few_hundred_tables_are_enough(queue: Queue, place: Place) -> None:
+    look(place, "select {s}.stage_v1('dead', n) from generate_series(1, 250) n")
+    assert look(place, "select {s}.unstage_v1('dead')") == [(200,)]
+    assert look(place, "select {s}.unstage_v1('dead')") == [(50,)]
 
 
 def test_rows_that_a_crash_took_are_missed(queue: Queue, place: Place) -> None:

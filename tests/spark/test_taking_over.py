@@ -1,7 +1,9 @@
 """Who has a message of a stream: the stream until a task takes it over, then that task alone."""
 
+import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 
 import psycopg
@@ -10,10 +12,12 @@ from psycopg import sql
 from pyspark import cloudpickle
 
 from penstock import NewMessage, Queue
+from penstock.errors import ConnectionUnavailable, DatabaseFailed
 from penstock.spark.connections import ask, connected
 from penstock.spark.handling import task_for
 from penstock.spark.stream_owner import Item, StreamOwner
 from penstock.spark.task_handling import Task
+from penstock.worker.portion import Handed, work_on
 from tests.place import Place
 from tests.spark.handled import look
 from tests.spark.jobs import make_worker
@@ -118,3 +122,39 @@ def wait_for_lock(place: Place) -> None:
     with psycopg.connect(place.url, autocommit=True) as connection:
         while connection.execute(waiting).fetchone() == (0,):
             pass
+
+
+def test_the_heart_beats_on_after_the_database_refused_once(
+    task: Task, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement timeout is no end; that another query took the stream is."""
+    answers: list[str | None] = ["57014", None, "PNE01"]
+    ended = threading.Event()
+
+    def beat_once(owner: StreamOwner) -> None:
+        state = answers.pop(0)
+        if not answers:
+            ended.set()
+        if state is not None:
+            raise DatabaseFailed("canceling statement due to statement timeout", state)
+
+    monkeypatch.setattr(StreamOwner, "_beat_once", beat_once)
+    StreamOwner(task.address, "s", ["default"], timedelta(milliseconds=30))
+    assert ended.wait(30)
+    assert "no heartbeat: canceling statement" in caplog.text
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_stop_hooks_are_called_however_a_task_ends(queue: Queue, place: Place, fails: bool) -> None:
+    worker, called = make_worker(place.url, place.schema), []
+    worker.on_start(lambda: called.append("start"))
+    worker.on_stop(lambda: called.append("stop"))
+
+    def take() -> list[Handed]:
+        if fails:
+            raise ConnectionUnavailable("no connection")
+        return []
+
+    with suppress(ConnectionUnavailable):
+        asyncio.run(work_on(worker.kit(), 1, take, []))
+    assert called == ["start", "stop"]

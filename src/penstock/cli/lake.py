@@ -27,7 +27,7 @@ Root = Annotated[
     str, typer.Option("--lake", "-l", envvar="PENSTOCK_LAKE", help="The lake's folder, or a URI.")
 ]
 Name = Annotated[str, typer.Option(help="Which of the queue's lakes.")]
-Rows = Annotated[int, typer.Option(help="Rows a batch, at most.", min=1)]
+Rows = Annotated[int, typer.Option(help="Rows a batch, at most.", min=1, max=10_000_000)]
 
 
 @app.command()

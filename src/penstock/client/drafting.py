@@ -52,7 +52,7 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
     """A draft of one message; ``queue`` and ``channel`` where it names none itself."""
     payload, content_type = encode(message.payload, most)
     if message.content_type is not None:
-        content_type = _content_type(message.content_type)
+        content_type = check_content_type(message.content_type)
     queue = queue if message.queue is None else message.queue
     channel = channel if message.channel is None else message.channel
     priority, attempts = message.priority, message.max_attempts
@@ -79,7 +79,7 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
             else _learn("channel", channel, _known_channels),
             "" if message.kind.__class__ is str and not message.kind else check_kind(message.kind),
             content_type,
-            None if message.headers is None else _headers(message.headers),
+            None if message.headers is None else header_text(message.headers),
             None if message.key is None else check_name("key", message.key),
             None if message.key_window is None else _key_window(message.key, message.key_window),
             0
@@ -110,7 +110,8 @@ def draft_state(state: object, most: int) -> tuple[bytes | None, str | None]:
     return (None, None) if state is None else encode(state, most)
 
 
-def _headers(headers: object) -> str | None:
+def header_text(headers: object) -> str | None:
+    """As it is stored; none for no header."""
     if not isinstance(headers, Mapping):
         raise InvalidPayload(f"headers must be a mapping, not {type(headers).__name__}")
     if not headers:
@@ -132,7 +133,7 @@ def _key_window(key: str | None, window: timedelta) -> timedelta:
     return check_length("key_window", window)
 
 
-def _content_type(value: object) -> str:
+def check_content_type(value: object) -> str:
     if not isinstance(value, str) or not value.isascii() or not value.isprintable() or not value:
         raise InvalidOption(f"the content type {shown(value)} is none: use something like {JSON!r}")
     if len(value) > MOST_CONTENT_TYPE:

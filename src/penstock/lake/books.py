@@ -3,8 +3,8 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from datetime import date, datetime
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -69,7 +69,7 @@ class Books(ABC):
     (``xid``, ``id``) that later rows are never before: on PostgreSQL the transaction that wrote it,
     on MySQL the stamp that it got after the commit, on SQLite always 0, where ids are enough."""
 
-    url: str
+    url: str = field(repr=False)  # it may hold a password
     schema: str
     lake: str = "lake"
 
@@ -80,6 +80,10 @@ class Books(ABC):
     @abstractmethod
     def ask_on(self, connection: Any, name: str, **blanks: Any) -> list[tuple[Any, ...]]:
         """The rows of a statement."""
+
+    @abstractmethod
+    def tell_on(self, connection: Any, name: str, **blanks: Any) -> int:
+        """How many rows a statement changed."""
 
     @abstractmethod
     def fetch(self, name: str, schema: pa.Schema, rows: int = 0, **blanks: Any) -> pa.Table:
@@ -111,8 +115,13 @@ class Books(ABC):
             return self.ask_on(connection, name, **blanks)
 
     def now(self) -> datetime:
+        """In UTC, whatever the session's time zone is: days of a lake are those."""
         moment: datetime = self.ask("clock")[0][0]
-        return moment
+        return moment.astimezone(UTC)
+
+    def ended_before(self, length: timedelta) -> date:
+        """Days before this one ended so long ago, to the last moment."""
+        return (self.now() - length).date()
 
     def batches(self, *states: str) -> list[Batch]:
         return [Batch(*row) for row in self.ask("batches", states=list(states or STATES))]

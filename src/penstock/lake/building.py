@@ -83,11 +83,11 @@ class Builder:
     def _show_sources(self, files: Sequence[str]) -> None:
         base = self._folder.url("history")
         reader = self._spark.read.option("basePath", base)
-        reader.parquet(*map(self._folder.url, files)).createOrReplaceTempView("history")
+        reader.parquet(*map(self._folder.pattern, files)).createOrReplaceTempView("history")
         self._show_live()
 
     def _show_live(self) -> None:
-        snapshot = self._folder.url(LIVE_ROWS)
+        snapshot = self._folder.pattern(LIVE_ROWS)
         self._spark.read.parquet(snapshot).createOrReplaceTempView("live")
 
     def _write_days(self, table: "DataFrame", name: str) -> None:
@@ -106,5 +106,5 @@ class Builder:
 
         path = f"{TABLES}/{name}"
         schema = StructType.fromJson(self._folder.read_json(f"{path}/{_SCHEMA}"))
-        rows = self._spark.read.schema(schema).parquet(self._folder.url(path))
+        rows = self._spark.read.schema(schema).parquet(self._folder.pattern(path))
         rows.createOrReplaceTempView(name)

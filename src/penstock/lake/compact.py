@@ -27,7 +27,7 @@ def compact(
 ) -> Compacted:
     """Days before ``older`` ago, all of whose batches are verified and whose files are whole."""
     finish_compactions(books, folder)
-    before = books.now().date() - older
+    before = books.ended_before(older)
     open_batches = {batch.number for batch in books.batches("planned", "written")}
     by_day: dict[date, list[File]] = defaultdict(list)
     for file in books.files():
@@ -37,37 +37,59 @@ def compact(
         busy = any(set(file.batches) & open_batches for file in files)
         if day >= before or len(files) < 2 or busy or any(problem_with(folder, f) for f in files):
             continue
-        _merge(books, folder, day, files)
-        days, count = days + 1, count + len(files)
-        say(f"{day}: {len(files)} files are one")
+        if _merge(books, folder, day, files):
+            days, count = days + 1, count + len(files)
+            say(f"{day}: {len(files)} files are one")
     sweep(books, folder)
     return Compacted(days, count)
 
 
-def _merge(books: Books, folder: Folder, day: date, files: list[File]) -> None:
+def _merge(books: Books, folder: Folder, day: date, files: list[File]) -> bool:
     """The books change in one transaction; the files before it are only aside, those after it are
-    put in place by whoever comes next."""
-    rows = pa.concat_tables([folder.read_table(file.path) for file in files])
-    rows = rows.sort_by([("xid", "ascending"), ("id", "ascending")])
+    put in place by whoever comes next. False if somebody else was quicker."""
+    rows = _read(folder, files)
+    if rows is None:
+        return False
     # Written over the first: readers see old and new for a moment, never neither.
-    target = files[0].path
-    staged = f"_staging/compact/{day}.parquet"
-    size = folder.write_table(rows, staged)
-    paths = [file.path for file in files]
-    batches = sorted({batch for file in files for batch in file.batches})
-    total = sum((file.checksum for file in files), Decimal(0))
-    with books.transaction() as connection:
-        books.ask_on(connection, "forget_files", paths=paths)
-        books.ask_on(
-            connection,
-            "note_compact",
-            path=target,
-            day=day,
-            batches=batches,
-            rows=rows.num_rows,
-            checksum=total,
-            size=size,
-            staged=staged,
-            replaces=paths,
-        )
+    staged, size = folder.write_aside(rows, files[0].path)
+    merged = File(
+        path=files[0].path,
+        day=day,
+        batches=sorted({batch for file in files for batch in file.batches}),
+        rows=rows.num_rows,
+        checksum=sum((file.checksum for file in files), Decimal(0)),
+        size=size,
+        staged=staged,
+        replaces=[file.path for file in files],
+    )
+    noted = _note(books, merged)
     finish_compactions(books, folder)
+    folder.remove(staged)
+    return noted
+
+
+def _read(folder: Folder, files: list[File]) -> pa.Table | None:
+    """All rows in their order; none if another compaction has begun to put its file in place."""
+    try:
+        rows = pa.concat_tables([folder.read_table(file.path) for file in files])
+    except FileNotFoundError:
+        return None
+    if rows.num_rows != sum(file.rows for file in files):
+        return None
+    return rows.sort_by([("xid", "ascending"), ("id", "ascending")])
+
+
+def _note(books: Books, merged: File) -> bool:
+    paths = merged.replaces or []
+    try:
+        with books.transaction() as connection:
+            if books.tell_on(connection, "forget_files", paths=paths) != len(paths):
+                raise _Overtaken
+            books.ask_on(connection, "note_compact", **merged._asdict())
+    except _Overtaken:
+        return False
+    return True
+
+
+class _Overtaken(Exception):
+    """The books no longer know those files: what was changed is rolled back."""

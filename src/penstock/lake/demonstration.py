@@ -9,8 +9,6 @@ from penstock.errors import DriverMissing
 
 from .lake import Lake
 
-# Behind all that a sync would number, so that none of them is the same folder.
-_MADE_UP = 999_999_999_999
 _DAYS, _MESSAGES = 8, 25_000
 
 
@@ -68,8 +66,9 @@ def _first_start(lake: Lake) -> datetime | None:
 
 
 def _make_up(lake: Lake, until: datetime, days: float, messages: int) -> None:
+    from .root import MADE_UP
     from .synth import tell
     from .synth.writing import write_lake
 
     story = tell(messages, until=until - timedelta(seconds=1), days=days, calm=True)
-    write_lake(story, lake.folder, batch=_MADE_UP, live=False)
+    write_lake(story, lake.folder, batch=MADE_UP, live=False)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from penstock.drivers.choice import driver_of
 from penstock.errors import DriverMissing, InvalidOption, LakeMismatch
 
+from .faults import plainly
+
 if TYPE_CHECKING:
     from .books import Books
     from .compact import Compacted
@@ -58,6 +60,7 @@ class Lake:
             raise InvalidOption("which queue? The lake's books are in its database: give a url")
         return _books(self._url, self._schema, self._name)
 
+    @plainly()
     def sync(self, batch_rows: int | None = None) -> "Synced":
         """Writes what is settled and not yet in the lake."""
         from .root import check_is_of, check_may_be_lake
@@ -67,12 +70,16 @@ class Lake:
         check_is_of(self.books, self._folder)
         return sync(self.books, self._folder, batch_rows=batch_rows or BATCH_ROWS, say=self._say)
 
+    @plainly()
     def verify(self, everything: bool = False) -> "Verified":
         """Reads files back; what is damaged is written again by the next sync."""
+        from .root import check_owner
         from .verify import verify
 
+        check_owner(self.books, self._folder)
         return verify(self.books, self._folder, everything=everything, say=self._say)
 
+    @plainly()
     def purge(self, keep: timedelta = KEEP, *, dry_run: bool = False) -> "list[Day]":
         """Drops days of history older than ``keep`` that the lake holds for certain."""
         from .purge import purge
@@ -81,6 +88,7 @@ class Lake:
         check_is_of(self.books, self._folder)
         return purge(self.books, self._folder, keep=keep, dry_run=dry_run, say=self._say)
 
+    @plainly()
     def compact(self, older: timedelta = timedelta(days=2)) -> "Compacted":
         """One file a day, for days older than that."""
         from .compact import compact
@@ -94,6 +102,7 @@ class Lake:
 
         return status(self.books)
 
+    @plainly()
     def report(self, objective: "Objective | None" = None, note: str | None = None) -> "Report":
         """Tables and the page, on Spark: the running session, or a local one."""
         from penstock.spark import session
@@ -103,8 +112,9 @@ class Lake:
 
         check_is_lake(self._folder)
         self._say("starting Spark")
-        spark = session("lake")
         try:
+            # Of its own: it has settings and views that are not the running one's.
+            spark = session("lake").newSession()
             return report(spark, self._folder, objective=objective, say=self._say, note=note)
         except Exception as error:
             if not _is_of_spark(error):

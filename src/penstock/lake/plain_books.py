@@ -43,6 +43,9 @@ class PlainBooks(Books):
         names = [column[0] for column in cursor.description]
         return [read(names, row) for row in cursor.fetchall()]
 
+    def tell_on(self, connection: Any, name: str, **blanks: Any) -> int:
+        return int(self._execute(connection, name, blanks).rowcount)
+
     def fetch(self, name: str, schema: pa.Schema, rows: int = 0, **blanks: Any) -> pa.Table:
         pages = []
         with self.transaction() as connection:

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.csv
 from psycopg import Connection, sql
 
+from penstock.errors import LakeMismatch
 from penstock.spark.connections import connected
 from penstock.spark.fetching import fetch
 from penstock.spark.options import Address
 
-from .books import Books, DayCount, Place
+from .books import START, Books, DayCount, Place
 
 _TYPES = {
     "int64": "bigint",
@@ -41,6 +42,9 @@ class PostgresqlBooks(Books):
         cursor = connection.execute(self._filled(name, blanks))
         return cursor.fetchall() if cursor.description else []
 
+    def tell_on(self, connection: Any, name: str, **blanks: Any) -> int:
+        return int(connection.execute(self._filled(name, blanks)).rowcount)
+
     def fetch(self, name: str, schema: pa.Schema, rows: int = 0, **blanks: Any) -> pa.Table:
         types = {field.name: _TYPES[str(field.type)] for field in schema}
         # Nothing read is nothing known about nulls; the file's own schema says what may be null.
@@ -56,6 +60,18 @@ class PostgresqlBooks(Books):
             ends = {**begin, "to_xid": found[0][0], "to_id": found[0][1]}
             content = sql.SQL(self._text("columns", **ends))
             self.ask("plan_batch", batch=number, rows=content, **ends)
+
+    def last(self) -> tuple[int, Place]:
+        """Refuses an end that this server cannot have seen yet: rows would be before it that the
+        lake never got, and nobody would miss them."""
+        rows = self.ask("last_batch")
+        if rows and rows[0][1] >= rows[0][3]:
+            raise LakeMismatch(
+                f"the books of {self.lake!r} end at transaction {rows[0][1]:,}, which this server "
+                "has not reached: the database was restored from another server's dump; see "
+                "“Restored from a dump” in docs/how-to/lake.md"
+            )
+        return (rows[0][0], (rows[0][1], rows[0][2])) if rows else (-1, START)
 
     def purge_day(self, day: date) -> int | None:
         gone: int | None = self.ask("purge_day", day=day)[0][0]

@@ -30,8 +30,8 @@ def purge(
 ) -> list[Day]:
     """Whole days (UTC) that ended before ``keep`` ago. Their files are read back once more first:
     what was verified last week may have been damaged since."""
-    today = books.now().date()
-    days = [_judged(books, folder, row, today - keep) for row in books.days()]
+    before = books.ended_before(keep)
+    days = [_judged(books, folder, row, before) for row in books.days()]
     if dry_run:
         return days
     done = []
@@ -53,7 +53,11 @@ def _judged(books: Books, folder: Folder, row: DayCount, before: date) -> Day:
     if unsynced:
         return Day(day, rows, f"{unsynced:,} rows are not in the lake: run penstock lake sync")
     if unverified:
-        return Day(day, rows, f"{unverified:,} rows are not verified: run penstock lake verify")
+        return Day(
+            day,
+            rows,
+            f"{unverified:,} rows are not verified in each lake: run penstock lake verify",
+        )
     if unread:
         return Day(day, rows, f"{unread:,} rows are not read yet by {_slowest(books)}")
     for file in books.files():

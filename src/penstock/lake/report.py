@@ -60,5 +60,5 @@ def _seen(folder: Folder) -> datetime | None:
 
 
 def _last_end(spark: "SparkSession", folder: Folder) -> datetime:
-    rows = spark.read.parquet(folder.url("history")).selectExpr("unix_micros(max(ended_at))")
+    rows = spark.read.parquet(folder.pattern("history")).selectExpr("unix_micros(max(ended_at))")
     return datetime.fromtimestamp(rows.collect()[0][0] / 1e6, UTC)

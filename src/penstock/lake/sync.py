@@ -15,6 +15,7 @@ from .columns import HISTORY, LIVE
 from .folder import Folder, batch_path
 from .leftovers import finish_compactions, sweep
 from .live import write_live
+from .root import note_owner
 from .synth.writing import by_day
 
 BATCH_ROWS = 100_000
@@ -34,6 +35,8 @@ def sync(
     finish_compactions(books, folder)
     batches = rows = 0
     while batch := _next(books, batch_rows):
+        if not batches:
+            note_owner(books, folder)
         write_batch(books, folder, batch)
         batches, rows = batches + 1, rows + batch.rows
         say(
@@ -57,32 +60,44 @@ def _next(books: Books, batch_rows: int) -> Batch | None:
 def write_batch(books: Books, folder: Folder, batch: Batch) -> None:
     """Files first, books second: a file that the books do not know is written over or swept."""
     rows = books.fetch("columns", HISTORY, rows=batch.rows, **batch.range)
-    files = [_write_file(folder, batch.number, day, part) for day, part in by_day(rows)]
+    files = [_write_aside(folder, batch.number, day, part) for day, part in by_day(rows)]
     found = sum(file.rows for file in files), sum(file.checksum for file in files)
     if found != (batch.rows, batch.checksum):
         raise LakeMismatch(
             f"batch {batch.number} has {found[0]:,} rows where {batch.rows:,} were planned, or "
             "other ones: somebody changed the history; nothing was noted, look before you go on"
         )
+    # Another sync may have been quicker, and its files may be part of a larger one by now.
+    if batch.number in {planned.number for planned in books.batches("planned")}:
+        for file in files:
+            folder.move(str(file.staged), file.path)
+        _note(books, batch, files)
+    for file in files:
+        folder.remove(str(file.staged))
+
+
+def _note(books: Books, batch: Batch, files: list[File]) -> None:
     with books.transaction() as connection:
+        change = {"batch": batch.number, "before": "planned", "state": "written"}
+        if not books.tell_on(connection, "mark", **change):
+            return
         for file in files:
             books.ask_on(
                 connection,
                 "note_file",
                 path=file.path,
                 day=file.day,
-                batches=[batch.number],
+                batches=file.batches,
                 rows=file.rows,
                 checksum=file.checksum,
                 size=file.size,
             )
-        books.ask_on(connection, "mark", batch=batch.number, before="planned", state="written")
 
 
-def _write_file(folder: Folder, batch: int, day: str, rows: pa.Table) -> File:
+def _write_aside(folder: Folder, batch: int, day: str, rows: pa.Table) -> File:
     path = f"{batch_path(day, batch)}/part-00000.parquet"
-    size = folder.write_table(rows, path)
-    return File(path, date.fromisoformat(day), [batch], rows.num_rows, checksum(rows), size)
+    aside, size = folder.write_aside(rows, path)
+    return File(path, date.fromisoformat(day), [batch], rows.num_rows, checksum(rows), size, aside)
 
 
 def snapshot_live(books: Books, folder: Folder) -> None:

@@ -5,10 +5,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from penstock.drivers.faults import masked
-from penstock.errors import PenstockError, SparkFailed
+from penstock.errors import ConnectionUnavailable, PenstockError, SparkFailed
 
 # A worker's error reaches the driver as the text of its traceback; ours ends with our own sentence.
 _OURS = re.compile(r"^(?:penstock\.errors\.\w+): (.+)$", re.MULTILINE)
+_AWAY = re.compile(rf"^penstock\.errors\.{ConnectionUnavailable.__name__}: ", re.MULTILINE)
+
+# What else Python raised, a driver's or the user's own, is the last line of its traceback.
+_RAISED = re.compile(
+    r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)+([A-Za-z_][\w.]*(?:: .*)?)$",
+    re.MULTILINE,
+)
 
 # Spark wraps what its own Python lacks, too.
 _LACKING = re.compile(r"No module named '((?:pyarrow|psycopg|penstock)[\w.]*)'")
@@ -38,6 +45,8 @@ def reason(error: BaseException) -> str:
         return f"workers cannot import {lacking[-1]}: install penstock[spark] on each node"
     if not ours and _UNKNOWN.search(text):
         return _UNKNOWN_MEANS
+    if not ours:
+        ours = _RAISED.findall(text)
     said = _CALL.sub("", text).strip().splitlines()
     return masked(ours[-1] if ours else next(iter(said), type(error).__name__))
 
@@ -59,3 +68,8 @@ def is_sparks(error: Exception) -> bool:
     """Known by its name: pyspark is not imported for this."""
     names = {kind.__module__.partition(".")[0] for kind in type(error).__mro__}
     return bool(names & {"pyspark", "py4j", "grpc"})
+
+
+def is_outage(error: Exception) -> bool:
+    """Whether a task could not reach the database, which may be back soon."""
+    return isinstance(error, ConnectionUnavailable) or bool(_AWAY.search(str(error)))

@@ -14,9 +14,9 @@ from penstock.errors import ConnectionUnavailable, PenstockError
 from penstock.worker.backoff import Backoff
 from penstock.worker.worker import Worker
 
-from .faults import plainly, reason
+from .faults import is_outage, plainly, reason
 from .handling import run_parts, task_for
-from .stream_owner import StreamOwner
+from .stream_owner import Item, StreamOwner
 from .task_handling import Task
 
 if TYPE_CHECKING:
@@ -144,15 +144,15 @@ class _Foreman:
     def _run(self, seq: int) -> Counter[str]:
         """A job that fails after some tasks began is run again for the rest."""
         counts: Counter[str] = Counter()
-        items = self._owner.items(seq)
+        items = self._items(seq)
         while items:
             parts = [items[n : n + self._part] for n in range(0, len(items), self._part)]
             try:
                 counts += run_parts(self._spark, self._task, parts)
                 break
             except Exception as error:
-                left = self._owner.items(seq)
-                if len(left) == len(items):
+                left = self._items(seq)
+                if len(left) == len(items) and not is_outage(error):
                     raise
                 _log.warning(
                     "batch %d: a task died, %d messages left: %s", seq, len(left), reason(error)
@@ -160,3 +160,15 @@ class _Foreman:
                 items = left
         _log.info("batch %d: %s", seq, ", ".join(f"{n} {what}" for what, n in counts.items()))
         return counts
+
+    def _items(self, seq: int) -> list[Item]:
+        """A database that is away is waited for, as by a claim."""
+        backoff = Backoff(0.1, 5.0)
+        while True:
+            try:
+                return self._owner.items(seq)
+            except ConnectionUnavailable as error:
+                if self._stop.is_set():
+                    raise
+                _log.warning("batch %d is looked at again: %s", seq, error)
+                self._stop.wait(backoff.next())

@@ -17,6 +17,8 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from penstock.errors import InvalidOption
+
 from .connections import ask, connected
 from .options import Options
 from .pacing import Pace
@@ -65,6 +67,7 @@ class HistoryStream(Fetching, DataSourceStreamReader, SupportsTriggerAvailableNo
         """Where the next batches end."""
         with connected(self.options.address) as connection:
             snapshot, settled = ask(connection, "snapshot")[0]
+            _check_reached(start, settled)
             blanks: dict[str, Any] = {
                 "schema": self.options.address.schema,
                 "filters": conditions(self.options, self.what),
@@ -84,6 +87,15 @@ class HistoryStream(Fetching, DataSourceStreamReader, SupportsTriggerAvailableNo
                 **blanks,
             )
             return sorted({*(_pair(cut) for cut in cuts), end})
+
+
+def _check_reached(start: Place, settled: int) -> None:
+    """What was read once was settled, and that only grows: unless it is another server."""
+    if start[0] >= settled:
+        raise InvalidOption(
+            f"the checkpoint ends at transaction {start[0]:,}, which this server has not reached: "
+            "the database was restored from another server's dump; start without the checkpoint"
+        )
 
 
 def _settled(connection: Connection[Any]) -> int:

@@ -2,12 +2,15 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from penstock.client.checks import check_lease, check_length
+from penstock.client.drafting import check_content_type
 from penstock.contract import BATCH
 from penstock.drivers.choice import driver_of
 from penstock.errors import InvalidOption
@@ -35,12 +38,14 @@ _REFUSED: dict[Use, str] = {
     "with an idempotency_key instead",
 }
 _LARGEST = 2**31 - 1
+_WHOLE = re.compile(r"\s*-?[0-9]{1,18}\s*")
+_LENGTH = re.compile(r"\s*([0-9]{1,7})([smhd])\s*")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def _whole(least: int, most: int) -> Callable[[str, str], int]:
     def read(name: str, text: str) -> int:
-        number = int(text) if text.strip().lstrip("-").isdigit() else None
+        number = int(text) if _WHOLE.fullmatch(text) else None
         if number is None or not least <= number <= most:
             raise InvalidOption(
                 f"option {name!r} is {text!r}: it must be a number from {least:,} to {most:,}"
@@ -70,10 +75,14 @@ def _time(name: str, text: str) -> datetime:
 
 
 def _length(name: str, text: str) -> timedelta:
-    number, unit = text.strip()[:-1], text.strip()[-1:]
-    if unit not in _UNITS or not number.isdigit():
+    found = _LENGTH.fullmatch(text)
+    if found is None:
         raise InvalidOption(f"option {name!r} is {text!r}: write a length like 30s, 5m, 2h or 1d")
-    return timedelta(**{_UNITS[unit]: int(number)})
+    return check_length(f"option {name!r}", timedelta(**{_UNITS[found[2]]: int(found[1])}))
+
+
+def _lease(name: str, text: str) -> timedelta:
+    return check_lease(_length(name, text))
 
 
 def _name(name: str, text: str) -> str:
@@ -104,10 +113,10 @@ OPTIONS = (
     Option("maxRowsPerTrigger", _whole(1, _LARGEST), _HISTORY),
     Option("maxMessagesPerTrigger", _whole(1, BATCH), _CLAIMS, BATCH),
     Option("stream", _name, _CLAIMS),
-    Option("lease", _length, _CLAIMS, timedelta(minutes=5)),
+    Option("lease", _lease, _CLAIMS, timedelta(minutes=5)),
     Option("poll", _length, _STREAMS, timedelta(seconds=1)),
     Option("idempotency_key", _name, frozenset(("write",))),
-    Option("content_type", _name, _WRITES),
+    Option("content_type", lambda _, text: check_content_type(text), _WRITES),
     Option("priority", _whole(0, 9), _WRITES),
     Option("max_attempts", _whole(1, _LARGEST), _WRITES),
     Option("max_payload", _whole(1, _LARGEST), _WRITES, MAX_PAYLOAD),

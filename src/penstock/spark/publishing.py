@@ -1,27 +1,24 @@
 """Bulk publish and the publish sink: tasks stage, the driver's commit moves all of it at once."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 from pyspark import TaskContext
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
 from pyspark.sql.types import StructType
 
 from penstock.contract import DEFAULT_MAX_ATTEMPTS
 from penstock.errors import BacklogFull, ChannelClosed, InvalidOption, PenstockError
 
 from .connections import ask, connected
+from .gathering import gathered, in_portions, unique
 from .options import Options
 from .shaping import check_columns, content_type
+from .staged import Messages, Staged, staged_parts
 from .staging import stage
 
 if TYPE_CHECKING:
@@ -35,20 +32,6 @@ _QUERY = "sql.streaming.queryId"
 _BATCH = "streaming.sql.batchId"
 
 
-@dataclass
-class Staged(WriterCommitMessage):
-    """What one task brought; ``table`` is None if it had no rows."""
-
-    job: str
-    table: str | None
-    rows: int
-    query: str | None = None
-    batch: int | None = None
-
-
-Messages = Sequence[WriterCommitMessage | None]
-
-
 class _Writing:
     """What both writers share."""
 
@@ -58,12 +41,13 @@ class _Writing:
         self.content_type = options["content_type"] or content_type(schema)
 
     def _stage(self, job: str, batches: Iterator["pyarrow.RecordBatch"], *, opened: bool) -> Staged:
-        attempt = task_context().taskAttemptId()
+        attempt = unique(task_context().taskAttemptId())
         table, rows = stage(self.options, job, attempt, batches, opened=opened)
         return Staged(job, table, rows)
 
     def _publish(self, job: str, staged: list[Staged], source: str | None, batch: int) -> None:
-        filled = [part for part in staged if part.table is not None]
+        brought = [part for part in staged if part.table is not None]
+        filled = gathered(self.options.address, brought)
         with connected(self.options.address) as connection:
             try:
                 ask(
@@ -81,12 +65,19 @@ class _Writing:
                 if refusal is None:
                     raise
                 raise refusal(error.diag.message_primary or "") from None
+        self._sweep(job, timedelta(0))
         self._sweep(None, _DEAD_AFTER)
 
     def _sweep(self, job: str | None, older: timedelta) -> None:
         """Tidying up is never a reason to fail: what is left now is found by the next job."""
-        with suppress(PenstockError), connected(self.options.address) as connection:
-            ask(connection, "unstage", schema=self._schema, job=job, older=older)
+
+        def drop() -> int:
+            with connected(self.options.address) as connection:
+                rows = ask(connection, "unstage", schema=self._schema, job=job, older=older)
+            return int(rows[0][0])
+
+        with suppress(PenstockError):
+            in_portions(drop)
 
     def _defaults(self) -> dict[str, Any]:
         options = self.options
@@ -164,10 +155,6 @@ class PenstockStreamWriter(_Writing, DataSourceStreamArrowWriter):
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
         for job in {part.job for part in staged_parts(messages)}:
             self._sweep(job, timedelta(0))
-
-
-def staged_parts(messages: Messages) -> list[Staged]:
-    return [message for message in messages if isinstance(message, Staged)]
 
 
 def task_context() -> TaskContext:

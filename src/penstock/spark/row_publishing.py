@@ -1,7 +1,6 @@
 """Bulk publish into MySQL, MariaDB and SQLite: tasks stage, the driver publishes all of it with the
 library, in one transaction."""
 
-import json
 import secrets
 import time
 from collections.abc import Iterator, Mapping
@@ -18,9 +17,11 @@ from penstock.errors import InvalidPayload, PenstockError, PublishRefused
 from penstock.model import NewMessage
 
 from .options import Options
-from .publishing import Messages, Staged, staged_parts, task_context
+from .publishing import task_context
 from .row_store import RowStore, row_store
 from .shaping import check_columns, content_type, shaped
+from .staged import Messages, Staged, staged_parts
+from .values import LENGTHS, TIMES, headers
 
 if TYPE_CHECKING:
     import pyarrow
@@ -31,8 +32,6 @@ _REMEMBERED = timedelta(days=3650)
 # A driver that takes longer to commit is taken for dead.
 _DEAD_AFTER = timedelta(days=2)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TIMES = ("at", "expires_at")
-_LENGTHS = ("delay", "expires_in", "key_window")
 
 
 class RowWriter(DataSourceArrowWriter):
@@ -105,14 +104,14 @@ class RowWriter(DataSourceArrowWriter):
     def _message(self, row: Mapping[str, Any]) -> NewMessage:
         fields = {name: value for name, value in row.items() if value is not None}
         fields.pop("place")
-        for name in _TIMES:
+        for name in TIMES:
             if name in fields:
                 fields[name] = _EPOCH + timedelta(microseconds=fields[name])
-        for name in _LENGTHS:
+        for name in LENGTHS:
             if name in fields:
                 fields[name] = timedelta(microseconds=fields[name])
         if "headers" in fields:
-            fields["headers"] = _headers(fields["headers"])
+            fields["headers"] = headers(fields["headers"])
         options = self.options
         defaults = {
             "kind": options["kind"] or "",
@@ -131,7 +130,7 @@ class RowWriter(DataSourceArrowWriter):
 
 
 def _fill(store: RowStore, table: str, batch: "pyarrow.RecordBatch", place: int) -> int:
-    for name in _TIMES:
+    for name in TIMES:
         if (at := batch.schema.get_field_index(name)) >= 0:
             batch = batch.set_column(at, name, batch.column(at).cast("int64"))
     columns = ["place", *batch.schema.names]
@@ -163,16 +162,6 @@ def _publish_all(client: Queue, drafts: list[NewMessage], channel: str, connecti
         client.publish_many(drafts, channel=channel, connection=connection)
     except PublishRefused as error:
         raise type(error)(f"{error}: nothing of the job was published") from None
-
-
-def _headers(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise InvalidPayload("column 'headers' holds what is no JSON object")
-    return found
 
 
 def _made_at(table: str) -> int:

@@ -16,6 +16,7 @@ from .options import Address
 
 _log = logging.getLogger("penstock")
 _UPKEEP_EVERY = 5.0  # seconds
+_TAKEN_OVER = "PNE01"  # see hold_stream_v1
 
 Item = tuple[int, int]
 
@@ -96,13 +97,14 @@ class StreamOwner:
             return ask(connection, verb, **{**self._blanks, **more})
 
     def _beat(self) -> None:
-        """Until the process ends or another one takes the stream."""
+        """Until the process ends or another one takes the stream. Whatever else the database
+        refuses, a timeout or a lock, it may grant the next time."""
         while not self._stopped.wait(self._lease.total_seconds() / 3):
             try:
                 self._beat_once()
-            except DatabaseFailed:
-                return
             except PenstockError as error:
+                if isinstance(error, DatabaseFailed) and error.sqlstate == _TAKEN_OVER:
+                    return
                 _log.warning("stream %s: no heartbeat: %s", self.name, error)
 
     def _beat_once(self) -> None:

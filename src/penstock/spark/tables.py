@@ -1,5 +1,6 @@
 """What can be read: the columns with their Spark types, and the SQL files that fetch them."""
 
+from collections import Counter
 from typing import NamedTuple
 
 from pyspark.sql.types import StructType
@@ -63,6 +64,9 @@ def chosen(wanted: StructType, table: str) -> list[str]:
     unknown = [name for name in wanted.fieldNames() if name not in known]
     if unknown:
         raise InvalidOption(f"{table} has no column {unknown[0]!r}: it has {', '.join(known)}")
+    twice = [name for name, n in Counter(wanted.fieldNames()).items() if n > 1]
+    if twice:
+        raise InvalidOption(f"the schema has the column {twice[0]!r} twice: name it once")
     return wanted.fieldNames()
 
 

@@ -29,10 +29,19 @@ async def work_on(
 ) -> None:
     """Calls ``take`` (in a thread) once leases can be kept alive here; up to ``most`` messages.
 
-    Start and stop hooks are called around it, as around a worker's run. Leases are extended until
-    every outcome is written.
+    Start and stop hooks are called around it, as around a worker's run, however it ends. Leases are
+    extended until every outcome is written.
     """
     await kit.hooks.call("start")
+    try:
+        await _work(kit, most, take, watchers)
+    finally:
+        await kit.hooks.tell("stop")
+
+
+async def _work(
+    kit: Kit, most: int, take: Callable[[], Sequence[Handed]], watchers: Sequence[Watcher]
+) -> None:
     async with kit.open_client() as client:
         shop = Workshop(client, kit, most, watchers, _nothing, _nothing)
         shop.pulse.start()
@@ -46,7 +55,6 @@ async def work_on(
         finally:
             desk.cancel()
             await shop.close()
-    await kit.hooks.tell("stop")
 
 
 def _job(kit: Kit, asked: float, handed: Handed) -> Job:

@@ -25,6 +25,8 @@ from .rows import (
     words,
 )
 
+_MOST_DAYS = 3660
+
 
 @dataclass(frozen=True, slots=True)
 class Story:
@@ -42,9 +44,13 @@ def tell(
 
     >>> tell(1_000_000, until=datetime.now(UTC)).history.num_rows
     """
-    if messages < 1 or days <= 0:
-        raise InvalidOption("a history needs at least one message and some time")
+    if messages < 1 or not 0 < days <= _MOST_DAYS:
+        raise InvalidOption("a history needs at least one message, and from no time to ten years")
+    if seed < 0:
+        raise InvalidOption(f"the seed is {seed}: it must not be negative")
     end = _micros(until)
+    if end - int(days * DAY) < _micros(datetime.min.replace(tzinfo=UTC)):
+        raise InvalidOption(f"{days:g} days before {until.isoformat()} is before the year 1")
     window = Window(end - int(days * DAY), end, calm)
     random = np.random.default_rng(seed)
     published = publish(window, messages, random)

@@ -2,7 +2,8 @@
 --
 -- Keeps: what publish_v1 keeps, by the same rules: one wake per channel, priority and time; keys; closed
 -- and full channels, which here refuse the whole job. A (source, batch) is published once: a second
--- call waits for the first, then answers what that one did. Ids were given when the rows were staged;
+-- call waits for the first, then answers what that one did. So is one of which a later batch was
+-- published: batches come in their order, whatever checkpoint they begin from again. Ids were given when the rows were staged;
 -- the order inside a channel is by due time first, which is read here.
 --
 -- p_counts: how many rows each table must hold; the job fails if the server lost some in between.
@@ -38,11 +39,16 @@ begin
     existing := 0;
     repeated := false;
     if p_source is not null then
-        insert into publication (source, batch, published_at) values (p_source, p_batch, v_now)
+        insert into publication (source, batch, published_at)
+        select p_source, p_batch, v_now
+        where not exists (select from publication p where p.source = p_source and p.batch > p_batch)
         on conflict do nothing;
         if not found then
-            select p.published, p.existing, true into published, existing, repeated
+            repeated := true;
+            select p.published, p.existing into published, existing
             from publication p where p.source = p_source and p.batch = p_batch;
+            published := coalesce(published, 0);
+            existing := coalesce(existing, 0);
             perform unstage_v1(p_job);
             return;
         end if;

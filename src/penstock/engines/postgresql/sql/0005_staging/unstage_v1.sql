@@ -1,5 +1,6 @@
 -- unstage: drop the staging tables of a job, or (p_job null) all that are older than p_older, whose
--- driver is taken for dead. A table that somebody holds is left for the next time.
+-- driver is taken for dead; 200 at most, because each costs some locks: call it until it drops fewer. A
+-- table that somebody holds is left for the next time.
 --
 -- A job with a row of its own (open_job_v1) ends with it: attempts that are still under way find that
 -- row gone and roll back. One that is about to commit is waited for, but no longer than a moment: it may
@@ -22,7 +23,7 @@ begin
     for v_name in
         select s.name from staged s
         where (p_job is null or s.job = p_job) and s.created_at <= clock_timestamp() - p_older
-        order by s.name for update skip locked
+        order by s.name limit 200 for update skip locked
     loop
         begin
             execute format('lock table %I in access exclusive mode nowait', v_name);

@@ -1,13 +1,18 @@
 -- Where the history ends that nobody needs any more: no lake has planned what comes after, or a registered
 -- reader has not read it. No row: nobody reads the history.
+--
+-- A number that this server has not given yet is of another one, whose dump was restored here: what is
+-- written now comes before it, so all is needed.
 create or replace function "penstock".history_needed_v1() returns table (xid bigint, id bigint)
 language sql
 as $$
-    select n.xid, n.id from (
-        (select distinct on (c.lake) c.to_xid as xid, c.to_id as id from "penstock".lake_commit c
-        order by c.lake, c.batch desc)
-        union all
-        select r.xid, r.id from "penstock".history_reader r
+    select case when n.known then n.xid else 0 end, case when n.known then n.id else 0 end from (
+        select e.xid, e.id, e.xid < pg_snapshot_xmax(pg_current_snapshot())::text::bigint as known from (
+            (select distinct on (c.lake) c.to_xid as xid, c.to_id as id from "penstock".lake_commit c
+            order by c.lake, c.batch desc)
+            union all
+            select r.xid, r.id from "penstock".history_reader r
+        ) e
     ) n
-    order by n.xid, n.id limit 1
+    order by 1, 2 limit 1
 $$;

@@ -1,6 +1,6 @@
 -- purge: drop a day of history that is in the lake. Answers how many rows went, or null if it was not done.
 --
--- Keeps: only rows of verified batches go. The partition is locked first and looked at again under the
+-- Keeps: only rows go that every lake holds in verified batches, and this one has some. The partition is locked first and looked at again under the
 -- lock, so a row that came in between keeps its day. A lock that cannot be had at once is left for the
 -- next time. Upkeep drops whole days by age as well, but never one that a lake still
 -- needs (history_kept_v1).
@@ -18,6 +18,9 @@ declare
     v_rows bigint;
     v_kept bigint;
 begin
+    if not exists (select from lake_commit c where c.lake = p_lake) then
+        return null;
+    end if;
     if v_part is null then
         v_name := 'history_other';
     end if;
@@ -27,7 +30,7 @@ begin
         where coalesce((h.xid, h.id) > (n.xid, n.id), true)
             or exists (
                 select from lake_commit c
-                where c.lake = p_lake and c.state in ('planned', 'written')
+                where c.state in ('planned', 'written')
                     and (h.xid, h.id) > (c.from_xid, c.from_id) and (h.xid, h.id) <= (c.to_xid, c.to_id)))
     into v_rows, v_kept
     from history h left join history_needed_v1() n on true

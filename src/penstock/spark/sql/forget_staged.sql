@@ -1,0 +1,1 @@
+delete from {schema}.staged s where s.name = any({names}::text[])
