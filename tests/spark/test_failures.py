@@ -2,23 +2,15 @@
 
 import subprocess
 import sys
-import threading
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
-from unittest.mock import Mock
 
 import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
 from penstock import Queue
-from penstock.errors import ConnectionUnavailable
-from penstock.spark import foreman, reason
-from penstock.spark.foreman import _Foreman
-from penstock.spark.stream_owner import Item, StreamOwner
-from penstock.worker.backoff import Backoff
+from penstock.spark import reason
 from tests.place import Place
 from tests.spark.conftest import LONG, load, options
 from tests.spark.running import run_app
@@ -161,34 +153,3 @@ def test_the_last_line_of_a_tasks_traceback_is_the_reason(
     raised: str, sentence: str | None
 ) -> None:
     assert reason(Exception(_TASK.format(raised))) == (sentence or raised)
-
-
-class _Owner:
-    """Of a stream with one batch; the database is away when it is first asked."""
-
-    def __init__(self, left: list[list[Item]]) -> None:
-        self.left = left
-
-    def items(self, seq: int) -> list[Item]:
-        found = self.left.pop(0)
-        if not found:
-            raise ConnectionUnavailable("no connection to postgresql://h/d: refused")
-        return found
-
-
-def test_a_batch_outlives_a_database_that_is_away(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Neither the look at what a batch holds nor a task that reached nobody ends the run; what
-    fails for another reason, with nothing begun, does."""
-    away = _TASK.format("penstock.errors.ConnectionUnavailable: no connection")
-    jobs = [Exception(away), Counter(completed=2), Exception("out of memory")]
-    monkeypatch.setattr(foreman, "run_parts", Mock(side_effect=jobs))
-    monkeypatch.setattr(Backoff, "next", lambda self: 0.0)
-    working = _Foreman(Mock(), Mock(), "s", 10, 5, threading.Event(), 0.1)
-    both = [(1, 1), (2, 2)]
-    working._owner = cast(StreamOwner, _Owner([[], both, [], both, both, both]))
-    assert working._run(1) == {"completed": 2}
-    assert "batch 1 is looked at again: no connection" in caplog.text
-    with pytest.raises(Exception, match="out of memory"):
-        working._run(2)

@@ -5,20 +5,24 @@ from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock import Queue
+from penstock.chaos.proxy import Proxy
 from penstock.errors import InvalidOption
-from penstock.spark import handle, run_handlers
+from penstock.spark import foreman, handle, run_handlers
 from penstock.spark.handling import run_parts, task_for
 from penstock.spark.stream_owner import StreamOwner
 from tests.place import Place
+from tests.spark.conftest import LONG
 from tests.spark.handled import at_once, look, make_ledger, note, ran
 from tests.spark.jobs import make_worker
 from tests.spark.streams import run
 
+NOBODY = 1  # a port
 KINDS = [
     *("completes", "async", "defers", "fails", "retries", "gives_up", "rejects"),
     *("first", "manual", "process", "transaction", "undecodable"),
@@ -183,3 +187,39 @@ def test_what_cannot_be_sent_is_refused_before_anything_is_claimed(
         run_handlers(worker, spark, until_empty=True)
     with pytest.raises(InvalidOption, match="a claim stream needs PostgreSQL, not sqlite"):
         run_handlers(make_worker("sqlite:///x.db", "main"), spark)
+
+
+@LONG  # tasks wait half a minute for it
+def test_a_database_that_is_away_for_a_moment_ends_no_run(
+    spark: SparkSession,
+    queue: Queue,
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Tasks reach nobody, and then the driver's own look breaks off."""
+    port = urlsplit(place.url).port or 0
+    proxy = Proxy(port)
+    way = proxy.open("all")
+    run_job, jobs = foreman.run_parts, []
+
+    def run_cut_off(*args: Any) -> Counter[str]:
+        jobs.append(args)
+        if len(jobs) > 1:
+            return run_job(*args)
+        proxy.lead_to(NOBODY)
+        try:
+            return run_job(*args)
+        finally:
+            proxy.cut("all", "swallowed")
+            proxy.lead_to(port)
+
+    monkeypatch.setattr(foreman, "run_parts", run_cut_off)
+    queue.publish_many([note(place, "recorded", f"c{n}") for n in range(4)])
+    worker = make_worker(place.url.replace(f":{port}", f":{way}"), place.schema)
+    try:
+        assert run_handlers(worker, spark, until_empty=True) == {"completed": 4}
+    finally:
+        proxy.close()
+    assert len(jobs) == 2
+    assert "a task died, 4 messages left: no connection" in caplog.text

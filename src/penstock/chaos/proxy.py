@@ -57,6 +57,7 @@ class Proxy:
     def __init__(self, target: int) -> None:
         self._target = target
         self._doors: dict[str, Door] = {}
+        self._servers: list[asyncio.Server] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -81,9 +82,12 @@ class Proxy:
 
     async def _listen(self, door: Door) -> int:
         server = await asyncio.start_server(door.enter, "127.0.0.1", 0)
+        self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
 
     async def _end(self) -> None:
+        for server in self._servers:
+            server.close()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()

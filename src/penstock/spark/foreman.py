@@ -142,8 +142,10 @@ class _Foreman:
             _log.warning("%d batches still run: their messages come back if they die", len(late))
 
     def _run(self, seq: int) -> Counter[str]:
-        """A job that fails after some tasks began is run again for the rest."""
+        """A job that fails after some tasks began, or because they reached no database, is run
+        again for the rest."""
         counts: Counter[str] = Counter()
+        backoff = Backoff(0.1, 5.0)
         items = self._items(seq)
         while items:
             parts = [items[n : n + self._part] for n in range(0, len(items), self._part)]
@@ -152,7 +154,8 @@ class _Foreman:
                 break
             except Exception as error:
                 left = self._items(seq)
-                if len(left) == len(items) and not is_outage(error):
+                stuck = len(left) == len(items)
+                if stuck and (not is_outage(error) or self._stop.wait(backoff.next())):
                     raise
                 _log.warning(
                     "batch %d: a task died, %d messages left: %s", seq, len(left), reason(error)
