@@ -201,15 +201,15 @@ def test_a_database_that_is_away_for_a_moment_ends_no_run(
     port = urlsplit(place.url).port or 0
     proxy = Proxy(port)
     way = proxy.open("all")
-    run_job, jobs = foreman.run_parts, []
+    jobs: list[Any] = []
 
     def run_cut_off(*args: Any) -> Counter[str]:
         jobs.append(args)
         if len(jobs) > 1:
-            return run_job(*args)
+            return run_parts(*args)
         proxy.lead_to(NOBODY)
         try:
-            return run_job(*args)
+            return run_parts(*args)
         finally:
             proxy.cut("all", "swallowed")
             proxy.lead_to(port)
