@@ -1,4 +1,5 @@
-# The only list of commands. `make` shows it.
+# The only list of commands. `make` shows the ten that people use daily, `make help-all` every one.
+# A target with "##" is one of the ten, one with "#:" is shown by help-all.
 
 # The first that really runs and is new enough: a name on PATH may be an empty version-manager shim.
 PYTHON := $(shell for python in python3.11 python3; do \
@@ -6,18 +7,26 @@ PYTHON := $(shell for python in python3.11 python3; do \
 	&& echo $$python && break; done)
 BIN := .venv/bin
 STAMP := .venv/.installed
-# Most tests wait: for processes that start, leases that run out, disks. Those on Spark do not.
-JOBS ?= 3
+# Most tests wait: for processes that start, leases that run out, disks. Those on Spark do not; one process runs them.
+JOBS ?= 4
+PYTEST = $(BIN)/python -m pytest -q
 CHAOS_ENGINES ?= postgresql sqlite mariadb
 MUTANTS_AT_ONCE ?= 1
 
+# Tests start hundreds of interpreters: compiled modules are kept for the next one.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint types contracts generated pytest sync model plans-baseline crowd bench bench-worker bench-recovery bench-flat bench-fair bench-events crash-mysql chaos pairs-mysql fmt clean
+.PHONY: help help-all venv
 
-help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+help:
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@echo "  make help-all   Every target"
 
-venv: $(STAMP) ## Create .venv with every development dependency
+help-all:
+	@awk -F ':.*#[#:] ' '/^[a-z-]+:.*#[#:] / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+
+venv: $(STAMP) #: Create .venv with every development dependency
 
 # Only a changed pyproject.toml costs a pip run; a fresh stamp means no network at all.
 $(STAMP): pyproject.toml
@@ -29,10 +38,16 @@ $(STAMP): pyproject.toml
 		--no-warn-script-location --root-user-action=ignore -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## Show the queue at work on a throwaway PostgreSQL
-	@$(BIN)/python -m penstock.demo
+# Daily
 
-test: lint types contracts generated pytest ## Everything CI checks
+.PHONY: demo test test-all lint fmt types sync bench chaos clean
+
+demo: $(STAMP) ## Show the queue at work on a throwaway PostgreSQL
+	@$(BIN)/python -m laneway.dev.demo
+
+test: lint types contracts generated test-quick ## Lint, types and the tests; at most ten minutes on two cores
+
+test-all: test test-rest ## The same, and every other combination of database, driver and version
 
 lint: $(STAMP) ## Style and likely bugs
 	@$(BIN)/ruff check .
@@ -41,117 +56,137 @@ lint: $(STAMP) ## Style and likely bugs
 types: $(STAMP) ## mypy, strict
 	@$(BIN)/mypy
 
-contracts: $(STAMP) ## Which layer may import which
-	@$(BIN)/lint-imports --no-logo
+fmt: $(STAMP) ## Format, and fix what ruff can fix
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
 
-generated: $(STAMP) ## The generated sync code is up to date
-	@$(BIN)/python scripts/make_sync.py --check
-	@$(BIN)/python scripts/make_databases.py --check
-
-pytest: $(STAMP) ## Only the tests
-	@$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --ignore=tests/spark --ignore=tests/lake
-	@$(BIN)/python -m pytest -q tests/spark tests/lake
-
-.PHONY: test-spark-long bench-spark
-test-spark-long: $(STAMP) ## Spark on a cluster of processes, by spark-submit, over Connect, and killed: minutes
-	@PENSTOCK_SPARK_LONG=1 $(BIN)/python -m pytest -q tests/spark tests/lake tests/test_commands.py
-
-sync: $(STAMP) ## Generate the sync code from the async source
+sync: $(STAMP) ## Generate the sync client from the async source, and the table of databases
 	@$(BIN)/python scripts/make_sync.py
 	@$(BIN)/python scripts/make_databases.py
-
-.PHONY: test-postgresql
-test-postgresql: $(STAMP) ## The tests of PostgreSQL on another server's programs; PROGRAMS=/usr/lib/postgresql/15/bin
-	@test -x "$(PROGRAMS)/postgres" || { echo "PROGRAMS=folder with initdb, pg_ctl and postgres"; exit 1; }
-	@PENSTOCK_POSTGRESQL="$(PROGRAMS)" $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup tests/test_conformance.py \
-		tests/model tests/interleavings tests/plans tests/security tests/client tests/time tests/worker
-
-orderings: $(STAMP) ## Pairs and threes of verbs on PostgreSQL 16 and 18 in SAMPLE=20 orderings each; SAMPLE=all: every ordering of each pair
-	@PENSTOCK_ORDERINGS=$(or $(SAMPLE),20) $(BIN)/python -m pytest -q tests/interleavings
-
-model: $(STAMP) ## Model, interleavings and plans at length: a day, and a million rows; SEEDS=500 STEPS=400
-	@PENSTOCK_EXHAUSTIVE=1 PENSTOCK_MODEL_SEEDS=$(or $(SEEDS),500) PENSTOCK_MODEL_STEPS=$(or $(STEPS),400) \
-		$(BIN)/python -m pytest -q -s tests/model tests/interleavings tests/plans
-
-plans-baseline: $(STAMP) ## Write what each verb costs now to tests/plans/baseline.json
-	@PENSTOCK_WRITE_BASELINE=1 $(BIN)/python -m pytest -q tests/plans
-
-crowd: $(STAMP) ## Eight processes on one SQLite file for a minute, killed with -9 at random
-	@PENSTOCK_CROWD_SECONDS=60 $(BIN)/python -m pytest -q tests/sqlite/test_crowd.py
 
 bench: $(STAMP) ## Throughput, against a bare table on the same server
 	@$(BIN)/python -m benchmarks.throughput
 	@$(BIN)/python -m benchmarks.sqlite
 	@$(BIN)/python -m benchmarks.mariadb
 
-bench-worker: $(STAMP) ## The worker: throughput against a bare loop, pick-up latency, memory
-	@$(BIN)/python -m benchmarks.worker
-
-bench-recovery: $(STAMP) ## How soon work goes on after a kill, a server's return, a frozen worker's waking
-	@$(BIN)/python -m benchmarks.recovery
-
-bench-flat: $(STAMP) ## Does the cost per message stay flat as the backlog grows?
-	@$(BIN)/python -m benchmarks.flat
-	@$(BIN)/python -m benchmarks.sqlite_flat
-
-bench-spark: $(STAMP) ## Spark into and out of the queue, against Spark's own JDBC; ROWS=1000000 for the full size
-	@$(BIN)/python -m benchmarks.spark_jdbc --rows $(or $(ROWS),200000)
-
-.PHONY: bench-lake lake-proof
-bench-lake: $(STAMP) ## The history into the lake at three sizes, and a report over a million attempts
-	@$(BIN)/python -m benchmarks.lake
-
-lake-proof: $(STAMP) ## Every table of a report over a million messages against plain SQL: the largest difference
-	@PENSTOCK_LAKE_MESSAGES=1000000 $(BIN)/python -m pytest -q -s -k made_up tests/lake/test_report.py
-
-bench-fair: $(STAMP) ## Does a loud tenant take more than its share?
-	@$(BIN)/python -m benchmarks.fairness
-
-bench-events: $(STAMP) ## What do events cost, with nobody listening and with a reader?
-	@$(BIN)/python -m benchmarks.events
-
-pairs-mysql: $(STAMP) ## Pairs of verbs on MariaDB, stopped after every statement
-	@PENSTOCK_EXHAUSTIVE=1 $(BIN)/python -m pytest -q tests/mysql/test_pairs.py
-
-crash-mysql: $(STAMP) ## A minute of processes and a MariaDB that are killed: nothing lost, nothing twice
-	@PENSTOCK_CRASH_SECONDS=60 $(BIN)/python -m pytest -q tests/mysql/test_crashes.py
-
 chaos: $(STAMP) ## A minute of faults for each of three seeds, on every database
-	@$(BIN)/python -c 'import penstock.embedded_mariadb as m; m.install_mariadb()'
+	@$(BIN)/python -c 'import laneway.dev.embedded as e; e.install_mariadb()'
 	@for engine in $(CHAOS_ENGINES); do for seed in 1 2 3; do \
-		$(BIN)/python -m penstock.cli chaos --engine $$engine --seed $$seed --seconds 60 || exit 1; done; done
+		$(BIN)/python -m laneway.cli chaos --engine $$engine --seed $$seed --seconds 60 || exit 1; done; done
 
-.PHONY: chaos-faults
-chaos-faults: $(STAMP) ## Minutes: a full disk (as root), a promoted replica, PgBouncer, MariaDB, two mutants
-	@PENSTOCK_CHAOS_LONG=1 $(BIN)/python -m pytest -q -n 0 tests/chaos tests/mutants
+clean: ## Remove everything that can be made again
+	@rm -rf .venv .cache build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: chaos-long
-chaos-long: $(STAMP) ## Hours: 60 seeds of a minute on PostgreSQL, 20 elsewhere, into LOG; prints a table
-	@$(BIN)/python -c 'import penstock.embedded_mariadb as m; m.install_mariadb()'
+# Parts of make test and make test-all
+
+.PHONY: contracts generated test-quick test-rest test-failed test-spark-long test-postgresql
+
+contracts: $(STAMP) #: Which layer may import which
+	@$(BIN)/lint-imports --no-logo
+
+generated: $(STAMP) #: The generated sync code is up to date
+	@$(BIN)/python scripts/make_sync.py --check
+	@$(BIN)/python scripts/make_databases.py --check
+
+test-quick: $(STAMP) #: Only the tests of make test
+	@$(PYTEST) -n $(JOBS) --dist loadgroup --part quick
+
+test-rest: $(STAMP) #: The tests that make test leaves out
+	@$(PYTEST) -n $(JOBS) --dist loadgroup --part rest
+
+test-failed: $(STAMP) #: Once more, alone on the machine, the few tests that failed just now
+	@$(BIN)/python scripts/few_failed.py
+	@$(PYTEST) --part all --last-failed --last-failed-no-failures none --durations 5
+
+test-spark-long: $(STAMP) #: Spark on a cluster of processes, by spark-submit, over Connect, and killed: minutes
+	@LANEWAY_SPARK_LONG=1 $(PYTEST) tests/spark tests/lake tests/test_commands.py
+
+test-django-suites: #: The published tests of Django's tasks and of django-tasks-db on our backend; needs Python 3.12
+	@$(PYTHON) -m tests.django_suites
+
+test-postgresql: $(STAMP) #: The tests of PostgreSQL on another server's programs; PROGRAMS=/usr/lib/postgresql/15/bin
+	@test -x "$(PROGRAMS)/postgres" || { echo "PROGRAMS=folder with initdb, pg_ctl and postgres"; exit 1; }
+	@LANEWAY_POSTGRESQL="$(PROGRAMS)" $(PYTEST) -n $(JOBS) --dist loadgroup tests/test_conformance.py \
+		tests/model tests/interleavings tests/plans tests/security tests/client tests/time tests/worker
+
+# Longer proof
+
+.PHONY: orderings model plans-baseline crowd pairs-mysql crash-mysql chaos-faults chaos-long mutants soak audit fuzz lake-proof
+
+orderings: $(STAMP) #: Pairs and threes of verbs on PostgreSQL 16 and 18 in SAMPLE=20 orderings each; SAMPLE=all: every ordering of each pair
+	@LANEWAY_ORDERINGS=$(or $(SAMPLE),20) $(PYTEST) tests/interleavings
+
+model: $(STAMP) #: Model, interleavings and plans at length: a day, and a million rows; SEEDS=500 STEPS=400
+	@LANEWAY_EXHAUSTIVE=1 LANEWAY_MODEL_SEEDS=$(or $(SEEDS),500) LANEWAY_MODEL_STEPS=$(or $(STEPS),400) \
+		$(PYTEST) -s tests/model tests/interleavings tests/plans
+
+plans-baseline: $(STAMP) #: Write what each verb costs now to tests/plans/baseline.json
+	@LANEWAY_WRITE_BASELINE=1 $(PYTEST) tests/plans
+
+crowd: $(STAMP) #: Eight processes on one SQLite file for a minute, killed with -9 at random
+	@LANEWAY_CROWD_SECONDS=60 $(PYTEST) tests/sqlite/test_many_processes.py
+
+pairs-mysql: $(STAMP) #: Pairs of verbs on MariaDB, stopped after every statement
+	@LANEWAY_EXHAUSTIVE=1 $(PYTEST) tests/mysql/test_pairs.py
+
+crash-mysql: $(STAMP) #: A minute of processes and a MariaDB that are killed: nothing lost, nothing twice
+	@LANEWAY_CRASH_SECONDS=60 $(PYTEST) tests/mysql/test_crashes.py
+
+chaos-faults: $(STAMP) #: A full disk (as root), a promoted replica, PgBouncer, MariaDB, two mutants: minutes
+	@LANEWAY_CHAOS_LONG=1 $(PYTEST) -n 0 tests/chaos tests/mutants
+
+chaos-long: $(STAMP) #: 60 seeds of a minute on PostgreSQL, 20 elsewhere, into LOG; prints a table: hours
+	@$(BIN)/python -c 'import laneway.dev.embedded as e; e.install_mariadb()'
 	@$(BIN)/python scripts/chaos_long.py run $(or $(LOG),chaos.jsonl) --engine postgresql --count 60
 	@$(BIN)/python scripts/chaos_long.py run $(or $(LOG),chaos.jsonl) --engine mariadb --count 20
 	@$(BIN)/python scripts/chaos_long.py run $(or $(LOG),chaos.jsonl) --engine sqlite --count 20
 	@$(BIN)/python scripts/chaos_long.py table $(or $(LOG),chaos.jsonl)
 
-.PHONY: mutants
-mutants: $(STAMP) ## Is every deliberate defect found by chaos? An hour; MUTANTS_AT_ONCE=2
-	@$(BIN)/python -c 'import penstock.embedded_mariadb as m; m.install_mariadb()'
+mutants: $(STAMP) #: Is every deliberate defect found by chaos? An hour; MUTANTS_AT_ONCE=2
+	@$(BIN)/python -c 'import laneway.dev.embedded as e; e.install_mariadb()'
 	@$(BIN)/python -m tests.mutants --jobs $(MUTANTS_AT_ONCE)
 
-.PHONY: audit fuzz soak orderings
-soak: $(STAMP) ## Steady load with bursts, an old snapshot, retention: flat lines? MINUTES=10 RATE=200 CHANNELS=10000
+soak: $(STAMP) #: Steady load with bursts, an old snapshot, retention: flat lines? MINUTES=10 RATE=200 CHANNELS=10000
 	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),10) --rate $(or $(RATE),200) --channels $(or $(CHANNELS),10000)
 
-audit: $(STAMP) ## Licences and known vulnerabilities of what is shipped with; 3 if the list cannot be reached
+lake-proof: $(STAMP) #: Every table of a report over a million messages against plain SQL: the largest difference
+	@LANEWAY_LAKE_MESSAGES=1000000 $(PYTEST) -s -k made_up tests/lake/test_report.py
+
+audit: $(STAMP) #: Licences and known vulnerabilities of the dependencies; 3 if the list cannot be reached
 	@$(BIN)/python scripts/audit.py
 
-fuzz: $(STAMP) ## Hostile values in every parameter of every method, on every database: minutes; EXAMPLES=3000
-	@PENSTOCK_FUZZ_EXAMPLES=$(or $(EXAMPLES),3000) $(BIN)/python -m pytest -q --timeout 3600 tests/security/test_hostile_input.py
+fuzz: $(STAMP) #: Hostile values in every parameter of every method, on every database: minutes; EXAMPLES=3000
+	@LANEWAY_FUZZ_EXAMPLES=$(or $(EXAMPLES),3000) $(PYTEST) --timeout 3600 tests/security/test_hostile_input.py
 
-fmt: $(STAMP) ## Format, and fix what ruff can fix
-	@$(BIN)/ruff check --fix-only --quiet .
-	@$(BIN)/ruff format .
+# More benchmarks
 
-clean: ## Remove everything that can be made again
-	@rm -rf .venv .cache build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
-	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+bench-looks: $(STAMP) #: Every page, API call and command that looks, on every database: below 50 ms? MESSAGES=10000000 CHANNELS=1000000 DEAD=1000000
+	@$(BIN)/python -m benchmarks.every_look --messages $(or $(MESSAGES),10000000) --channels $(or $(CHANNELS),1000000) --dead $(or $(DEAD),1000000)
+
+.PHONY: bench-looks bench-worker bench-recovery bench-flat bench-spark bench-lake bench-fair bench-events bench-kinds
+
+bench-worker: $(STAMP) #: The worker: throughput against a bare loop, pick-up latency, memory
+	@$(BIN)/python -m benchmarks.worker
+
+bench-recovery: $(STAMP) #: How soon work goes on after a kill, a server's return, a frozen worker's waking
+	@$(BIN)/python -m benchmarks.recovery
+
+bench-flat: $(STAMP) #: Does the cost per message stay flat as the backlog grows?
+	@$(BIN)/python -m benchmarks.flat
+	@$(BIN)/python -m benchmarks.sqlite_flat
+
+bench-spark: $(STAMP) #: Spark into and out of the queue, against Spark's own JDBC; ROWS=1000000 for the full size
+	@$(BIN)/python -m benchmarks.spark_jdbc --rows $(or $(ROWS),200000)
+
+bench-lake: $(STAMP) #: The history into the lake at three sizes, and a report over a million attempts
+	@$(BIN)/python -m benchmarks.lake
+
+bench-fair: $(STAMP) #: Does a loud tenant take more than its share?
+	@$(BIN)/python -m benchmarks.fairness
+
+bench-kinds: $(STAMP) #: What does a claim of one kind cost beside a claim of all? QUICK=1 for a hundredth
+	@$(BIN)/python -m benchmarks.kinds $(if $(QUICK),--quick)
+
+bench-events: $(STAMP) #: What do events cost, with nobody listening and with a reader?
+	@$(BIN)/python -m benchmarks.events

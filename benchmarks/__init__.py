@@ -1,1 +1,1 @@
-"""What Penstock costs, measured on a PostgreSQL of its own; `make bench` and its siblings."""
+"""What Laneway costs, measured on a PostgreSQL of its own; `make bench` and its siblings."""

@@ -1,4 +1,4 @@
--- What Penstock is compared with: a table, its index, and one history row per message.
+-- What Laneway is compared with: a table, its index, and one history row per message.
 create table job (
     id bigserial primary key,
     channel text not null,

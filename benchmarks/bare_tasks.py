@@ -11,7 +11,7 @@ from importlib import import_module
 from itertools import islice
 from typing import Any, Self
 
-from penstock.client.group_async import AsyncGroup
+from laneway.client.aio.group_commit import AsyncGroup
 
 from .sides import Bare
 

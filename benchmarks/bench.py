@@ -8,8 +8,8 @@ from itertools import count
 import psycopg
 from psycopg import sql
 
-from penstock import Queue
-from penstock.embedded import EmbeddedPostgres, Setting
+from laneway import Queue
+from laneway.dev.embedded import EmbeddedPostgres, Setting
 
 # Durable, as in production. Checkpoints are kept out of the runs: they would hit one side of a
 # comparison and not the other.

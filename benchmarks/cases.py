@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from penstock import NewMessage, Policy, Queue
+from laneway import NewMessage, Policy, Queue
 
 from .bench import PAYLOAD
 from .cycle import Names

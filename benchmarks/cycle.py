@@ -5,9 +5,9 @@ from datetime import timedelta
 from statistics import median
 from typing import NamedTuple
 
-from penstock.drivers.runner import drive
-from penstock.engines.postgresql.engine import PostgresqlEngine
-from penstock.model import Draft, Held
+from laneway.drivers.runner import drive
+from laneway.engines.postgresql.engine import PostgresqlEngine
+from laneway.model import Draft, HeldLease
 
 from .bench import PAYLOAD
 from .meter import Meter, Use
@@ -56,8 +56,8 @@ class Cycle:
         taken = drive(engine.claim(("default",), BATCH, _LEASE, "bench"), meter.execute)
         claim = meter.used
         if len(taken.rows) != BATCH:
-            raise RuntimeError(f"claimed {len(taken.rows)} instead of {BATCH}: {taken.answer}")
-        drive(engine.complete([Held(row[0], row[1]) for row in taken.rows]), meter.execute)
+            raise RuntimeError(f"claimed {len(taken.rows)} instead of {BATCH}: {taken.status}")
+        drive(engine.complete([HeldLease(row[0], row[1]) for row in taken.rows]), meter.execute)
         return claim, meter.used
 
     def _draft(self) -> Draft:

@@ -12,8 +12,9 @@ from statistics import median
 
 import psycopg
 
-from penstock import Events, Queue
-from penstock.engines.postgresql.migrations import install_sql
+from laneway import Queue
+from laneway.client import Events
+from laneway.engines.postgresql.schema import install_sql
 
 from .bench import PAYLOAD, SETTINGS, Bench, running, say
 from .report import Table, show
@@ -76,7 +77,7 @@ def _opened(stack: ExitStack, bench: Bench, side: str) -> Queue:
     if side == "off":
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(without_events().encode())
-    return stack.enter_context(Queue(url, coalesce=False, upkeep_every=None))
+    return stack.enter_context(Queue(url, group_commit=False, upkeep_every=None))
 
 
 def _works(size: Size) -> dict[str, Callable[[Queue], float]]:

@@ -7,7 +7,7 @@ from statistics import median
 
 import psycopg
 
-from penstock import NewMessage, Policy, Queue
+from laneway import NewMessage, Policy, Queue
 
 from .bench import PAYLOAD, Bench, running, say
 from .report import Table, show, verdict
@@ -117,7 +117,7 @@ def _spreads(bench: Bench, size: Size) -> Table:
         what = f"{backlog:,} {'one by one' if singly else 'in bulk'}"
         say(what)
         with bench.database(installed=False) as url:
-            found = spread(url, "penstock", size, one_by_one=singly)
+            found = spread(url, "laneway", size, one_by_one=singly)
         index = (round(found.index, 4), JAIN, verdict(found.index, JAIN))
         rounds = (found.rounds, ROUNDS, verdict(-found.rounds, -ROUNDS))
         table.add(what, found.starts, *index, *rounds)
@@ -134,7 +134,7 @@ def _hidden(bench: Bench, size: Size) -> Table:
             found = []
             for _ in range(size.repeats):
                 with bench.database(installed=False) as url:
-                    args = (url, "penstock", loud, size.singles, batch)
+                    args = (url, "laneway", loud, size.singles, batch)
                     found.append(starts_before_quiet(*args))
             usual, allowed = median(found), loud * QUANTUM + batch
             table.add(loud, batch, usual, max(found), allowed, verdict(-usual, -allowed))
@@ -147,7 +147,7 @@ def _weights(bench: Bench, size: Size) -> Table:
     for each in (1, 3):
         say(f"shares by weight, {each} channels each")
         with bench.database(installed=False) as url:
-            found = shares(url, "penstock", size.weighted, each)
+            found = shares(url, "laneway", size.weighted, each)
         for weight, share in found.items():
             off = abs(share / wanted(weight) - 1)
             said = verdict(-off, -SHARE)

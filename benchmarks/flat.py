@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import psycopg
 
-from penstock import Queue
+from laneway import Queue
 
 from .bench import Bench, running, say, tidy
 from .cases import Case, all_cases

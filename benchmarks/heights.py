@@ -5,7 +5,7 @@ import psycopg
 _INDEXES = """
     select c.relname, pg_read_binary_file(pg_relation_filepath(c.oid), 36, 4)
     from pg_class c join pg_am a on a.oid = c.relam
-    where c.relkind = 'i' and a.amname = 'btree' and c.relnamespace = 'penstock'::regnamespace
+    where c.relkind = 'i' and a.amname = 'btree' and c.relnamespace = 'laneway'::regnamespace
         and pg_relation_size(c.oid) > 0"""
 
 

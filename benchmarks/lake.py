@@ -15,11 +15,11 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from penstock import Queue
-from penstock.embedded import EmbeddedPostgres
-from penstock.lake import Lake
-from penstock.lake.synth import Story, tell
-from penstock.lake.synth.writing import write_database, write_lake
+from laneway import Queue
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.lake import Lake
+from laneway.lake.synth import SyntheticHistory, synthesize
+from laneway.lake.synth.write import write_database, write_lake
 
 from .report import Table, show
 
@@ -35,7 +35,7 @@ def measure_sync(server: EmbeddedPostgres, sizes: tuple[int, ...]) -> Table:
         url = server.create_database(f"lake {size}")
         with Queue(url) as queue, tempfile.TemporaryDirectory() as root:
             queue.install()
-            write_database(_story(size), Lake(url, root).books)
+            write_database(_story(size), Lake(url, root).catalog)
             command = [sys.executable, "-m", "benchmarks.lake", "--child", url, root]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             told = json.loads(done.stdout.splitlines()[-1])
@@ -111,10 +111,10 @@ def _peak_of_java() -> int:
     return 0
 
 
-def _story(size: int) -> Story:
+def _story(size: int) -> SyntheticHistory:
     """So many attempts of a fortnight, a little less than one message each."""
-    story = tell(size, until=datetime.now(UTC))
-    return Story(story.history.slice(0, size), story.live, story.until)
+    story = synthesize(size, until=datetime.now(UTC))
+    return SyntheticHistory(story.history.slice(0, size), story.live, story.until)
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import time
 from typing import NamedTuple
 
-from penstock import NewMessage, Policy, Queue
+from laneway import NewMessage, Policy, Queue
 
 from .bench import PAYLOAD, Bench, tidy
 

@@ -1,5 +1,5 @@
-"""MariaDB: ours against a bare table on the same server, and whether the cost of a claim stays
-flat: `python -m benchmarks.mariadb`."""
+"""MariaDB: Laneway against one plain table on the same server, and whether the cost of a claim
+stays flat: `python -m benchmarks.mariadb`."""
 
 import argparse
 import time
@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import pymysql
 
-from penstock import Answer, NewMessage, Queue
-from penstock.drivers.mysql_url import connect_options, database_of
-from penstock.embedded_mariadb import OwnMariaDB, install_mariadb
+from laneway import ClaimStatus, NewMessage, Queue
+from laneway.dev.embedded import EmbeddedMariaDB, install_mariadb
+from laneway.drivers.mysql.url import connect_options, database_of
 
 from .bench import PAYLOAD, say
 from .report import Table, show, verdict
@@ -37,7 +37,7 @@ class Side(Protocol):
 
 
 class Ours:
-    """The library as a user has it, with one connection."""
+    """The library as a user would use it, with one connection."""
 
     def __init__(self, url: str) -> None:
         self._queue = Queue(url, pool_size=1)
@@ -55,7 +55,7 @@ class Ours:
             if claim:
                 self._queue.complete(claim)
                 messages += len(claim)
-            elif claim.answer is not Answer.BUSY:
+            elif claim.status is not ClaimStatus.BUSY:
                 return messages
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Ours:
 
 
 class Bare:
-    """One table, as one would write it in an afternoon: no fairness, no fences, no limits."""
+    """One table, as one might write it in an afternoon: no fairness, fences or limits."""
 
     _JOB = """create table job (id bigint auto_increment primary key, channel varchar(255) not null,
         status varchar(8) not null default 'ready',
@@ -135,9 +135,9 @@ def connect(url: str, **options: Any) -> Any:
 
 
 class Bench:
-    """A running server that hands out databases."""
+    """A running server, and new databases on it."""
 
-    def __init__(self, server: OwnMariaDB) -> None:
+    def __init__(self, server: EmbeddedMariaDB) -> None:
         self.server = server
         self._numbers = count(1)
 
@@ -183,21 +183,21 @@ def throughput(bench: Bench, messages: int, rounds: int) -> Table:
 
 
 class Counted(Queue):
-    """A client whose one session tells how many rows it read."""
+    """A client that can tell how many rows its one session has read."""
 
     def rows_read(self) -> int:
         runner: Any = self._core._runner
-        connection = runner._pool.take()
+        connection = runner._pool.acquire()
         with connection.cursor() as cursor:
             cursor.execute(_READS)
             total = sum(int(value) for _, value in cursor.fetchall())
-        runner._pool.give(connection)
+        runner._pool.release(connection)
         return total
 
 
 def rows_examined(url: str, channels: int, messages: int, whole: bool) -> tuple[float, float]:
-    """Rows read for one claimed, and for one completed message, over some claims or, since news of
-    many channels is read ahead of its use, over the whole drain."""
+    """Rows read for each claimed and each completed message: over some claims or, because wakes of
+    many channels are read in advance, over the whole drain."""
     with Counted(url, pool_size=1, upkeep_every=None) as queue:
         queue.install()
         for place in range(0, messages, CHUNK):
@@ -214,17 +214,17 @@ def _cycle(queue: Counted, batches: int) -> tuple[float, float]:
         before = queue.rows_read()
         claim = queue.claim(BATCH)
         between = queue.rows_read()
-        assert len(claim) == BATCH, claim.answer
+        assert len(claim) == BATCH, claim.status
         queue.complete(claim)
         claims += between - before
         completions += queue.rows_read() - between
     return claims / batches / BATCH, completions / batches / BATCH
 
 
-def flat(bench: Bench, sizes: Sequence[int], lanes: Sequence[int]) -> Table:
+def flat(bench: Bench, sizes: Sequence[int], channel_counts: Sequence[int]) -> Table:
     columns = ["messages", "channels", "read to claim", "read to complete", "of the first", ""]
     table = Table("MariaDB: rows read for one message (Handler_read), batches of 100", columns)
-    shapes = [[(size, 10, False) for size in sizes], [(3 * n, n, True) for n in lanes]]
+    shapes = [[(size, 10, False) for size in sizes], [(3 * n, n, True) for n in channel_counts]]
     for group in shapes:
         first = 0.0
         for messages, channels, whole in group:
@@ -239,14 +239,14 @@ def flat(bench: Bench, sizes: Sequence[int], lanes: Sequence[int]) -> Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="smaller, under a minute")
+    parser.add_argument("--quick", action="store_true", help="smaller: under a minute")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     options = parser.parse_args()
     if not install_mariadb():
         say("MARIADB IS NOT MEASURED: no mariadbd here, and it could not be installed")
         return
     messages, rounds = (5_000, 1) if options.quick else (20_000, 3)
-    sizes, lanes = (
+    sizes, channel_counts = (
         ([1_000, 50_000], [100, 1_000])
         if options.quick
         else (
@@ -254,9 +254,9 @@ def main() -> None:
             [1_000, 10_000, 100_000],
         )
     )
-    with OwnMariaDB(settings=_SETTINGS) as server:
+    with EmbeddedMariaDB(settings=_SETTINGS) as server:
         bench = Bench(server)
-        tables = [throughput(bench, messages, rounds), flat(bench, sizes, lanes)]
+        tables = [throughput(bench, messages, rounds), flat(bench, sizes, channel_counts)]
     show(tables, as_json=options.json)
 
 

@@ -7,7 +7,7 @@ import psycopg
 from psycopg import RawCursor
 from psycopg.types.array import ListBinaryDumper
 
-from penstock.plan import Row, Statement
+from laneway.plan import Row, Statement
 
 
 class Use(NamedTuple):

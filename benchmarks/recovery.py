@@ -1,8 +1,8 @@
 """How soon work goes on after a worker was killed, a server came back, or a frozen worker woke up:
 `python -m benchmarks.recovery`.
 
-Two worker processes, one message at a time, so that whoever is left has nothing else to do: what
-is measured is the recovery, not the queue before it. Back-off is set to nothing; yours is added.
+Two worker processes, one message at a time, so that the other one has nothing else to do: what
+is measured is the recovery, not the queue before it. Back-off is set to zero; add your own.
 """
 
 import argparse
@@ -21,15 +21,15 @@ from typing import NamedTuple
 
 import psycopg
 
-from penstock import Queue
-from penstock.embedded import EmbeddedPostgres
+from laneway import Queue
+from laneway.dev.embedded import EmbeddedPostgres
 
 from .bench import SETTINGS, say
 from .report import Table, show
 
 LEASE = 2.0
 HEARTBEAT = LEASE / 3
-PATIENCE = 60.0
+TIMEOUT = 60.0
 _NOTHING = timedelta(0)
 _SOON = timedelta(seconds=1)
 
@@ -44,7 +44,7 @@ class Size:
 QUICK = Size(3, 2, 2)
 
 
-class Line(NamedTuple):
+class LedgerLine(NamedTuple):
     what: str
     pid: int
     id: int
@@ -53,14 +53,14 @@ class Line(NamedTuple):
 
 
 class Scene:
-    """The server, its queue, two workers and what they wrote down."""
+    """The server, its queue, two workers and their ledger."""
 
     def __init__(self, server: EmbeddedPostgres, folder: Path) -> None:
         self.server = server
         self._url = server.create_database("recovery")
         with Queue(self._url) as queue:
             queue.install()
-            queue.configure(backoff_first=_NOTHING, backoff_most=_NOTHING)
+            queue.configure(backoff_initial=_NOTHING, backoff_max=_NOTHING)
         self._ledger = folder / "ledger"
         self._ledger.touch()
         self.workers = [self.start(), self.start()]
@@ -72,21 +72,21 @@ class Scene:
         self.line(lambda line: line.what == "ready" and line.pid == worker.pid)
         return worker
 
-    def line(self, fits: Callable[[Line], bool]) -> Line:
-        """The first line that fits, sooner or later."""
-        end = time.monotonic() + PATIENCE
+    def line(self, fits: Callable[[LedgerLine], bool]) -> LedgerLine:
+        """Waits for the first line that fits."""
+        end = time.monotonic() + TIMEOUT
         while time.monotonic() < end:
             for line in self.lines():
                 if fits(line):
                     return line
             time.sleep(0.005)
-        raise RuntimeError("it did not come about in time")
+        raise RuntimeError("it did not happen in time")
 
-    def lines(self) -> list[Line]:
+    def lines(self) -> list[LedgerLine]:
         found = []
         for text in self._ledger.read_text().splitlines():
             what, pid, id, attempt, at = text.split()
-            found.append(Line(what, int(pid), int(id), int(attempt), float(at)))
+            found.append(LedgerLine(what, int(pid), int(id), int(attempt), float(at)))
         return found
 
     def publish(self, delay: timedelta = _NOTHING) -> int:
@@ -94,8 +94,8 @@ class Scene:
         with Queue(self._url) as queue:
             return queue.publish(None, delay=delay).id or 0
 
-    def begin_one(self) -> Line:
-        """A message whose first try goes on until somebody ends it."""
+    def begin_one(self) -> LedgerLine:
+        """A message whose first attempt runs until its worker is killed."""
         id = self.publish()
         line = self.line(lambda line: line.what == "start" and line.id == id)
         time.sleep(LEASE * (0.2 + (line.id % 8) / 10))  # at some point between two heartbeats
@@ -114,12 +114,12 @@ class Scene:
 def killed(scene: Scene) -> float:
     """From SIGKILL until another worker's handler has the message."""
     first = scene.begin_one()
-    victim = scene.worker(first.pid)
+    worker = scene.worker(first.pid)
     at = time.monotonic()
-    victim.kill()
+    worker.kill()
     again = scene.line(lambda line: line.what == "start" and line[2:4] == (first.id, 2))
-    victim.wait()
-    scene.workers.remove(victim)
+    worker.wait()
+    scene.workers.remove(worker)
     scene.workers.append(scene.start())
     return again.at - at
 
@@ -141,18 +141,18 @@ def returned(scene: Scene) -> float:
 def frozen(scene: Scene) -> float:
     """How long a handler went on, after SIGCONT, beside the one that has its message now."""
     first = scene.begin_one()
-    victim = scene.worker(first.pid)
-    victim.send_signal(signal.SIGSTOP)
+    worker = scene.worker(first.pid)
+    worker.send_signal(signal.SIGSTOP)
     scene.line(lambda line: line.what == "start" and line[2:4] == (first.id, 2))
     at = time.monotonic()
-    victim.send_signal(signal.SIGCONT)
+    worker.send_signal(signal.SIGCONT)
     scene.line(lambda line: line.what == "end" and line[2:4] == (first.id, 2))
     ticks = [line.at for line in scene.lines() if line.what == "tick" and line[1:3] == first[1:3]]
     return max(0.0, max(ticks, default=at) - at)
 
 
-def _end(scene: Scene, begun: Line) -> None:
-    """A second try ends by itself."""
+def _end(scene: Scene, begun: LedgerLine) -> None:
+    """A second attempt ends by itself."""
     scene.worker(begun.pid).kill()
     scene.worker(begun.pid).wait()
     scene.workers.remove(scene.worker(begun.pid))

@@ -1,4 +1,4 @@
-"""The worker of benchmarks.recovery: the first try of a message goes on for ever, the second for a
+"""The worker of benchmarks.recovery: the first attempt of a message runs for ever, the second for a
 while; both tick. What happens is appended to the ledger: what, process, message, attempt, time."""
 
 import asyncio
@@ -7,10 +7,10 @@ import sys
 import time
 from datetime import timedelta
 
-from penstock import AsyncMessage, AsyncQueue, Worker
+from laneway import AsyncMessage, AsyncQueue, Worker
 
 _TICK = 0.01
-_SECOND_TRY = 1.0
+_SECOND_ATTEMPT = 1.0
 
 
 def main(lease: float) -> None:
@@ -21,11 +21,11 @@ def main(lease: float) -> None:
         line = f"{what} {os.getpid()} {id} {attempt} {time.monotonic()}\n"
         os.write(ledger, line.encode())
 
-    @worker.handler()
+    @worker.default_handler
     async def handle(payload: None, message: AsyncMessage) -> None:
         note("start", message.id, message.attempt)
         begun = time.monotonic()
-        while message.attempt == 1 or time.monotonic() < begun + _SECOND_TRY:
+        while message.attempt == 1 or time.monotonic() < begun + _SECOND_ATTEMPT:
             await asyncio.sleep(_TICK)
             note("tick", message.id, message.attempt)
         note("end", message.id, message.attempt)

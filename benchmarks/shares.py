@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from penstock import Queue
+from laneway import Queue
 
 
 def starts(queue: Queue, messages: int, batch: int = 100) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""The two sides of a comparison, with the same verbs: Penstock's library and a bare table."""
+"""The two sides of a comparison, with the same verbs: Laneway's library and a bare table."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import psycopg
 from psycopg.types.array import ListBinaryDumper
 
-from penstock import Answer, NewMessage, Queue
+from laneway import ClaimStatus, NewMessage, Queue
 
 from .bench import PAYLOAD
 
@@ -74,7 +74,7 @@ class Ours:
                 self._queue.complete(claim)
                 statements += 1
                 messages += len(claim)
-            elif claim.answer is not Answer.BUSY:
+            elif claim.status is not ClaimStatus.BUSY:
                 return Drained(messages, statements)
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Protocol
 
-from penstock import AsyncQueue
+from laneway import AsyncQueue
 
 from . import counters
 from .bare_tasks import BareQueue

@@ -18,9 +18,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock import Queue
-from penstock.embedded import EmbeddedPostgres
-from penstock.spark import session
+from laneway import Queue
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.spark import session
 
 from .report import Table, show
 from .spark_least import measure_least
@@ -31,7 +31,7 @@ _CACHE = Path(".cache/jdbc")
 _PAYLOAD = 200
 BARE = Path(__file__).parent / "bare.sql"
 _HISTORY = """
-insert into penstock.history (
+insert into laneway.history (
     xid, message_id, fence, attempt, first_published_at, published_at, due, claimed_at, ended_at,
     payload_size, terminal, dead, priority, queue, channel, kind, worker, outcome)
 select 1 + n / 100, n, n, 1, now(), now(), now(), now(), now(), 200, true, false, 0,
@@ -84,7 +84,7 @@ def _fill(url: str, rows: int) -> None:
         queue.install()
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(_HISTORY, [rows])
-        connection.execute("vacuum analyze penstock.history")
+        connection.execute("vacuum analyze laneway.history")
         connection.execute(BARE.read_bytes())
         connection.execute(
             "create table heap"
@@ -98,12 +98,12 @@ def _consume(frame: DataFrame) -> None:
 
 
 def _read(spark: SparkSession, url: str) -> None:
-    _consume(spark.read.format("penstock").option("url", url).load())
+    _consume(spark.read.format("laneway").option("url", url).load())
 
 
 def _read_jdbc(spark: SparkSession, url: str, rows: int) -> None:
     bounds = {"lowerBound": "1", "upperBound": str(rows), "numPartitions": "4"}
-    reader = spark.read.format("jdbc").options(**_jdbc(url, "penstock.history_v1"), **bounds)
+    reader = spark.read.format("jdbc").options(**_jdbc(url, "laneway.history_v1"), **bounds)
     _consume(reader.option("partitionColumn", "message_id").option("fetchsize", "10000").load())
 
 
@@ -118,7 +118,7 @@ def _frame(spark: SparkSession, rows: int) -> DataFrame:
 
 
 def _publish(spark: SparkSession, url: str, rows: int) -> None:
-    writer = _frame(spark, rows).write.format("penstock").option("url", url)
+    writer = _frame(spark, rows).write.format("laneway").option("url", url)
     writer.mode("append").save()
 
 

@@ -9,17 +9,17 @@ from psycopg import sql
 from .report import Table
 
 _READY = """
-create unlogged table penstock.ready (like penstock.message including defaults);
-insert into penstock.ready (
+create unlogged table laneway.ready (like laneway.message including defaults);
+insert into laneway.ready (
     id, channel_id, due, published_at, first_published_at, max_attempts, priority, queue, channel,
     kind, content_type, payload)
-select n, penstock.channel_id_v1('default', c.name), now(), now(), now(), 20, 0, 'default', c.name,
+select n, laneway.channel_id_v1('default', c.name), now(), now(), now(), 20, 0, 'default', c.name,
     'send_receipt', 'application/octet-stream', convert_to(repeat('x', 200), 'UTF8')
 from generate_series(1, {rows}) n cross join lateral (select 'tenant-' || (n / 100) % 100) c(name)
 """
-_TABLE = "create table penstock.likeness (like penstock.message including defaults)"
-_KEY = "alter table penstock.likeness add primary key (id)"
-_ORDER = "create index on penstock.likeness (channel_id, priority, due, id)"
+_TABLE = "create table laneway.likeness (like laneway.message including defaults)"
+_KEY = "alter table laneway.likeness add primary key (id)"
+_ORDER = "create index on laneway.likeness (channel_id, priority, due, id)"
 _STEPS = {
     "a heap": [_TABLE],
     "with the key": [_TABLE, _KEY],
@@ -32,14 +32,14 @@ def measure_least(url: str, rows: int) -> Table:
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in _READY.split(";"):
             connection.execute(sql.SQL(statement).format(rows=rows))
-        connection.execute("vacuum penstock.ready")
+        connection.execute("vacuum laneway.ready")
         for what, statements in _STEPS.items():
             for statement in statements:
                 connection.execute(sql.SQL(statement))
             connection.execute("checkpoint")
             began = time.perf_counter()
-            connection.execute("insert into penstock.likeness select * from penstock.ready")
+            connection.execute("insert into laneway.likeness select * from laneway.ready")
             table.add(what, rows, int(rows / (time.perf_counter() - began)))
-            connection.execute("drop table penstock.likeness")
-        connection.execute("drop table penstock.ready")
+            connection.execute("drop table laneway.likeness")
+        connection.execute("drop table laneway.ready")
     return table

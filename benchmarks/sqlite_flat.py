@@ -14,13 +14,13 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple, TypeVar
 
-from penstock import NewMessage, Policy, Queue
-from penstock.drivers.runner import drive
-from penstock.drivers.sqlite_place import connect, read_url
-from penstock.drivers.sqlite_runner import execute
-from penstock.engines.sqlite import SqliteEngine
-from penstock.model import Draft, Held
-from penstock.plan import Plan
+from laneway import NewMessage, Policy, Queue
+from laneway.drivers.runner import drive
+from laneway.drivers.sqlite.sync import execute
+from laneway.drivers.sqlite.url import connect, read_url
+from laneway.engines.sqlite import SqliteEngine
+from laneway.model import Draft, HeldLease
+from laneway.plan import Plan
 
 from .bench import PAYLOAD, say
 from .report import Table, show
@@ -137,7 +137,9 @@ class Cycle:
         taken, claim = self._count(engine.claim(("default",), BATCH, _LEASE, "bench"))
         if len(taken.rows) != BATCH:
             raise RuntimeError(f"claimed {len(taken.rows)} instead of {BATCH}")
-        _, complete = self._count(engine.complete([Held(row[0], row[1]) for row in taken.rows]))
+        _, complete = self._count(
+            engine.complete([HeldLease(row[0], row[1]) for row in taken.rows])
+        )
         return claim, complete
 
     def _count(self, plan: Plan[T]) -> tuple[T, int]:

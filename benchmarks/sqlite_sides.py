@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from penstock import NewMessage, Queue
+from laneway import NewMessage, Queue
 
 from .bench import PAYLOAD
 from .sides import Drained

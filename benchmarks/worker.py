@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from penstock import AsyncQueue, NewMessage, Worker
+from laneway import AsyncQueue, NewMessage, Worker
 
 from .bench import CHUNK, PAYLOAD, Bench, running, say, tidy
 from .counters import Counters, read
@@ -50,7 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller, under a minute")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--long-run", type=int, help="messages for the memory's sake")
+    parser.add_argument("--long-run", type=int, help="messages of the memory test")
     parser.add_argument("--only", choices=["throughput", "pickup", "memory"], help="one part")
     options = parser.parse_args()
     size = QUICK if options.quick else Size()
@@ -152,10 +152,10 @@ async def publish(url: str, channels: int, messages: int) -> None:
 
 async def work_off(url: str, messages: int) -> int:
     """Starts a worker, lets it do so many messages, and stops it: all of it counts."""
-    worker = Worker(AsyncQueue(url), stop_after=messages)
+    worker = Worker(AsyncQueue(url), max_messages=messages)
     done = 0
 
-    @worker.handler()
+    @worker.default_handler
     async def handle(payload: bytes) -> None:
         nonlocal done
         done += 1
@@ -183,7 +183,7 @@ async def _waits(publisher_url: str, url: str, times: int) -> tuple[list[float],
     worker = Worker(AsyncQueue(url))
     arrived: asyncio.Queue[float] = asyncio.Queue()
 
-    @worker.handler()
+    @worker.default_handler
     async def handle(payload: bytes) -> None:
         arrived.put_nowait(time.perf_counter())
 

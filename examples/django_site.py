@@ -1,8 +1,8 @@
-"""Django: the app, the site's transaction, and tasks, in one file.
+"""A Django site in one file: the app, publishing in its transaction, and tasks.
 
 DATABASE_URL=postgresql://localhost/shop python examples/django_site.py migrate
 DATABASE_URL=postgresql://localhost/shop python examples/django_site.py shop
-DATABASE_URL=postgresql://localhost/shop python examples/django_site.py penstock_worker
+DATABASE_URL=postgresql://localhost/shop python examples/django_site.py laneway_worker
 """
 
 import os
@@ -16,7 +16,7 @@ from django.core.management import execute_from_command_line
 address = urlsplit(os.environ["DATABASE_URL"])
 settings.configure(
     SECRET_KEY="only for the example",
-    INSTALLED_APPS=["django_tasks", "penstock.integrations.django"],
+    INSTALLED_APPS=["django_tasks", "laneway.integrations.django"],
     DATABASES={
         "default": {
             "ENGINE": "django.db.backends.postgresql",
@@ -29,7 +29,7 @@ settings.configure(
     },
     TASKS={
         "default": {
-            "BACKEND": "penstock.integrations.django.tasks.PenstockBackend",
+            "BACKEND": "laneway.integrations.django.tasks.LanewayBackend",
             "OPTIONS": {"channel": "django_site.tenant_of"},
             "QUEUES": ["default"],
         }
@@ -42,7 +42,7 @@ django.setup()
 from django.db import transaction  # noqa: E402
 from django_tasks import TaskContext, task  # noqa: E402
 
-from penstock.integrations.django import queue  # noqa: E402
+from laneway.integrations.django import queue  # noqa: E402
 
 
 def tenant_of(task: object, args: list[object], kwargs: dict[str, object]) -> str:
@@ -60,7 +60,7 @@ async def greet(name: str) -> None:
 
 
 def shop() -> None:
-    """Three tasks in transactions, one of which rolls back, and a plain message."""
+    """Three tasks in transactions, one of which is rolled back, and an ordinary message."""
     with transaction.atomic():
         send_receipt.enqueue(order=1, tenant="tenant-42")
         greet.enqueue("tenant-42")
@@ -71,7 +71,7 @@ def shop() -> None:
     except RuntimeError as error:
         print(f"rolled back: {error}")
     queue.publish({"no": "task"}, queue="other", channel="tenant-42")
-    print(f"waiting: { {n.queue: n.waiting for n in queue.numbers()} }", flush=True)
+    print(f"waiting: { {n.queue: n.waiting for n in queue.stats()} }", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,16 +8,16 @@ from collections import Counter
 
 from fastapi import FastAPI
 
-from penstock import AsyncMessage, AsyncQueue, Exponential, Worker
-from penstock.integrations.asgi import lifespan
+from laneway import AsyncMessage, AsyncQueue, Exponential, Worker
+from laneway.integrations.asgi import lifespan
 
-queue = AsyncQueue(os.environ["DATABASE_URL"], queue="receipts")
+queue = AsyncQueue(os.environ["DATABASE_URL"], name="receipts")
 worker = Worker(queue, concurrency=20)
 app = FastAPI(lifespan=lifespan(queue, worker, install=True))
 sent: Counter[str] = Counter()
 
 
-@worker.handler("send_receipt", retry=Exponential(first=1, most=300, attempts=8))
+@worker.handler("send_receipt", retry=Exponential(initial=1, max_delay=300, attempts=8))
 async def send_receipt(order: dict[str, int], message: AsyncMessage) -> None:
     sent[message.channel] += 1
 

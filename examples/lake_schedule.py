@@ -1,4 +1,4 @@
-"""The lake's jobs as schedules of the queue itself: no cron, no second scheduler.
+"""The jobs of a lake as schedules of the queue itself: no cron, no second scheduler.
 
 DATABASE_URL=postgresql://localhost/shop LAKE=/srv/lake python examples/lake_schedule.py
 """
@@ -7,13 +7,13 @@ import os
 import sys
 from datetime import timedelta
 
-from penstock import Queue, Worker
-from penstock.lake import Lake
+from laneway import Queue, Worker
+from laneway.lake import Lake
 
 URL, ROOT = os.environ["DATABASE_URL"], os.environ["LAKE"]
 
-# A queue of its own: what the lake does is in the history like everything else.
-queue = Queue(URL, queue="lake")
+# A queue of its own: these jobs have a history like all others.
+queue = Queue(URL, name="lake")
 worker = Worker(queue, concurrency=1)
 
 
@@ -23,7 +23,7 @@ def open_lake() -> Lake:
 
 @worker.handler("lake.sync")
 def sync() -> None:
-    """Also reads back what it wrote: only what is verified may be purged."""
+    """Also reads back what it wrote: only verified files may be purged."""
     lake = open_lake()
     lake.sync()
     damaged = lake.verify().damaged
@@ -43,8 +43,8 @@ def report() -> None:
     print("report:", open_lake().report().page)
 
 
-def state_schedules() -> None:
-    """Every process may say it; with a key, a tick is passed over while the last one still runs."""
+def create_schedules() -> None:
+    """Safe in every process. With a key, a tick is skipped while the last one still runs."""
     queue.schedule("lake-sync", every=timedelta(minutes=5), kind="lake.sync", key="sync")
     queue.schedule("lake-tidy", cron="30 3 * * *", kind="lake.tidy", key="tidy")
     queue.schedule("lake-report", cron="5 * * * *", kind="lake.report", key="report")
@@ -52,8 +52,8 @@ def state_schedules() -> None:
 
 if __name__ == "__main__":
     queue.install()
-    state_schedules()
-    if "--now" in sys.argv:  # sync and tidy once, and do not wait for ticks
+    create_schedules()
+    if "--now" in sys.argv:  # sync and tidy once, without waiting for ticks
         for name in ("lake-sync", "lake-tidy"):
             queue.schedules.run(name)
             worker.run(until_empty=True)

@@ -9,12 +9,12 @@ import os
 
 from pyspark.sql import DataFrame
 
-from penstock.spark import session
+from laneway.spark import session
 
 
 def dead_by_error(url: str) -> DataFrame:
     spark = session()
-    letters = spark.read.format("penstock").options(url=url, what="dead_letters").load()
+    letters = spark.read.format("laneway").options(url=url, what="dead_letters").load()
     return letters.groupBy("kind", "error_type").count().orderBy("kind", "error_type")
 
 

@@ -1,18 +1,18 @@
-"""A DataFrame becomes messages, a worker does them, the history goes to the lake, a report is made.
+"""From a DataFrame to messages, a worker, the lake and a report.
 
 DATABASE_URL=postgresql://localhost/shop LAKE=/srv/lake python examples/spark_pipeline.py
 """
 
 import os
 
-from penstock import Fail, Queue, Worker
-from penstock.lake import Lake
-from penstock.spark import session
+from laneway import Fail, Queue, Worker
+from laneway.lake import Lake
+from laneway.spark import session
 
 URL, ROOT = os.environ["DATABASE_URL"], os.environ["LAKE"]
 ORDERS = int(os.environ.get("ORDERS", "300"))
 
-queue = Queue(URL, queue="invoices")
+queue = Queue(URL, name="invoices")
 worker = Worker(queue, concurrency=20)
 
 
@@ -23,13 +23,13 @@ async def invoice(order: dict[str, int]) -> None:
 
 
 def publish_orders() -> None:
-    """All of it or nothing, and only once however often the job is run."""
+    """All of it or nothing, and only once, however often the job runs."""
     spark = session("invoices")
     orders = spark.range(1, ORDERS + 1).selectExpr(
         "concat('tenant-', id % 7) as channel", "to_json(struct(id as order)) as payload"
     )
     (
-        orders.write.format("penstock")
+        orders.write.format("laneway")
         .options(url=URL, queue="invoices", kind="invoice", idempotency_key="orders of May")
         .mode("append")
         .save()
@@ -46,7 +46,7 @@ if __name__ == "__main__":
     queue.install()
     publish_orders()
     publish_orders()
-    print("waiting:", sum(numbers.waiting for numbers in queue.numbers()))
+    print("waiting:", sum(stats.waiting for stats in queue.stats()))
     worker.run(until_empty=True)
     lake = Lake(URL, ROOT)
     print("synced:", lake.sync().rows, "damaged:", len(lake.verify().damaged))

@@ -2,7 +2,7 @@
 
 DATABASE_URL=postgresql://localhost/shop python examples/spark_stream_join.py customers.csv failures
 
-Run it again at any time: it goes on where it was, and counts every end once.
+Run it again at any time: it continues where it stopped, and counts every end once.
 """
 
 import os
@@ -11,12 +11,12 @@ import sys
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, count_if
 
-from penstock.spark import session
+from laneway.spark import session
 
 
 def follow(spark: SparkSession, url: str, customers: DataFrame, folder: str) -> None:
     """``customers`` has the columns tenant and plan; a message's channel is its tenant."""
-    history = spark.readStream.format("penstock").options(url=url, what="history").load()
+    history = spark.readStream.format("laneway").options(url=url, what="history").load()
     joined = history.join(customers, history.channel == customers.tenant)
 
     def save(batch: DataFrame, number: int) -> None:

@@ -2,7 +2,7 @@
 
 spark-submit --master spark://… examples/spark_submit_job.py orders.csv 2026-05-01
 
-The database is in PENSTOCK_URL of the driver and the executors; every node has penstock[spark].
+The database is in LANEWAY_URL of the driver and the executors; every node has laneway[spark].
 """
 
 import sys
@@ -17,7 +17,7 @@ def publish(spark: SparkSession, orders: str, day: str, **options: str) -> None:
         to_json(struct("id", "total")).alias("payload"),
         col("tenant").alias("channel"),
     )
-    writer = messages.write.format("penstock").options(queue="receipts", kind="send_receipt")
+    writer = messages.write.format("laneway").options(queue="receipts", kind="send_receipt")
     writer.options(idempotency_key=f"orders of {day}", **options).mode("append").save()
 
 

@@ -1,4 +1,4 @@
-"""SQLAlchemy: the order and its message in one transaction; the effect and its end in another.
+"""SQLAlchemy: an order and its message in one transaction; its effect and completion in another.
 
 DATABASE_URL=postgresql://localhost/shop python examples/sqlalchemy_outbox.py
 """
@@ -8,8 +8,8 @@ import os
 from sqlalchemy import create_engine, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
-from penstock import Queue
-from penstock.integrations.sqlalchemy import url_of
+from laneway import Queue
+from laneway.integrations.sqlalchemy import url_of
 
 engine = create_engine(os.environ["DATABASE_URL"].replace("postgresql:", "postgresql+psycopg:"))
 queue = Queue(url_of(engine))

@@ -1,4 +1,4 @@
-"""What comes with Penstock: the licence of each dependency, and its known vulnerabilities.
+"""What comes with Laneway: the licence of each dependency, and its known vulnerabilities.
 
 Exit codes: 0 all is well; 1 a licence that we do not ship with, or a known vulnerability; 3 the
 licences are fine, but the list of vulnerabilities (osv.dev) could not be reached: nothing is known.
@@ -12,7 +12,7 @@ import urllib.request
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import NamedTuple
 
-LIST = os.environ.get("PENSTOCK_OSV_URL", "https://api.osv.dev/v1/querybatch")
+LIST = os.environ.get("LANEWAY_OSV_URL", "https://api.osv.dev/v1/querybatch")
 SECONDS = 20
 
 _PERMISSIVE = (
@@ -47,7 +47,7 @@ class Package(NamedTuple):
         )
 
 
-def runtime_packages(root: str = "penstock", without: tuple[str, ...] = ("dev",)) -> list[Package]:
+def runtime_packages(root: str = "laneway", without: tuple[str, ...] = ("dev",)) -> list[Package]:
     """What any extra but ``without`` brings, as far as it is installed here."""
     extras = set(distribution(root).metadata.get_all("Provides-Extra") or []) - set(without)
     found: dict[str, Distribution] = {}

@@ -1,4 +1,4 @@
-"""Many runs of chaos, one after the other, into a log of a line each; and the log as a table.
+"""Runs chaos many times, one line of JSON per run in a log; and prints the log as a table.
 
 python scripts/chaos_long.py run chaos.jsonl --engine postgresql --first 1 --count 60 --seconds 60
 python scripts/chaos_long.py table chaos.jsonl
@@ -17,7 +17,7 @@ from typing import Any
 
 Verdict = dict[str, Any]
 
-PROMISES = {
+RULES = {
     "lost": ("lost", "stuck"),
     "unexpected": ("unexpected", "mixed_up"),
     "unexplained duplicates": ("unexplained_duplicates", "two_states"),
@@ -30,14 +30,14 @@ PROMISES = {
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True)
-    running = verbs.add_parser("run")
-    running.add_argument("log", type=Path)
-    running.add_argument("--engine", default="postgresql")
-    running.add_argument("--first", type=int, default=1)
-    running.add_argument("--count", type=int, default=1)
-    running.add_argument("--seconds", type=float, default=60)
-    running.add_argument("--faults")
-    running.add_argument("--through")
+    run_parser = verbs.add_parser("run")
+    run_parser.add_argument("log", type=Path)
+    run_parser.add_argument("--engine", default="postgresql")
+    run_parser.add_argument("--first", type=int, default=1)
+    run_parser.add_argument("--count", type=int, default=1)
+    run_parser.add_argument("--seconds", type=float, default=60)
+    run_parser.add_argument("--faults")
+    run_parser.add_argument("--through")
     verbs.add_parser("table").add_argument("log", type=Path)
     given = parser.parse_args()
     if given.verb == "table":
@@ -49,20 +49,20 @@ def main() -> int:
 def run(given: argparse.Namespace) -> int:
     bad = 0
     for seed in range(given.first, given.first + given.count):
-        verdict = one(given, seed)
+        verdict = run_once(given, seed)
         bad += not verdict["good"]
         with given.log.open("a") as log:
             log.write(json.dumps(verdict) + "\n")
-        said = "good" if verdict["good"] else f"BROKEN {verdict['broken']}"
-        print(f"{given.engine} {seed}: {verdict['figures']['starts']} starts, {said}", flush=True)
+        result = "good" if verdict["good"] else f"BROKEN {verdict['broken']}"
+        print(f"{given.engine} {seed}: {verdict['figures']['starts']} starts, {result}", flush=True)
     return 1 if bad else 0
 
 
-def one(given: argparse.Namespace, seed: int) -> Verdict:
-    """The ledgers of a broken run are kept beside the log, to be read."""
+def run_once(given: argparse.Namespace, seed: int) -> Verdict:
+    """The ledgers of a run with violations are kept beside the log."""
     kept = given.log.with_suffix("") / f"{given.engine}-{seed}"
     command = [
-        sys.executable, "-m", "penstock.cli", "chaos", "--json", "--engine", given.engine,
+        sys.executable, "-m", "laneway.cli", "chaos", "--json", "--engine", given.engine,
         "--seed", str(seed), "--seconds", str(given.seconds), "--keep", str(kept),
     ]  # fmt: skip
     for name in ("faults", "through"):
@@ -82,16 +82,16 @@ def read(log: Path) -> list[Verdict]:
 
 
 def table(verdicts: list[Verdict]) -> list[str]:
-    """A column a place, a row a figure."""
-    groups = [list(group) for _, group in groupby(sorted(verdicts, key=_place), key=_place)]
-    rows = [["", *(_place(group[0])[0] for group in groups)]]
+    """A column per database, a row per figure."""
+    groups = [list(group) for _, group in groupby(sorted(verdicts, key=_target), key=_target)]
+    rows = [["", *(_target(group[0])[0] for group in groups)]]
     columns = [_column(group) for group in groups]
     rows += [[name, *(str(column[name]) for column in columns)] for name in columns[0]]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
     return [lines[0], "|---" * len(rows[0]) + "|", *lines[1:]]
 
 
-def _place(verdict: Verdict) -> tuple[str, str]:
+def _target(verdict: Verdict) -> tuple[str, str]:
     extras = [verdict[name] for name in ("through", "faults") if verdict[name]]
     return " ".join([verdict["server"], *extras]), verdict["engine"]
 
@@ -103,7 +103,7 @@ def _column(group: list[Verdict]) -> dict[str, object]:
         kinds.update(verdict["kinds"])
     broken = {
         name: sum(verdict["counts"][rule] for verdict in group for rule in rules)
-        for name, rules in PROMISES.items()
+        for name, rules in RULES.items()
     }
     every = sum(sum(verdict["counts"].values()) for verdict in group)
     return {
@@ -111,10 +111,10 @@ def _column(group: list[Verdict]) -> dict[str, object]:
         "published": f"{_sum(group, 'acknowledged'):,}",
         "of unknown outcome": f"{_sum(group, 'unknown'):,}",
         "starts": f"{starts:,}",
-        "leases that ran out": f"{_sum(group, 'expired'):,}",
+        "leases that expired": f"{_sum(group, 'expired'):,}",
         "stale writes refused": f"{_sum(group, 'stale_refused'):,}",
         "faults": f"{_sum(group, 'faults'):,}",
-        "which": ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())),
+        "kinds of faults": ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items())),
         **broken,
         "any rule broken": every,
         "bound per start": f"< {3 / max(1, starts):.1e}" if not every else "",
@@ -123,10 +123,10 @@ def _column(group: list[Verdict]) -> dict[str, object]:
 
 
 RECOVERY = {
-    "killed → leases ended: median / p99 / most": "returned",
-    "killed → claimed again: median / p99 / most": "killed",
-    "server back → first claim: median / p99 / most": "server",
-    "resumed process beside the next: median / p99 / most": "zombie",
+    "killed → leases expired: median / p99 / max": "returned",
+    "killed → claimed again: median / p99 / max": "killed",
+    "server back → first claim: median / p99 / max": "server",
+    "resumed process still working: median / p99 / max": "zombie",
 }
 
 
@@ -135,8 +135,8 @@ def _recovery(group: list[Verdict], key: str) -> str:
     if not times:
         return ""
     p50, p99 = times[len(times) // 2], times[min(len(times) - 1, int(len(times) * 0.99))]
-    aim = group[0]["recovery"][key]["target"]
-    return f"{p50:.2f} / {p99:.2f} / {times[-1]:.2f} s, {len(times)} times (aim {aim:.1f} s)"
+    target = group[0]["recovery"][key]["target"]
+    return f"{p50:.2f} / {p99:.2f} / {times[-1]:.2f} s, {len(times)} times (target {target:.1f} s)"
 
 
 def _sum(group: list[Verdict], name: str) -> int:

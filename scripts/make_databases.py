@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from penstock.contract import Ability
-from penstock.engines.mysql import MysqlEngine
-from penstock.engines.postgresql import PostgresqlEngine
-from penstock.engines.sqlite import SqliteEngine
+from laneway.contract import Ability
+from laneway.engines.mysql import MysqlEngine
+from laneway.engines.postgresql import PostgresqlEngine
+from laneway.engines.sqlite import SqliteEngine
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/reference/databases.md"
 ENGINES = {

@@ -9,13 +9,18 @@ from pathlib import Path
 import pytest
 
 # Before anything imports it: its asserts are what the cases are made of.
-pytest.register_assert_rewrite("penstock.conformance")
+pytest.register_assert_rewrite("laneway.conformance")
 
-from penstock.embedded import EmbeddedPostgres  # noqa: E402
-from penstock.embedded_mariadb import OwnMariaDB, install_mariadb  # noqa: E402
+from laneway.dev.embedded import (  # noqa: E402
+    EmbeddedMariaDB,
+    EmbeddedPostgres,
+    install_mariadb,
+)
 from tests.place import Place, fresh_schema  # noqa: E402
-from tests.stores import GIVEN_SERVER  # noqa: E402
+from tests.spark_part import IN_MAKE_TEST  # noqa: E402
+from tests.stores import GIVEN_SERVER, repeated_combination  # noqa: E402
 
+_SPARK = {"spark", "lake"}
 NO_MARIADB = (
     "MARIADB IS NOT TESTED: no mariadbd here, and it could not be installed "
     "(needs root and the Debian package mariadb-server)"
@@ -25,16 +30,70 @@ SETTINGS = {"fsync": False, "full_page_writes": False, "max_connections": 200, "
 
 
 def pytest_configure() -> None:
-    """Processes that tests start inherit how we take Ctrl-C: a job in a shell's background, as CI
-    may be, ignores it."""
+    """Processes that tests start inherit which signals we ignore: a job in a shell's background, as
+    CI may be, ignores Ctrl-C, and one under nohup SIGHUP."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda number, frame: None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What runs in one process, for pytest-xdist: a world of the conformance suite, or a file."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part",
+        choices=("all", "quick", "rest"),
+        default="all",
+        help="quick: without the combinations that repeat another one (marker `repeats`); "
+        "rest: only those",
+    )
+
+
+# Before pytest-xdist's own, which reads the groups.
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # First what takes one process longest: the others share the rest meanwhile.
+    items.sort(key=lambda item: not _uses_spark(item))
     for item in items:
-        world = getattr(item, "callspec", None) and item.callspec.params.get("harness")  # type: ignore[attr-defined]
-        item.add_marker(pytest.mark.xdist_group(f"{item.path} {world or ''}"))
+        item.add_marker(pytest.mark.xdist_group(_process_of(item)))
+        if reason := repeated_combination(_parameters_of(item)):
+            item.add_marker(pytest.mark.repeats(reason))
+        if _uses_spark(item) and item.nodeid.partition("[")[0] not in IN_MAKE_TEST:
+            item.add_marker(
+                pytest.mark.repeats(
+                    "make test has few tests on Spark, named in tests/spark_part.py"
+                )
+            )
+    part = config.getoption("--part")
+    if part == "all":
+        return
+    chosen = {True: [], False: []}  # type: dict[bool, list[pytest.Item]]
+    for item in items:
+        chosen[(item.get_closest_marker("repeats") is None) == (part == "quick")].append(item)
+    config.hook.pytest_deselected(items=chosen[False])
+    items[:] = chosen[True]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Without groups every process would start every server: three times as long."""
+    grouped = getattr(session.config.option, "loadgroup", False)
+    if grouped and not all("@" in item.nodeid for item in session.items):
+        raise pytest.UsageError("pytest-xdist ignores groups with this version of pytest")
+
+
+def _parameters_of(item: pytest.Item) -> dict[str, object]:
+    return dict(item.callspec.params) if hasattr(item, "callspec") else {}
+
+
+def _process_of(item: pytest.Item) -> str:
+    """What pytest-xdist runs in one process: everything that shares Spark's session, a client of
+    the conformance suite, a page of the docs, or a file."""
+    if _uses_spark(item):
+        return "spark"
+    parameters = _parameters_of(item)
+    return f"{item.path} {parameters.get('harness', '')} {parameters.get('page', '')}"
+
+
+def _uses_spark(item: pytest.Item) -> bool:
+    return not _SPARK.isdisjoint(item.path.relative_to(item.config.rootpath).parts)
 
 
 @pytest.fixture(scope="session")
@@ -75,19 +134,19 @@ def sqlite_memory() -> SqliteMemory:
 
 
 @pytest.fixture(scope="session")
-def mariadb() -> Iterator[OwnMariaDB]:
+def mariadb() -> Iterator[EmbeddedMariaDB]:
     """A real server from the system's packages, which are installed if that is possible."""
     if not install_mariadb():
         warnings.warn(NO_MARIADB, stacklevel=1)
         pytest.skip(NO_MARIADB)
-    with OwnMariaDB() as running:
+    with EmbeddedMariaDB() as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def database(server: EmbeddedPostgres) -> str:
     """The URL of a database of our own."""
-    return server.create_database("penstock_tests")
+    return server.create_database("laneway_tests")
 
 
 @pytest.fixture

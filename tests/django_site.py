@@ -1,7 +1,7 @@
 """A Django site for the tests: ``python -m tests.django_site CASE`` tells in JSON what it saw.
 
 Settings hold for a whole process, so each case is one of its own. OPTIONS are the database's, as
-JSON; JOBS is PENSTOCK["worker"].
+JSON; JOBS is LANEWAY["worker"].
 """
 
 import json
@@ -20,7 +20,7 @@ from django.core.management import execute_from_command_line
 address = urlsplit(os.environ["DATABASE_URL"])
 settings.configure(
     SECRET_KEY="only for tests",
-    INSTALLED_APPS=["penstock.integrations.django"],
+    INSTALLED_APPS=["laneway.integrations.django"],
     DATABASES={
         "default": {
             "ENGINE": "django.db.backends.postgresql",
@@ -32,15 +32,16 @@ settings.configure(
             "OPTIONS": json.loads(os.environ.get("OPTIONS", "{}")),
         }
     },
-    PENSTOCK={"worker": os.environ["JOBS"]} if "JOBS" in os.environ else {},
+    LANEWAY={"worker": os.environ["JOBS"]} if "JOBS" in os.environ else {},
     USE_TZ=True,
 )
 django.setup()
 
 from django.db import transaction  # noqa: E402
 
-from penstock import BacklogFull, Message, NewMessage, Worker  # noqa: E402
-from penstock.integrations.django import queue  # noqa: E402
+from laneway import Message, NewMessage, Worker  # noqa: E402
+from laneway.errors import BacklogFull  # noqa: E402
+from laneway.integrations.django import queue  # noqa: E402
 
 
 class Rollback(Exception):
@@ -48,7 +49,7 @@ class Rollback(Exception):
 
 
 def waiting() -> dict[str, int]:
-    return {f"{n.queue} {n.channel}": n.waiting for n in queue.channel_numbers() if n.waiting}
+    return {f"{n.queue} {n.channel}": n.waiting for n in queue.channel_stats() if n.waiting}
 
 
 def refusal() -> Any:
@@ -102,7 +103,7 @@ def test_run() -> Any:
     class Test(TestCase):  # type: ignore[misc]
         def test_the_queue(self) -> None:
             queue.publish(1)
-            seen.append(len(queue.numbers()))
+            seen.append(len(queue.stats()))
 
     runner = DiscoverRunner(verbosity=0, interactive=False, parallel=2)
     kept = runner.setup_databases()
@@ -116,9 +117,9 @@ def test_run() -> Any:
 worker = Worker(queue.client)
 
 
-@worker.handler()
+@worker.default_handler
 def tell(payload: str, message: Message) -> None:
-    at_once = worker.kit().options.concurrency
+    at_once = worker.definition().options.concurrency
     sys.stdout.write(f"{message.queue} {payload}, one of {at_once}\n")
 
 

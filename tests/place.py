@@ -1,4 +1,4 @@
-"""Where a test may install Penstock."""
+"""Where a test may install Laneway."""
 
 from itertools import count
 from typing import NamedTuple

@@ -7,11 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import events, fairness, flat, recovery, report, sqlite, sqlite_flat, throughput
+from benchmarks import (
+    events,
+    fairness,
+    flat,
+    kinds,
+    recovery,
+    report,
+    sqlite,
+    sqlite_flat,
+    sqlite_looks,
+    throughput,
+)
 from benchmarks.bench import Bench
 from benchmarks.cases import alone, backlog, blocked, foreign, many_channels, scheduled
 from benchmarks.single import DRIVERS, loops
-from penstock.embedded import EmbeddedPostgres
+from laneway.dev.embedded import EmbeddedPostgres
 
 HOUR = timedelta(hours=1)
 TINY = throughput.Size(
@@ -33,6 +44,14 @@ def bench(server: EmbeddedPostgres) -> Bench:
     return Bench(server)
 
 
+@pytest.mark.repeats("a short run of the benchmark")
+def test_a_claim_of_one_kind_costs_as_much_with_others_in_front(bench: Bench) -> None:
+    records = kinds.measure(bench, kinds.Size(500, 5000, (1,))).records()
+    few, many = (_number(row["buffers a message"]) for row in records[1:])
+    assert many < 1.2 * few
+
+
+@pytest.mark.repeats("a short run of the benchmark")
 def test_throughput_compares_both_sides(bench: Bench) -> None:
     drains, limits, bulks, singles, costs = throughput.measure(bench, TINY)
     assert [(row["channels"], row["connections"]) for row in drains.records()] == [(100, 2)]
@@ -46,6 +65,7 @@ def test_throughput_compares_both_sides(bench: Bench) -> None:
     assert 8 / 300 <= _number(drained["statements"]) <= 14 / 300
 
 
+@pytest.mark.repeats("a short run of the benchmark")
 def test_flat_counts_buffers_and_wal(bench: Bench) -> None:
     cases = [many_channels(200), backlog(200, 1), alone(), blocked(100), scheduled(100)]
     steady, old = flat.measure(bench, [*cases, foreign(100)], 400, batches=3)
@@ -79,6 +99,14 @@ def test_sqlite_stays_flat(tmp_path: Path) -> None:
         assert 0.9 < _number(row["against the first"]) < 1.1, row
 
 
+@pytest.mark.repeats("tests/sqlite compares the looks' steps")
+def test_looks_on_sqlite_are_measured(tmp_path: Path) -> None:
+    rows = sqlite_looks.measure(tmp_path, 20_000, 2_000).records()
+    assert [row["look"] for row in rows] == list(sqlite_looks.LOOKS)
+    assert all(_number(row["steps"]) > 0 for row in rows)
+
+
+@pytest.mark.repeats("a short run of the benchmark")
 def test_fairness_counts_starts(bench: Bench) -> None:
     size = fairness.Size(
         bulk=500, one_by_one=200, quiet=9, each=10, weighted=300, singles=100, repeats=1
@@ -91,6 +119,7 @@ def test_fairness_counts_starts(bench: Bench) -> None:
     assert sum(_number(row["share %"]) for row in weights.records()) == pytest.approx(200)
 
 
+@pytest.mark.repeats("a short run of the benchmark")
 def test_events_compares_three_sides(bench: Bench) -> None:
     assert "listener" not in events.without_events()
     table = events.measure(bench, events.Size(rounds=2, singles=5, batches=2, batch=10))
@@ -122,6 +151,7 @@ def _number(cell: report.Cell) -> float:
     return cell
 
 
+@pytest.mark.repeats("a short run of the benchmark")
 def test_recovery_waits_for_the_next_handler(bench: Bench, tmp_path: Path) -> None:
     (row,) = recovery.measure(bench.server, tmp_path, recovery.Size(1, 0, 0)).records()
     assert row["times"] == 1 and _number(row["most s"]) > 0

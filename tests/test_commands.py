@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.embedded import EmbeddedPostgres
-from penstock.embedded_mariadb import OwnMariaDB
-from penstock.engines.postgresql.migrations import migrations
+from laneway.dev.embedded import EmbeddedMariaDB, EmbeddedPostgres
+from laneway.engines.postgresql.schema import migrations
 
 LATEST = migrations()[-1].number
 
@@ -26,15 +25,15 @@ def _run(
 
 
 def test_the_demo_ends_in_a_good_verdict() -> None:
-    _check_verdict(_run("penstock.cli", "demo", "--no-report"))
+    _check_verdict(_run("laneway.cli", "demo", "--no-report"))
 
 
 @pytest.mark.skipif(
-    not os.environ.get("PENSTOCK_SPARK_LONG"), reason="two minutes: make test-spark-long"
+    not os.environ.get("LANEWAY_SPARK_LONG"), reason="two minutes: make test-spark-long"
 )
 @pytest.mark.timeout(420)
 def test_the_demo_ends_in_a_report(tmp_path: Path) -> None:
-    done = _run("penstock.demo", TMPDIR=str(tmp_path))
+    done = _run("laneway.dev.demo", TMPDIR=str(tmp_path))
     _check_verdict(done)
     last = done.stdout.splitlines()[-1]
     assert last.startswith(f"The report: {tmp_path}"), done.stdout
@@ -43,6 +42,7 @@ def test_the_demo_ends_in_a_report(tmp_path: Path) -> None:
     assert "this message can never be done" in page, "what the poison message said"
 
 
+@pytest.mark.repeats("the demo runs on a server of its own")
 def test_the_demo_leaves_nothing_in_a_given_database_and_ends_well_without_spark(
     tmp_path: Path,
 ) -> None:
@@ -50,17 +50,18 @@ def test_the_demo_leaves_nothing_in_a_given_database_and_ends_well_without_spark
     without.mkdir()
     (without / "pyspark.py").write_text("raise ImportError('it is not installed here')")
     place = f"sqlite:///{file}"
-    done = _run("penstock.cli", "demo", "--url", place, PYTHONPATH=str(without))
+    done = _run("laneway.cli", "demo", "--url", place, PYTHONPATH=str(without))
     _check_verdict(done)
     last = done.stdout.splitlines()[-1]
-    assert last.startswith("No report this time: ") and 'pip install "penstock[lake]"' in last
+    assert last.startswith("No report this time: ") and 'pip install "laneway[lake]"' in last
     with closing(sqlite3.connect(file)) as connection:
         left = connection.execute("select name from sqlite_master where name not like 'sqlite_%'")
         assert left.fetchall() == []
 
 
-def test_the_demo_on_mariadb(mariadb: OwnMariaDB) -> None:
-    done = _run("penstock.cli", "demo", "--no-report", "--url", mariadb.create_database("demo"))
+@pytest.mark.repeats("the demo runs on PostgreSQL")
+def test_the_demo_on_mariadb(mariadb: EmbeddedMariaDB) -> None:
+    done = _run("laneway.cli", "demo", "--no-report", "--url", mariadb.create_database("demo"))
     _check_verdict(done)
     assert not done.stderr.strip()  # its warnings are of no interest to anybody
 
@@ -76,22 +77,22 @@ def _check_verdict(done: "subprocess.CompletedProcess[str]") -> None:
 def test_install_and_upgrade_answer_with_the_version(server: EmbeddedPostgres) -> None:
     url = server.create_database("commands")
     for command in ("install", "upgrade"):
-        done = _run("penstock.cli", command, "--schema", 'odd "name', "--json", url=url)
+        done = _run("laneway.cli", command, "--schema", 'odd "name', "--json", url=url)
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout) == {"schema": 'odd "name', "version": LATEST}
 
 
 def test_sql_is_printed_without_a_connection() -> None:
-    done = _run("penstock.cli", "sql", "--schema", "jobs")
+    done = _run("laneway.cli", "sql", "--schema", "jobs")
     assert done.returncode == 0
     assert 'create schema if not exists "jobs"' in done.stdout
-    assert "penstock" not in done.stdout.split("create table", 1)[1].split("(", 1)[0]
-    assert _run("penstock.cli", "sql", "--from", str(LATEST)).stdout.strip() == ""
+    assert "laneway" not in done.stdout.split("create table", 1)[1].split("(", 1)[0]
+    assert _run("laneway.cli", "sql", "--from", str(LATEST)).stdout.strip() == ""
 
 
 def test_a_failure_is_one_line_without_the_password() -> None:
-    done = _run("penstock.cli", "install", url="postgresql://me:canary@127.0.0.1:1/none")
+    done = _run("laneway.cli", "install", url="postgresql://me:canary@127.0.0.1:1/none")
     assert done.returncode == 1
-    assert done.stderr.startswith("penstock: ")
+    assert done.stderr.startswith("laneway: ")
     assert "canary" not in done.stdout + done.stderr
     assert "Traceback" not in done.stderr

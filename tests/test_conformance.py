@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock.conformance import Case, CaseSkipped, Harness, Target, all_cases
+from laneway.conformance import Case, CaseSkipped, Harness, Target, all_cases
 from tests.stores import STORES, Databases
 
 WORLDS = [(name, client) for name, store in STORES.items() for client in store.clients]

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock import HistoryEntry
-from penstock.demo.evidence import most_at_once, rate_excess, weigh
-from penstock.demo.story import report_on
+from laneway import HistoryEntry
+from laneway.dev.demo.results import most_at_once, rate_excess, summarize
+from laneway.dev.demo.scenario import build_report
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -43,14 +43,14 @@ def test_what_was_done_twice_lost_or_dead_shows() -> None:
         _entry(3, 4, 5, outcome="expired", terminal=False),
         _entry(4, 6, 7, outcome="failed", dead=True, channel="poison"),
     ]
-    found = weigh(entries, window=3, rate=10, burst=5)
+    found = summarize(entries, window=3, rate=10, burst=5)
     assert (found.completed, found.twice, found.dead, found.redelivered) == (2, 1, 1, 1)
     assert found.expired == {"worker-1": 1}
     assert found.first_starts == {"limited": 2, "poison": 1}
 
 
 def test_a_report_that_cannot_be_made_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    report_on("postgresql://me:canary@127.0.0.1:1/none")
+    build_report("postgresql://me:canary@127.0.0.1:1/none")
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith("No report this time: ") and "127.0.0.1" in last
     assert "canary" not in last

@@ -12,13 +12,14 @@ from typing import Literal
 import psycopg
 import pytest
 
-from penstock import embedded
-from penstock.embedded import EmbeddedPostgres, EmbeddedServerError
+from laneway.dev.embedded import EmbeddedPostgres, EmbeddedServerError
+from laneway.dev.embedded import postgresql as embedded
+from laneway.dev.embedded.server import is_reachable
 
 # Starts a server, says where it is, and waits to be killed.
 _VICTIM = """
 import sys
-from penstock.embedded import EmbeddedPostgres
+from laneway.dev.embedded import EmbeddedPostgres
 server = EmbeddedPostgres(*sys.argv[1:])
 server.start()
 print(server.directory, server.port, flush=True)
@@ -139,9 +140,10 @@ def test_the_next_run_removes_what_a_killed_run_left(server: EmbeddedPostgres) -
 
 def test_a_private_install_is_copied_instead_of_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     package = embedded._package()
-    reachable = embedded._is_reachable
+    reachable = is_reachable
     monkeypatch.setattr(
-        embedded, "_is_reachable", lambda path: package not in path.parents and reachable(path)
+        f"{embedded.__name__}.is_reachable",
+        lambda path: package not in path.parents and reachable(path),
     )
     with EmbeddedPostgres() as server:
         assert ask(server.url(), "select 1") == "1"
@@ -150,5 +152,5 @@ def test_a_private_install_is_copied_instead_of_opened(monkeypatch: pytest.Monke
 
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(EmbeddedServerError, match=r"penstock\[embedded\]"):
+    with pytest.raises(EmbeddedServerError, match=r"laneway\[embedded\]"):
         EmbeddedPostgres().start()

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.fairness import JAIN, ROUNDS, SHARE, Size, shares, spread, wanted
 from benchmarks.shares import jain, longest_wait
-from penstock import Queue
+from laneway import Queue
 from tests.place import Place
 
 SIZE = Size(bulk=30_000, one_by_one=3_000)
@@ -20,6 +20,7 @@ def test_a_loud_channel_does_not_stand_in_the_way(place: Place, one_by_one: bool
     assert found.rounds <= ROUNDS
 
 
+@pytest.mark.repeats("shares by weight are a conformance case")
 def test_shares_of_many_channels_go_by_weight(place: Place) -> None:
     # Where in a round the count ends is worth up to one visit a channel: half a percent here.
     _check_shares(place, 30_000, each=3)

@@ -6,7 +6,7 @@ from benchmarks.soak.run import run
 from benchmarks.soak.sampling import Account
 from benchmarks.soak.terms import Terms
 from benchmarks.soak.verdict import MB, Line, flat, losses
-from penstock.embedded import EmbeddedPostgres
+from laneway.dev.embedded import EmbeddedPostgres
 
 STEADY = Line(0, False, 200, 200, 5, 0.02, 10 * MB, 10 * MB, 5 * MB, 10_000, 50 * MB)
 LINES = 24
@@ -25,6 +25,7 @@ def course(**rising: float) -> list[Line]:
     return lines
 
 
+@pytest.mark.repeats("a short run of make soak")
 def test_nothing_is_lost_and_old_history_goes(server: EmbeddedPostgres) -> None:
     """Seconds say nothing about flat lines: `make soak` does."""
     told: list[Line] = []

@@ -4,7 +4,7 @@ was lost, with 2 if a line is not flat."""
 import argparse
 import sys
 
-from penstock.embedded import EmbeddedPostgres
+from laneway.dev.embedded import EmbeddedPostgres
 
 from .run import run
 from .terms import Terms

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from penstock import AsyncMessage, AsyncQueue, Worker
+from laneway import AsyncMessage, AsyncQueue, Worker
 
 from .terms import QUEUE, URL
 
@@ -22,7 +22,7 @@ FIRST = 0.001  # seconds
 
 class Labour:
     def __init__(self, url: str) -> None:
-        self._worker = Worker(AsyncQueue(url, queue=QUEUE), concurrency=50)
+        self._worker = Worker(AsyncQueue(url, name=QUEUE), concurrency=50)
         self._worker.handler("soak")(self._handle)
         self._worker.handler("fails")(self._fail)
         self._done = 0
@@ -81,5 +81,5 @@ def edge_of(number: int) -> float:
 
 
 if __name__ == "__main__":
-    logging.getLogger("penstock").setLevel(logging.CRITICAL)  # the first tries fail on purpose
+    logging.getLogger("laneway").setLevel(logging.CRITICAL)  # the first tries fail on purpose
     asyncio.run(Labour(os.environ[URL]).run())

@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from penstock import NewMessage, Policy, Queue
+from laneway import NewMessage, Policy, Queue
 
 from .terms import QUEUE, Terms
 
@@ -19,7 +19,7 @@ class Load:
     """A thread that publishes until it is told to stop."""
 
     def __init__(self, url: str, terms: Terms) -> None:
-        self._queue = Queue(url, queue=QUEUE, upkeep_every=None)
+        self._queue = Queue(url, name=QUEUE, upkeep_every=None)
         self._terms = terms
         self._dice = random.Random(1)
         self._stopping = threading.Event()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from penstock import Queue
+from laneway import Queue
 
 from .crew import Crew
 from .load import Load
@@ -26,7 +26,7 @@ class Result(NamedTuple):
 
 def run(url: str, terms: Terms, tell: Callable[[Line], None]) -> Result:
     """On an empty database; ``tell`` gets each line as it is made."""
-    with Queue(url, queue=QUEUE) as queue:
+    with Queue(url, name=QUEUE) as queue:
         queue.install()
         queue.configure(history="all", history_days=HISTORY_DAYS)
         _live_in_the_past(url)
@@ -51,7 +51,7 @@ def _live_in_the_past(url: str) -> None:
     """History of days that are past the retention, so that there is something to drop."""
     for days in (4, 3, 2):
         then = datetime.now(UTC) - timedelta(days=days)
-        with Queue(url, queue="past", upkeep_every=None, clock=lambda then=then: then) as past:  # type: ignore[misc]
+        with Queue(url, name="past", upkeep_every=None, clock=lambda then=then: then) as past:  # type: ignore[misc]
             past.upkeep()
             past.publish_many([b"x"] * OLD)
             past.complete(past.claim(OLD))

@@ -12,17 +12,17 @@ select coalesce(sum(pg_table_size(c.oid)) filter (where c.relname !~ '^history')
     coalesce(sum(pg_indexes_size(c.oid)) filter (where c.relname !~ '^history'), 0),
     coalesce(sum(pg_total_relation_size(c.oid)) filter (where c.relname ~ '^history'), 0)
 from pg_class c join pg_namespace n on n.oid = c.relnamespace
-where n.nspname = 'penstock' and c.relkind = 'r'
+where n.nspname = 'laneway' and c.relkind = 'r'
 """
 DEAD = """
-select coalesce(sum(n_dead_tup), 0) from pg_stat_user_tables where schemaname = 'penstock'
+select coalesce(sum(n_dead_tup), 0) from pg_stat_user_tables where schemaname = 'laneway'
 """
-WAITING = "select count(*) from penstock.message where queue = %s"
+WAITING = "select count(*) from laneway.message where queue = %s"
 ENDED = """
-select count(*), count(distinct message_id) from penstock.history_v1
+select count(*), count(distinct message_id) from laneway.history_v1
 where queue = %s and outcome = 'completed'
 """
-DEAD_LETTERS = "select count(*) from penstock.dead where queue = %s"
+DEAD_LETTERS = "select count(*) from laneway.dead where queue = %s"
 OLD = """
 select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid
 where c.relname ~ '^history_[0-9]{8}$'
@@ -30,7 +30,7 @@ where c.relname ~ '^history_[0-9]{8}$'
 """
 
 
-class Held(NamedTuple):
+class HeldLease(NamedTuple):
     """Bytes, bytes, bytes and rows."""
 
     tables: int
@@ -52,9 +52,9 @@ class Server:
     def __init__(self, url: str) -> None:
         self._connection = psycopg.connect(url, autocommit=True)
 
-    def held(self) -> Held:
+    def held(self) -> HeldLease:
         sizes = self._row(SIZES)
-        return Held(*(int(size) for size in (*sizes, *self._row(DEAD))))
+        return HeldLease(*(int(size) for size in (*sizes, *self._row(DEAD))))
 
     def waiting(self) -> int:
         return int(self._row(WAITING, QUEUE)[0])
@@ -87,7 +87,7 @@ class Snapshot:
         if wanted and self._connection is None:
             self._connection = psycopg.connect(self._url, autocommit=True)
             self._connection.execute("begin isolation level repeatable read")
-            self._connection.execute("select count(*) from penstock.setting")
+            self._connection.execute("select count(*) from laneway.setting")
         elif not wanted and self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 QUEUE = "soak"
-SCHEMA = "penstock"
-URL = "PENSTOCK_SOAK_URL"  # in the environment of the workers
+SCHEMA = "laneway"
+URL = "LANEWAY_SOAK_URL"  # in the environment of the workers
 BURST_EVERY = 20.0  # seconds
 BURST_LENGTH = 2.0
 BURST = 4.0  # times the rate

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from penstock.chaos import checker
-from tests.chaos.forging import Forger
+from laneway.dev.chaos import checker
+from tests.chaos.forged_run import Forger
 
 
 @pytest.fixture
@@ -383,14 +383,14 @@ def test_a_key_that_nothing_holds(forger: Forger) -> None:
 
 
 def test_how_long_recovery_took(forger: Forger) -> None:
-    n = forger.publish(2, 200.0, channel="free-1.work")
+    n = forger.publish(2, 200.0, channel="unlimited-1.work")
     forger.start(2, 2, 201.0, n)
     forger.line("fault", 202.0, by="nemesis", kind="kill", target="w", span=1e9)
-    forger.row(2, 2, 201.0, 205.1, "expired", channel="free-1.work")
+    forger.row(2, 2, 201.0, 205.1, "expired", channel="unlimited-1.work")
     forger.line("server_back", 206.0, by="director")
     forger.start(2, 3, 206.5, n)
     forger.settle(2, 3, 207.0, "complete")
-    forger.row(2, 3, 206.5, 207.0, "completed", attempt=2, channel="free-1.work")
+    forger.row(2, 3, 206.5, 207.0, "completed", attempt=2, channel="unlimited-1.work")
     recovery = checker.check(forger.lines, forger.dump)["recovery"]
     for name, seconds in (("killed", 4.5), ("server", 0.5)):
         figures = {"median": seconds, "p99": seconds, "most": seconds, "times": [seconds]}
@@ -401,12 +401,6 @@ def test_order(forger: Forger) -> None:
     forger.done(2, 5, 200.0, ordered=True)
     forger.done(3, 4, 200.5, ordered=True)
     assert forger.broken() == {"order"}
-
-
-def test_a_start_in_a_paused_channel(forger: Forger) -> None:
-    forger.line("paused", 100.5, by="o", channel="a")
-    forger.line("resume_tried", 110.0, by="o", channel="a")
-    assert forger.broken() == {"paused_starts"}
 
 
 @pytest.mark.parametrize("window", [True, False])
@@ -526,6 +520,20 @@ def test_effects(forger: Forger) -> None:
     assert forger.broken() == set()
     forger.dump["effects"] = [n, n]
     assert forger.broken() == {"effects"}
+
+
+def test_results(forger: Forger) -> None:
+    forger.done(2, 2, 200.0, keep=True)
+    forger.dump["results"] = []
+    assert forger.broken() == {"results"}
+    forger.dump["results"] = [{"id": 2, "fence": 2}]
+    assert forger.broken() == set()
+    forger.dump["results"] = [{"id": 2, "fence": 1}]
+    assert forger.broken() == {"results"}
+    forger.publish(3, 2000.0)
+    forger.waits(3, 2000.0)
+    forger.dump["results"] = [{"id": 2, "fence": 2}, {"id": 3, "fence": 3}]
+    assert forger.broken() == {"results"}
 
 
 def test_what_the_sampler_saw(forger: Forger) -> None:

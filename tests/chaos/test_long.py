@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from penstock.chaos.checker import check
-from tests.chaos.forging import Forger
+from laneway.dev.chaos.checker import check
+from tests.chaos.forged_run import Forger
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "chaos_long.py"
 

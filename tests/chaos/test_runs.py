@@ -1,6 +1,6 @@
 """Short runs on every database that is here, as a person starts them; and that nothing is left.
 
-PENSTOCK_CHAOS_LONG (`make chaos-faults`) adds those that take longer, or need root.
+LANEWAY_CHAOS_LONG (`make chaos-faults`) adds those that take longer, or need root.
 """
 
 import json
@@ -17,15 +17,14 @@ from typing import Any
 import psutil
 import pytest
 
-from penstock import Queue
-from penstock.chaos.nemesis import decide
-from penstock.embedded_mariadb import install_mariadb
-from penstock.embedded_pgbouncer import pgbouncer_binary
+from laneway import Queue
+from laneway.dev.chaos.nemesis import plan_faults
+from laneway.dev.embedded import install_mariadb, pgbouncer_binary
 
-MARK = f"PENSTOCK_CHAOS_TEST_{os.getpid()}"
+MARK = f"LANEWAY_CHAOS_TEST_{os.getpid()}"
 KINDS = ["kill", "stop", "term", "cut", "server", "snapshot", "lock"]
 LONG = pytest.mark.skipif(
-    "PENSTOCK_CHAOS_LONG" not in os.environ, reason="half a minute each: make chaos-faults"
+    "LANEWAY_CHAOS_LONG" not in os.environ, reason="half a minute each: make chaos-faults"
 )
 
 
@@ -33,10 +32,10 @@ def _chaos(*arguments: str) -> tuple[int, dict[str, Any]]:
     command = [
         sys.executable,
         "-m",
-        "penstock.cli",
+        "laneway.cli",
         "chaos",
         "--json",
-        "--patience",
+        "--drain-timeout",
         "60",
         *arguments,
     ]
@@ -46,7 +45,10 @@ def _chaos(*arguments: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("engine", ["postgresql", "sqlite"])
+_SQLITE = pytest.param("sqlite", marks=pytest.mark.repeats("the same faults on PostgreSQL"))
+
+
+@pytest.mark.parametrize("engine", ["postgresql", _SQLITE])
 def test_every_promise_holds(engine: str) -> None:
     code, verdict = _chaos("--engine", engine, "--seed", "15", "--seconds", "12")
     assert verdict["broken"] == {}
@@ -102,6 +104,7 @@ def _tables(file: Path) -> list[str]:
         return [name for (name,) in names]
 
 
+@pytest.mark.repeats("chaos on its own server here")
 def test_a_given_database_is_left_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "given.db"
     _, verdict = _chaos("--url", f"sqlite:///{file}", "--seed", "4", "--seconds", "3")
@@ -112,7 +115,7 @@ def test_a_given_database_is_left_as_it_was(tmp_path: Path) -> None:
 
 def test_a_run_that_is_stopped_cleans_up(tmp_path: Path) -> None:
     file = tmp_path / "given.db"
-    command = [sys.executable, "-m", "penstock.cli", "chaos", "--url", f"sqlite:///{file}"]
+    command = [sys.executable, "-m", "laneway.cli", "chaos", "--url", f"sqlite:///{file}"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not (file.exists() and _tables(file)) and time.monotonic() < deadline:
@@ -125,12 +128,12 @@ def test_a_run_that_is_stopped_cleans_up(tmp_path: Path) -> None:
 
 def test_somebody_elses_run_is_not_touched(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'given.db'}"
-    with Queue(url, schema="penstock_chaos") as queue:
+    with Queue(url, schema="laneway_chaos") as queue:
         queue.install()
-        command = [sys.executable, "-m", "penstock.cli", "chaos", "--url", url]
+        command = [sys.executable, "-m", "laneway.cli", "chaos", "--url", url]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
         assert done.returncode == 2
-        assert "penstock_chaos" in done.stderr
+        assert "laneway_chaos" in done.stderr
         assert queue.schema_version() > 0
 
 
@@ -144,16 +147,16 @@ def test_somebody_elses_run_is_not_touched(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_is_refused(arguments: list[str], says: str) -> None:
-    command = [sys.executable, "-m", "penstock.cli", "chaos", *arguments]
+    command = [sys.executable, "-m", "laneway.cli", "chaos", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert says in done.stderr
 
 
 def test_a_seed_decides_every_fault() -> None:
-    assert decide(7, 60, KINDS) == decide(7, 60, KINDS)
-    assert decide(7, 60, KINDS) != decide(8, 60, KINDS)
-    assert {fault.kind for fault in decide(7, 15, KINDS)} == set(KINDS)
+    assert plan_faults(7, 60, KINDS) == plan_faults(7, 60, KINDS)
+    assert plan_faults(7, 60, KINDS) != plan_faults(8, 60, KINDS)
+    assert {fault.kind for fault in plan_faults(7, 15, KINDS)} == set(KINDS)
 
 
 def _left_behind() -> list[str]:

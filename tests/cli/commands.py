@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from typer.testing import CliRunner, Result
 
-COMMAND = [sys.executable, "-m", "penstock.cli"]
+COMMAND = [sys.executable, "-m", "laneway.cli"]
 
 
 class Cli(NamedTuple):
@@ -21,7 +21,7 @@ class Cli(NamedTuple):
     schema: str
 
     def run(self, *words: str, input: str | bytes | None = None, code: int = 0) -> Result:
-        from penstock.cli.app import app
+        from laneway.cli.app import app
 
         done = CliRunner().invoke(app, list(words), input=input, env=self.place())
         assert done.exit_code == code, done.output + repr(done.exception)
@@ -69,7 +69,7 @@ class Cli(NamedTuple):
         return {**os.environ, **self.place()}
 
     def place(self) -> dict[str, str]:
-        return {"DATABASE_URL": self.url, "PENSTOCK_SCHEMA": self.schema}
+        return {"DATABASE_URL": self.url, "LANEWAY_SCHEMA": self.schema}
 
 
 def _read_all(terminal: int, process: "subprocess.Popen[bytes]") -> str:

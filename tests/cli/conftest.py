@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from penstock import Queue
+from laneway import Queue
 from tests.cli.commands import Cli
 from tests.place import Place
 

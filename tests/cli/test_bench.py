@@ -7,15 +7,15 @@ import time
 import psycopg
 import pytest
 
-from penstock.embedded import EmbeddedPostgres
+from laneway.dev.embedded import EmbeddedPostgres
 from tests.cli.commands import Cli
 
-_SCHEMAS = "select count(*) from pg_namespace where nspname like 'penstock_bench%'"
+_SCHEMAS = "select count(*) from pg_namespace where nspname like 'laneway_bench%'"
 
 
 @pytest.fixture
 def bench(server: EmbeddedPostgres, request: pytest.FixtureRequest) -> Cli:
-    return Cli(server.create_database(request.node.name), "penstock")
+    return Cli(server.create_database(request.node.name), "laneway")
 
 
 def schemas(url: str) -> int:
@@ -56,22 +56,25 @@ def test_bench_cleans_up_when_it_is_stopped(bench: Cli) -> None:
 def test_version_and_sql(bench: Cli) -> None:
     (found,) = bench.json("version")
     assert found["version"] == bench.run("version").stdout.strip()
-    assert json.loads(bench.run("install", "--json").stdout)["schema"] == "penstock"
+    assert json.loads(bench.run("install", "--json").stdout)["schema"] == "laneway"
 
 
 def test_install_with_roles(bench: Cli) -> None:
     (found,) = bench.json("install", "--roles", "--role-prefix", "cli")
     roles = ["cli_producer", "cli_consumer", "cli_viewer", "cli_admin"]
-    assert (found["schema"], found["roles"]) == ("penstock", roles)
+    assert (found["schema"], found["roles"]) == ("laneway", roles)
     shown = bench.run("install", "--roles", "--role-prefix", "cli").stderr
     assert 'GRANT "cli_producer" TO app;' in shown
 
 
 def test_sql_of_roles_and_of_other_databases(bench: Cli) -> None:
     text = bench.run("sql", "--roles").stdout
-    assert 'grant "penstock_producer" to "penstock_consumer"' in text
+    assert 'grant "laneway_producer" to "laneway_consumer"' in text
     assert 'create role "x_viewer"' in bench.run("sql", "--roles", "--role-prefix", "x").stdout
     tables = bench.run("sql", "--dialect", "sqlite").stdout
     assert "create table" in tables.lower() and "create schema" not in tables
     assert bench.run("sql", "--url", "sqlite:///x.db").stdout == tables
-    assert "no roles" in bench.run("sql", "--roles", "--dialect", "sqlite", code=2).stderr
+    assert (
+        "roles are for PostgreSQL only"
+        in bench.run("sql", "--roles", "--dialect", "sqlite", code=2).stderr
+    )

@@ -1,6 +1,6 @@
 """channels: list, limit, pause, resume, remove."""
 
-from penstock import Policy, Queue
+from laneway import Policy, Queue
 from tests.cli.commands import Cli
 
 
@@ -8,10 +8,10 @@ def test_list_with_numbers_and_limits(cli: Cli, queue: Queue) -> None:
     queue.publish_many([1, 2], channel="a")
     queue.channel("b").limit(concurrency=2, rate=0.5, weight=3)
     full, limited = cli.json("channels", "list")
-    assert (full["channel"], full["numbers"]["waiting"]) == ("a", 2)
+    assert (full["channel"], full["stats"]["waiting"]) == ("a", 2)
     assert (limited["channel"], limited["policy"]["concurrency"]) == ("b", 2)
     done = cli.run("channels")
-    assert "default\tb\t0\t0\t0\t0\t\tconcurrency 2, 0.5/s burst 1, weight 3" in done.stdout
+    assert "default\tb\t0\t0\t0\t0\t\t\tconcurrency 2, 0.5/s burst 1, weight 3" in done.stdout
     assert cli.json("channels", "--queue", "nobody") == []
     assert len(cli.json("channels", "-n", "1")) == 1
 
@@ -29,6 +29,7 @@ def test_limit_changes_what_is_named_and_no_more(cli: Cli, queue: Queue) -> None
         "weight": 1.0,
         "paused": True,
         "closing": False,
+        "paused_until": None,
     }
     done = cli.run("channels", "limit", "a", "--concurrency", "none", "--weight", "2")
     assert "concurrency 5" in done.stderr.partition("→")[0]

@@ -1,13 +1,14 @@
-"""Where the database is: options, the environment, penstock.toml, pyproject.toml."""
+"""Where the database is: options, the environment, laneway.toml, pyproject.toml."""
 
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from penstock import InvalidOption, Queue
-from penstock.cli.app import app
-from penstock.cli.config import Config, read_config
+from laneway import Queue
+from laneway.cli.app import app
+from laneway.cli.config import Config, read_config
+from laneway.errors import InvalidOption
 from tests.cli.commands import Cli
 
 
@@ -24,30 +25,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_nearest_file_counts(folder: Path) -> None:
     assert read_config(folder) == Config()
-    (folder / "pyproject.toml").write_text('[tool.penstock]\nurl = "u"\nqueue = "q"\n')
+    (folder / "pyproject.toml").write_text('[tool.laneway]\nurl = "u"\nqueue = "q"\n')
     below = folder / "a" / "b"
     below.mkdir(parents=True)
     (below / "pyproject.toml").write_text('[tool.other]\nurl = "no"\n')
-    assert read_config(below) == Config("u", "penstock", "q")
-    (folder / "a" / "penstock.toml").write_text('url = "v"\nschema = "s"\npooler = true\n')
+    assert read_config(below) == Config("u", "laneway", "q")
+    (folder / "a" / "laneway.toml").write_text('url = "v"\nschema = "s"\npooler = true\n')
     assert read_config(below) == Config("v", "s", "default", True)
 
 
 @pytest.mark.parametrize("text", ["url = 'me:canary' x", "uri = 'canary'", "url = 7", "pooler = 1"])
 def test_a_bad_file_is_named_and_its_values_are_not_shown(folder: Path, text: str) -> None:
-    (folder / "penstock.toml").write_text(text)
+    (folder / "laneway.toml").write_text(text)
     with pytest.raises(InvalidOption) as caught:
         read_config()
-    assert "penstock.toml" in str(caught.value) and "canary" not in str(caught.value)
+    assert "laneway.toml" in str(caught.value) and "canary" not in str(caught.value)
     assert run("stats").exit_code == 2
 
 
-@pytest.mark.parametrize("name", ["penstock.toml", "pyproject.toml"])
+@pytest.mark.parametrize("name", ["laneway.toml", "pyproject.toml"])
 def test_a_folder_is_no_file(folder: Path, name: str) -> None:
     (folder / name).mkdir()
     done = run("stats")
     assert done.exit_code == 2
-    assert done.stderr.startswith(f"penstock: {folder / name} cannot be read: Is a directory")
+    assert done.stderr.startswith(f"laneway: {folder / name} cannot be read: Is a directory")
 
 
 @pytest.mark.parametrize("url", ["sqlite:jobs.db", "sqlite:/jobs.db", "sqlite:"])
@@ -59,21 +60,21 @@ def test_a_file_without_its_slashes(folder: Path, url: str) -> None:
 
 def test_a_url_that_is_no_text() -> None:
     done = run("stats", "--url", "postgresql://127.0.0.1:1/\udcff")
-    assert done.exit_code == 2 and "the URL is not UTF-8" in done.stderr
+    assert done.exit_code == 2 and "the database URL is not UTF-8" in done.stderr
 
 
 def test_a_file_is_enough(folder: Path, cli: Cli, queue: Queue) -> None:
     lines = [f'url = "{cli.url}"', f'schema = "{cli.schema}"', 'queue = "emails"']
-    (folder / "penstock.toml").write_text("\n".join(lines))
+    (folder / "laneway.toml").write_text("\n".join(lines))
     assert run("publish", "1").exit_code == 0
-    assert [n.queue for n in queue.numbers()] == ["emails"]
+    assert [n.queue for n in queue.stats()] == ["emails"]
     assert run("channels", "pause", "default").exit_code == 0
     assert queue.channel("default", queue="emails").policy().paused
 
 
 def test_options_come_before_the_environment_before_the_file(folder: Path, cli: Cli) -> None:
     wrong = "postgresql://127.0.0.1:1/none"
-    (folder / "penstock.toml").write_text(f'url = "{wrong}"\nschema = "{cli.schema}"\n')
+    (folder / "laneway.toml").write_text(f'url = "{wrong}"\nschema = "{cli.schema}"\n')
     assert run("stats").exit_code == 1
     assert run("stats", DATABASE_URL=cli.url).exit_code == 0
     assert run("stats", "--url", cli.url, DATABASE_URL=wrong).exit_code == 0

@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
-from penstock import LeaseLost, NewMessage, Queue
+from laneway import LeaseLost, NewMessage, Queue
 from tests.cli.commands import Cli
 
 _INFO = {
     *("id", "queue", "channel", "kind", "key", "state", "priority", "due", "published_at"),
     *("first_published_at", "expires_at", "attempt", "max_attempts", "content_type", "headers"),
     *("payload_size", "fence", "worker", "claimed_at", "until", "died_at", "reason", "error_type"),
-    "error",
+    *("error", "traceback", "progress"),
 }
 
 
@@ -75,7 +75,7 @@ def test_show_a_message_wherever_it_is(cli: Cli, queue: Queue) -> None:
     dead, leased, waiting, later = fill(queue)
     queue.cancel([waiting])
     shown = {id: cli.run("show", str(id)).stdout for id in (dead, leased, waiting, later)}
-    assert f"leased by {queue.worker}, ends in " in shown[leased]
+    assert f"leased by {queue.worker}, expires in " in shown[leased]
     assert "no such customer" in shown[dead] and "ValueError" in shown[dead]
     assert "\x1b" not in shown[dead] and "\\x1b[31mred" in shown[dead]
     assert "finished: cancelled" in shown[waiting]
@@ -163,3 +163,15 @@ def test_json_is_one_object_a_line(cli: Cli, queue: Queue) -> None:
     fill(queue)
     lines = cli.run("messages", "--json").stdout.splitlines()
     assert [json.loads(line)["state"] for line in lines] == ["leased", "waiting", "scheduled"]
+
+
+def test_a_result_is_printed_while_it_is_kept(cli: Cli, queue: Queue) -> None:
+    kept = cli.run("publish", "1", "--keep-result", "1h").stdout.strip()
+    plain = cli.run("publish", "2").stdout.strip()
+    assert "has not ended" in cli.run("result", kept, code=1).stderr
+    first, second = sorted(queue.claim(2), key=lambda message: message.id)
+    first.complete(result={"paid": True})
+    second.complete()
+    assert json.loads(cli.run("result", kept, "--timeout", "5s").stdout) == {"paid": True}
+    assert cli.json("result", kept) == [{"paid": True}]
+    assert "is not kept" in cli.run("result", plain, code=1).stderr

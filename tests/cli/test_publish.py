@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock import Queue
+from laneway import Queue
 from tests.cli.commands import Cli
 
 
@@ -76,7 +76,7 @@ def test_text_bytes_headers_and_times(cli: Cli, queue: Queue, tmp_path: Path) ->
 def test_wrong_words_publish_nothing(cli: Cli, queue: Queue, words: list[str]) -> None:
     done = cli.run("publish", *words, code=2)
     assert done.stdout == "" and done.stderr
-    assert queue.numbers() == []
+    assert queue.stats() == []
 
 
 def test_an_argument_may_be_any_bytes(cli: Cli, queue: Queue) -> None:
@@ -95,8 +95,8 @@ def test_the_end_of_time_elsewhere_is_one_sentence(
     finally:
         monkeypatch.undo()
         time.tzset()
-    assert "outside of the years 1 to 9999 in UTC" in done.stderr
-    assert queue.numbers() == []
+    assert "use a time in the years 1 to 9999 (UTC)" in done.stderr
+    assert queue.stats() == []
 
 
 def test_a_key_holds_after_its_message_for_its_window(cli: Cli, queue: Queue) -> None:
@@ -153,10 +153,10 @@ def test_bad_lines_are_named_kept_and_left_out(cli: Cli, queue: Queue, tmp_path:
     lines = "\n".join("oops" if n % 10 == 0 else str(n) for n in range(1, 2501))
     done = cli.run("publish", "--lines", "-", "--rejects", str(rejects), input=lines, code=1)
     assert "line 10: the payload is not JSON" in done.stderr
-    assert "2,250 published, 250 bad lines left out." in done.stderr
+    assert "2,250 published, 250 bad lines skipped." in done.stderr
     assert done.stderr.count("\n") == 20 + 2
     assert rejects.read_text() == "oops\n" * 250
-    assert queue.channel("default").numbers().waiting == 2250
+    assert queue.channel("default").stats().waiting == 2250
 
 
 def test_bad_lines_are_kept_as_they_were(cli: Cli, queue: Queue, tmp_path: Path) -> None:
@@ -185,21 +185,21 @@ def test_the_input_is_no_file_for_rejects(cli: Cli, queue: Queue, tmp_path: Path
     link.symlink_to(file)
     for name in (file, link):
         done = cli.run("publish", "--lines", str(file), "--rejects", str(name), code=2)
-        assert "is the file that is read" in done.stderr
+        assert "is the input itself" in done.stderr
     with file.open() as stdin:
         process = cli.process("publish", "--lines", "-", "--rejects", str(file), stdin=stdin)
         process.communicate(timeout=30)
     assert process.returncode == 2
     assert file.read_text() == "11\nstill bad\n"
-    assert queue.numbers() == []
+    assert queue.stats() == []
 
 
 def test_a_full_disk_for_rejects_says_where_to_go_on(cli: Cli, queue: Queue) -> None:
     words = ["publish", "--lines", "-", "--rejects", "/dev/full"]
     done = cli.run(*words, input="1\noops\n2\n", code=1)
-    assert "2 published, 1 bad lines left out." in done.stderr
-    assert "go on with --skip 3" in done.stderr
-    assert "/dev/full cannot be written to: No space left" in done.stderr
+    assert "2 published, 1 bad lines skipped." in done.stderr
+    assert "continue with --skip 3" in done.stderr
+    assert "cannot write to /dev/full: No space left" in done.stderr
     assert "from line 2 on" in done.stderr
     assert payloads(queue) == [1, 2]
 
@@ -208,7 +208,7 @@ def test_a_full_channel_refuses_lines_and_says_which(cli: Cli, queue: Queue) -> 
     queue.channel("small").limit(backlog=2)
     done = cli.run("publish", "--lines", "-", "-c", "small", input="1\n2\n3\n", code=1)
     assert "the channel is full" in done.stderr
-    waiting = queue.channel("small").numbers().waiting
+    waiting = queue.channel("small").stats().waiting
     assert f"{waiting:,} published" in done.stderr and waiting < 3
 
 
@@ -238,7 +238,7 @@ def test_a_slow_pipe_is_published_as_it_comes_and_ctrl_c_leaves_it_whole(
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "go on with --skip 2" in errors and "Traceback" not in errors
+    assert "continue with --skip 2" in errors and "Traceback" not in errors
     assert payloads(queue) == [1, 2]
 
 
@@ -254,8 +254,8 @@ def test_a_lost_connection_says_which_lines_are_in_doubt(cli: Cli, queue: Queue)
         mine.rollback()
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 1, errors
-    assert "Whether lines 2 to 2 were published is unknown" in errors
-    assert "--skip 1: that doubles no line whose key still holds" in errors
+    assert "It is unknown whether lines 2 to 2 were published" in errors
+    assert "--skip 1: lines with a key are not published twice" in errors
     assert "--key-window" in errors and "Traceback" not in errors
     assert payloads(queue) == [1]
 
@@ -268,8 +268,8 @@ def test_a_batch_that_the_database_refuses_says_where_to_go_on(cli: Cli, queue: 
     _feed(process, '{"payload": 1}')
     _, errors = process.communicate('{"payload": 2, "priority": 9}\n', timeout=30)
     assert process.returncode == 1, errors
-    assert "1 published." in errors and "go on with --skip 1." in errors
-    assert "penstock: " in errors and "Traceback" not in errors
+    assert "1 published." in errors and "continue with --skip 1." in errors
+    assert "laneway: " in errors and "Traceback" not in errors
     assert payloads(queue) == [1]
 
 

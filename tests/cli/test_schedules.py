@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock import Queue
+from laneway import Queue
 from tests.cli.commands import Cli
 
 
@@ -34,7 +34,7 @@ def test_pause_resume_and_run_now(cli: Cli, queue: Queue, schedule: str) -> None
     id = int(cli.run("schedules", "run", "nightly").stdout)
     (message,) = queue.claim()
     assert (message.id, message.kind, message.json()) == (id, "report", {"pages": 3})
-    assert "ticks next at" in cli.run("schedules", "resume", "nightly").stderr
+    assert "runs next at" in cli.run("schedules", "resume", "nightly").stderr
     assert not queue.schedules.get("nightly").paused
     (published,) = cli.json("schedules", "run", "ping", "--queue", "emails")
     assert published["status"] == "published"
@@ -51,13 +51,23 @@ def test_remove_asks(cli: Cli, queue: Queue, schedule: str) -> None:
 
 def test_a_name_that_is_not_there(cli: Cli) -> None:
     for verb in ("pause", "resume", "run", "remove"):
-        done = cli.run("schedules", verb, "nothing", code=1)
-        assert "no schedule 'nothing'" in done.stderr
-    assert "There is no schedule." in cli.run("schedules").stderr
+        done = cli.run("schedules", verb, "nothing", code=3)
+        assert "no schedule 'nothing': there are no schedules" in done.stderr
+    assert "There are no schedules." in cli.run("schedules").stderr
+
+
+def test_a_typo_is_answered_with_the_names_there_are(cli: Cli, schedule: str) -> None:
+    said = cli.run("schedules", "run", "nigthly", code=3).stderr
+    assert said == (
+        "laneway: queue 'default' has no schedule 'nigthly': perhaps 'nightly' is meant\n"
+    )
+    assert "schedules: nightly" in cli.run("schedules", "run", "weekly", code=3).stderr
+    elsewhere = cli.run("schedules", "run", "ping", code=3).stderr
+    assert "queue 'emails' has one, so add --queue emails" in elsewhere
 
 
 def test_topics(cli: Cli, queue: Queue) -> None:
-    assert "Nobody is subscribed" in cli.run("topics").stderr
+    assert "There are no subscriptions." in cli.run("topics").stderr
     cli.run("topics", "subscribe", "orders", "-q", "receipts")
     cli.run("topics", "subscribe", "orders", "-q", "statistics", "-c", "all", "-k", "count")
     assert cli.json("topics") == [

@@ -12,16 +12,16 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from penstock import Queue
-from penstock.cli.app import app
+from laneway import Queue
+from laneway.cli.app import app
 from tests.cli.commands import COMMAND, Cli
 
 _LAZY = {"rich", "psycopg", "asyncpg", "msgspec", "asyncio", "tomllib", "sqlalchemy"}
 _ROOT = Path(__file__).parents[2]
 _GROUPS = {"channels", "dead", "schedules", "topics"}
-_NAMES = {command.callback.__name__ for command in app.registered_commands if command.callback}
+_NAMES = {c.name or c.callback.__name__ for c in app.registered_commands if c.callback}
 _NAMES |= _GROUPS
-_LAZY_PARTS = {"penstock.client", "penstock.engines", "penstock.drivers", "penstock.model"}
+_LAZY_PARTS = {"laneway.client", "laneway.engines", "laneway.drivers", "laneway.model"}
 
 
 def _run(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -32,7 +32,7 @@ def _run(*words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
 @pytest.mark.parametrize("words", [["--help"], ["dead", "--help"], ["publish", "--help"]])
 def test_help_loads_no_driver_no_client_and_no_rich(words: list[str]) -> None:
     look = (
-        "import sys\nfrom penstock.cli import main\nsys.argv = ['penstock', *sys.argv[1:]]\n"
+        "import sys\nfrom laneway.cli import main\nsys.argv = ['laneway', *sys.argv[1:]]\n"
         "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code\n"
         "print('LOADED', *sys.modules)"
     )
@@ -55,7 +55,7 @@ def test_every_command_has_help() -> None:
 
 def test_every_command_that_answers_has_json() -> None:
     without = {words for words, command in _leaves(get_command(app)) if not _has_json(command)}
-    assert without == {"sql", "demo"}
+    assert without == {"sql", "demo", "dashboard", "dev postgresql", "dev mariadb"}
 
 
 def _leaves(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -73,20 +73,22 @@ def _has_json(command: Any) -> bool:
 
 def test_completion_is_offered() -> None:
     done = _run("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
-    assert done.returncode == 0 and "_PENSTOCK_COMPLETE" in done.stdout
+    assert done.returncode == 0 and "_LANEWAY_COMPLETE" in done.stdout
 
 
 def test_wrong_usage() -> None:
     for words in (["nonsense"], ["stats", "--nonsense"], ["show"]):
         done = _run(*words)
-        assert done.returncode == 2 and done.stdout == "" and "Usage: " in done.stderr
+        assert done.returncode == 2 and done.stdout == ""
+        assert done.stderr.startswith("laneway: ") and done.stderr.count("\n") == 1
 
 
 def test_no_schema_is_one_sentence(cli: Cli) -> None:
     done = Cli(cli.url, "nowhere").run("stats", code=1)
-    assert done.stdout == "" and done.stderr.startswith("penstock: ") and "install" in done.stderr
+    assert done.stdout == "" and done.stderr.startswith("laneway: ") and "install" in done.stderr
 
 
+@pytest.mark.repeats("tests/security has canaries; this one starts twelve processes")
 def test_the_password_is_shown_nowhere(tmp_path: Path) -> None:
     url = "postgresql://me:canary@127.0.0.1:1/none?password=canary"
     for words in (
@@ -113,13 +115,13 @@ def test_a_reader_that_has_enough(cli: Cli, queue: Queue) -> None:
 def test_without_the_extra_it_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError('no typer', name='typer')")
     done = _run("--help", PYTHONPATH=str(tmp_path))
-    assert done.returncode == 1 and 'pip install "penstock[cli]"' in done.stderr
+    assert done.returncode == 1 and 'pip install "laneway[cli]"' in done.stderr
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reference/cli.md", "docs/how-to/operate.md"])
 def test_commands_in_the_documentation_exist(page: str) -> None:
     blocks = re.findall(r"^```sh\n(.*?)^```", (_ROOT / page).read_text(), re.M | re.S)
-    typed = re.findall(r"(?:^|\| )penstock ([a-z]+)(?: ([a-z]+))?", "\n".join(blocks), re.M)
+    typed = re.findall(r"(?:^|\| )laneway ([a-z]+)(?: ([a-z]+))?", "\n".join(blocks), re.M)
     assert len(typed) >= 3
     for name, verb in typed:
         path = [name, verb] if name in _GROUPS and verb else [name]

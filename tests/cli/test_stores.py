@@ -5,8 +5,8 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from penstock import Queue
-from penstock.cli.app import app
+from laneway import Queue
+from laneway.cli.app import app
 from tests.cli.commands import Cli
 from tests.stores import STORES, Databases
 
@@ -15,9 +15,9 @@ from tests.stores import STORES, Databases
 def other(request: pytest.FixtureRequest) -> Cli:
     store: Databases = request.getfixturevalue(STORES[request.param].fixture)
     url = store.create_database(f"cli {request.node.name}"[:60])
-    with Queue(url, schema="penstock") as queue:
+    with Queue(url, schema="laneway") as queue:
         queue.install()
-    return Cli(url, "penstock")
+    return Cli(url, "laneway")
 
 
 def test_a_message_through_the_command_line(other: Cli) -> None:
@@ -26,7 +26,7 @@ def test_a_message_through_the_command_line(other: Cli) -> None:
     assert [info["id"] for info in other.json("messages", "-c", "a")] == [published["id"]]
     other.run("channels", "limit", "a", "--concurrency", "2")
     (info,) = other.json("channels")
-    assert (info["policy"]["concurrency"], info["numbers"]["waiting"]) == (2, 1)
+    assert (info["policy"]["concurrency"], info["stats"]["waiting"]) == (2, 1)
     with Queue(other.url) as queue:
         (message,) = queue.claim()
         message.fail("no")

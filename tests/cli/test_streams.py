@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock import Queue
+from laneway import Queue
 from tests.cli.commands import COMMAND, Cli
 
 
@@ -34,17 +34,18 @@ def test_an_answer_that_cannot_be_written_is_one_sentence(
     done = redirected(cli, where, *words)
     assert done.returncode == 1
     errors = done.stderr.decode()
-    assert errors.startswith("penstock: stdout cannot be written to: "), errors
+    assert errors.startswith("laneway: cannot write to stdout: "), errors
     assert errors.count("\n") == 1
 
 
 def test_a_command_that_has_only_talk_needs_no_stdout(cli: Cli, queue: Queue) -> None:
+    queue.publish(1, channel="a")
     done = redirected(cli, ">&-", "channels", "pause", "a")
     assert (done.returncode, done.stderr) == (0, b"Paused in queue 'default': a.\n")
 
 
 def test_nobody_talks_into_a_database_file_for_a_closed_stream(tmp_path: Path) -> None:
-    cli = Cli(f"sqlite:///{tmp_path}/jobs.db", "penstock")
+    cli = Cli(f"sqlite:///{tmp_path}/jobs.db", "laneway")
     assert redirected(cli, "<&- >&- 2>&-", "install").returncode == 0
     assert redirected(cli, "<&- 2>&-", "publish", "1").stdout == b"1\n"
     assert redirected(cli, "<&-", "cancel", "1").returncode == 2  # nobody to ask
@@ -75,11 +76,11 @@ def test_a_reader_that_has_enough_learns_where_the_lines_are(
         assert process.stderr is not None
         errors = process.stderr.read()
     assert process.returncode == 1
-    published = queue.channel("default").numbers().waiting
-    assert f"{published:,} published, 1 bad lines left out." in errors
-    assert f"go on with --skip {published + 1}." in errors
-    assert "Traceback" not in errors and "penstock: " not in errors
+    published = queue.channel("default").stats().waiting
+    assert f"{published:,} published, 1 bad lines skipped." in errors
+    assert f"continue with --skip {published + 1}." in errors
+    assert "Traceback" not in errors and "laneway: " not in errors
     assert rejects.read_text() == "oops\n"
     cli.run(*words, "--skip", str(published + 1))
-    assert queue.channel("default").numbers().waiting == 4999
+    assert queue.channel("default").stats().waiting == 4999
     assert rejects.read_text() == "oops\n"

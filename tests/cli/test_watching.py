@@ -11,7 +11,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from penstock import Queue
+from laneway import Queue
 from tests.cli.commands import COMMAND, Cli, read_until
 
 
@@ -100,6 +100,25 @@ def test_top_once(cli: Cli, queue: Queue) -> None:
     (seen,) = cli.json("top", "--once")
     assert set(seen) == {"at", "published_rate", "ended_rate", "queues", "channels"}
     assert [n["channel"] for n in seen["channels"]] == ["tenant-1", "tenant-2"]
+
+
+def test_stats_and_top_show_throughput(cli: Cli, queue: Queue) -> None:
+    """By the minute figures once upkeep has counted; top counts itself until then."""
+    shown = cli.run("top", "--once").stdout
+    assert "published/s" in shown and "ended/s" in shown
+    queue.publish_many(range(50))
+    queue.complete(queue.claim(20))
+    deadline = time.monotonic() + 30
+    while True:
+        queue.upkeep()
+        (seen,) = cli.json("stats")
+        if seen["completed_rate"]:
+            break
+        assert time.monotonic() < deadline
+    assert 20 / 125 <= seen["completed_rate"] <= 20 / 59
+    assert seen["published_rate"] > 0 and seen["failed_rate"] == 0
+    (top,) = cli.json("top", "--once")
+    assert top["ended_rate"] > 0 and top["queues"][0]["completed_rate"] > 0
 
 
 def test_top_without_a_terminal_says_so(cli: Cli) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Queue
+from laneway import Queue
 from tests.cli.commands import COMMAND, Cli
 
 _MODULE = """
 import os
-from penstock import Queue, Worker
+from laneway import Queue, Worker
 
-queue = Queue(os.environ["DATABASE_URL"], schema=os.environ["PENSTOCK_SCHEMA"])
+queue = Queue(os.environ["DATABASE_URL"], schema=os.environ["LANEWAY_SCHEMA"])
 worker = Worker(queue, concurrency=2)
 idle = Worker(queue)
 something = 7
@@ -58,6 +58,19 @@ def test_until_empty(cli: Cli, queue: Queue, folder: Path) -> None:
     assert sorted(out.splitlines()) == ["hello Ada", "hello Grace"]
 
 
+def test_limits_of_a_run(cli: Cli, queue: Queue, folder: Path) -> None:
+    queue.publish("Ada", kind="greet")
+    queue.publish("Grace", kind="greet")
+    for words in (["--max-messages", "1"], ["--max-runtime", "1s"]):
+        with start(cli, folder, "shop_jobs:worker", *words) as process:
+            out, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        assert len(out.splitlines()) == 1
+    with start(cli, folder, "shop_jobs:worker", "--max-runtime", "soon") as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2 and "'soon'" in errors
+
+
 def test_logs_as_json(cli: Cli, queue: Queue, folder: Path) -> None:
     id = queue.publish("Ada", kind="nobody").id
     words = ["shop_jobs:worker", "--until-empty", "--json", "--verbose"]
@@ -93,10 +106,10 @@ def test_check(cli: Cli, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "says"),
     [
-        ("shop_jobs", "write module:worker"),
-        ("nowhere.jobs:worker", "there is no module 'nowhere'"),
-        ("shop_jobs:missing", "is not there"),
-        ("shop_jobs:something", "is a int, no Worker"),
+        ("shop_jobs:", "write module:worker, e.g. jobs:worker"),
+        ("nowhere.jobs:worker", "no module 'nowhere' in the current folder or installed"),
+        ("shop_jobs:missing", "has no 'missing': use shop_jobs:worker or shop_jobs:idle"),
+        ("shop_jobs:something", "is of type int, not a Worker: use shop_jobs:worker"),
     ],
 )
 def test_a_target_that_is_none(cli: Cli, folder: Path, target: str, says: str) -> None:
@@ -131,14 +144,50 @@ def test_a_failure_says_which_message_and_what_comes_of_it(
     cli: Cli, queue: Queue, tmp_path: Path
 ) -> None:
     text = _MODULE.replace('print("hello", name, flush=True)', 'raise ValueError("no " + name)')
-    text = text.replace("from penstock import", "from penstock import Constant,")
+    text = text.replace("from laneway import", "from laneway import Constant,")
     text = text.replace('"greet")', '"greet", retry=Constant(every=0, attempts=2))')
     (tmp_path / "shop_jobs.py").write_text(text)
     id = queue.publish("Ada", kind="greet").id
     with start(cli, tmp_path, "shop_jobs:worker", "--until-empty") as process:
         _, errors = process.communicate(timeout=60)
     again, dead = (line for line in errors.splitlines() if f"message {id} (default, " in line)
-    assert "failed at try 1, again in 0 s: ValueError: no Ada" in again
-    assert " ERROR " in dead and "failed at try 2, now a dead letter: ValueError: no Ada" in dead
+    assert "failed at attempt 1, retrying in 0 s: ValueError: no Ada" in again
+    assert (
+        " ERROR " in dead and "failed at attempt 2, now a dead letter: ValueError: no Ada" in dead
+    )
     assert "performing.py" not in errors, "only the handler's own frames"
-    assert "serves default: greet; 2 at once" in errors
+    assert "started: queues default; kinds greet; concurrency 2" in errors
+
+
+_MAIL = """
+from laneway import Tasks
+tasks = Tasks(queue="emails")
+
+@tasks.task
+def send_receipt(order: int, copy: bool = False) -> None:
+    print("receipt", order, copy, flush=True)
+"""
+_ORDERS = """
+from laneway import Tasks
+from shop_mail import send_receipt
+orders = Tasks()
+
+@orders.task
+async def place(order: int) -> None:
+    print("placed", order, flush=True)
+    await send_receipt.apublish(order, copy=True)
+"""
+
+
+def test_one_worker_for_the_tasks_of_several_modules(cli: Cli, queue: Queue, folder: Path) -> None:
+    (folder / "shop_mail.py").write_text(_MAIL)
+    (folder / "shop_orders.py").write_text(_ORDERS)
+    queue.publish(7, kind="place")
+    words = ["shop_orders", "shop_mail:tasks", "shop_jobs"]
+    for modules in (words[:2], words):
+        with start(cli, folder, *modules, "--check") as process:
+            out, errors = process.communicate(timeout=60)
+        assert process.returncode == 0 and "place, send_receipt" in out + errors
+    with start(cli, folder, *words[:2], "--until-empty", "--concurrency", "3") as process:
+        out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out.splitlines()) == (0, ["placed 7", "receipt 7 True"]), errors

@@ -4,18 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock import (
-    KEEP,
-    Answer,
-    AsyncQueue,
-    BacklogFull,
-    ChannelClosed,
-    InvalidOption,
-    LeaseLost,
-    NewMessage,
-    Policy,
-    SchemaMissing,
-)
+from laneway import AsyncQueue, ClaimStatus, LeaseLost, NewMessage, Policy
+from laneway.errors import BacklogFull, ChannelClosed, InvalidOption, SchemaMissing
+from laneway.model import KEEP
 from tests.client.worlds import run_async
 from tests.place import Place
 
@@ -32,7 +23,7 @@ async def test_publish_claim_complete(place: Place) -> None:
         published = await queue.publish({"order": 1}, channel="tenant", headers={"trace": "a"})
         assert published.status == "published" and not published.existing
         claim = await queue.claim(limit=10)
-        assert claim.answer is Answer.GOT
+        assert claim.status is ClaimStatus.GOT
         (message,) = claim
         assert message.id == published.id
         assert (message.queue, message.channel, message.kind) == ("default", "tenant", "")
@@ -47,7 +38,7 @@ async def test_publish_claim_complete(place: Place) -> None:
         with pytest.raises(LeaseLost) as lost:
             await message.complete()
         assert lost.value.message_id == message.id
-        assert (await queue.claim()).answer is Answer.EMPTY
+        assert (await queue.claim()).status is ClaimStatus.EMPTY
         history = await queue.history(message.id)
         assert [entry.outcome for entry in history] == ["completed", "stale"]
         assert history[0].worker == queue.worker
@@ -119,16 +110,16 @@ async def test_more_than_a_batch_is_one_transaction(place: Place) -> None:
     async with await open_queue(place) as queue:
         results = await queue.publish_many(range(10_001))
         assert len({r.id for r in results}) == 10_001
-        (numbers,) = await queue.numbers()
-        assert (numbers.waiting, numbers.channels) == (10_001, 1)
+        (stats,) = await queue.stats()
+        assert (stats.waiting, stats.channels) == (10_001, 1)
         broken = [NewMessage(b"", max_attempts=1)] * 10_000 + [
             NewMessage(b"", at=datetime(9999, 12, 31, tzinfo=UTC)),
             NewMessage(b"", headers={"a": "\ud800"}),
         ]
         with pytest.raises(ValueError, match="surrogate"):
             await queue.publish_many(broken)
-        (numbers,) = await queue.numbers()
-        assert numbers.waiting == 10_001
+        (stats,) = await queue.stats()
+        assert stats.waiting == 10_001
 
 
 @run_async
@@ -237,20 +228,20 @@ async def test_limits_pause_and_numbers(place: Place) -> None:
         ]
         claim = await queue.claim(limit=10)
         assert sorted(m.channel for m in claim) == ["default", "tenant"]
-        numbers = await channel.numbers()
-        assert (numbers.waiting, numbers.leased, numbers.dead) == (2, 1, 0)
-        assert [n.channel for n in await queue.channel_numbers(queue="default")] == [
+        stats = await channel.stats()
+        assert (stats.waiting, stats.leased, stats.dead) == (2, 1, 0)
+        assert [n.channel for n in await queue.channel_stats(queue="default")] == [
             "tenant",
             "default",
         ]
-        assert (await queue.claim()).answer is Answer.BLOCKED
+        assert (await queue.claim()).status is ClaimStatus.BLOCKED
         await channel.unlimited()
         await channel.pause()
         assert (await channel.policy()).paused
-        assert (await queue.claim()).answer is Answer.BLOCKED
+        assert (await queue.claim()).status is ClaimStatus.BLOCKED
         await channel.resume()
         assert len(await queue.claim(limit=10)) == 2
-        assert (await queue.channel("quiet").numbers()).waiting == 0
+        assert (await queue.channel("quiet").stats()).waiting == 0
 
 
 @run_async
@@ -285,7 +276,7 @@ async def test_dead_letters(place: Place) -> None:
         await queue.fail(await queue.claim(limit=6), "broken", error=KeyError("x"))
         letters = await queue.dead_letters.list(queue="default", kind="k", reason="broken")
         assert len(letters) == 6
-        letter = letters[0]
+        letter = letters[-1]
         assert (letter.error_type, letter.headers["n"]) == ("KeyError", int(letter.payload))
         page = await queue.dead_letters.list(limit=4)
         rest = await queue.dead_letters.list(after=page[-1])
@@ -308,10 +299,10 @@ async def test_dead_letters(place: Place) -> None:
 async def test_settings(place: Place) -> None:
     async with await open_queue(place) as queue:
         before = await queue.settings()
-        after = await queue.configure(history="none", backoff_most=timedelta(hours=1))
+        after = await queue.configure(history="none", backoff_max=timedelta(hours=1))
         assert (after.history, after.history_days) == ("none", before.history_days)
         assert await queue.settings() == after
-        assert after.backoff_most == timedelta(hours=1)
+        assert after.backoff_max == timedelta(hours=1)
 
 
 @run_async
@@ -325,9 +316,9 @@ async def test_upkeep_runs_with_claims(place: Place) -> None:
         assert message.claimed_at == now
         now += timedelta(seconds=6)
         claim = await queue.claim()
-        assert (len(claim), claim.answer, claim.look_again) == (
+        assert (len(claim), claim.status, claim.look_again) == (
             0,
-            Answer.EMPTY,
+            ClaimStatus.EMPTY,
             timedelta(seconds=1),
         )
         now += timedelta(seconds=1)
@@ -355,7 +346,7 @@ async def test_a_schema_that_is_not_there(place: Place) -> None:
             lambda: queue.claim(),
             lambda: queue.schema_version(),
             lambda: queue.upgrade(),
-            lambda: queue.numbers(),
+            lambda: queue.stats(),
         ):
             with pytest.raises(SchemaMissing, match=r"queue\.install\(\)"):
                 await call()

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock.drivers.psycopg_columns import ColumnDumper
+from laneway.drivers.psycopg.columns import ColumnDumper
 
 PLAIN = [
     ("bytea[]", [b"", b"\x00\xff", b"x" * 3000]),

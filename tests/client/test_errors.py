@@ -4,27 +4,31 @@ import copy
 import inspect
 import pickle
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from penstock import errors
-from penstock.model import Published
+from laneway import errors
+from laneway.event import MessageEnd
+from laneway.model import Published
 
-TREE: list[type[errors.PenstockError]] = [
+TREE: list[type[errors.LanewayError]] = [
     kind
     for _, kind in inspect.getmembers(errors, inspect.isclass)
-    if issubclass(kind, errors.PenstockError)
+    if issubclass(kind, errors.LanewayError)
 ]
 FIELDS: dict[str, Any] = {
     "results": (Published(1, "published"), Published(None, "full")),
     "message_id": 7,
     "fence": 8,
     "sqlstate": "40001",
+    "count": 3,
+    "ending": MessageEnd(7, "completed", datetime(2026, 1, 1, tzinfo=UTC)),
 }
 
 
-def made(kind: type[errors.PenstockError]) -> errors.PenstockError:
+def made(kind: type[errors.LanewayError]) -> errors.LanewayError:
     """With all that its own __init__ takes, if it has one."""
     if not inspect.isfunction(kind.__init__):
         return kind("what to do")
@@ -37,7 +41,7 @@ def made(kind: type[errors.PenstockError]) -> errors.PenstockError:
     "travel", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy, copy.deepcopy]
 )
 def test_every_error_survives_pickle_and_copy(
-    kind: type[errors.PenstockError], travel: Callable[[Any], Any]
+    kind: type[errors.LanewayError], travel: Callable[[Any], Any]
 ) -> None:
     error = made(kind)
     error.add_note("while it rained")

@@ -1,17 +1,19 @@
 """What goes wrong between us and the database, and what callers are told."""
 
 import asyncio
-import logging
 from collections.abc import Iterator
 from urllib.parse import quote
 
 import psycopg
+import pymysql
 import pytest
 
-from penstock import AsyncQueue, ConnectionUnavailable, DatabaseFailed, Queue
-from penstock.drivers.faults import masked, translated
-from penstock.embedded import EmbeddedPostgres
-from penstock.embedded_pgbouncer import PgBouncer, pgbouncer_binary
+from laneway import AsyncQueue, Queue, Worker
+from laneway.dev.embedded import EmbeddedPostgres, PgBouncer, pgbouncer_binary
+from laneway.drivers import session
+from laneway.drivers.errors import masked, translated
+from laneway.drivers.mysql.url import connect_options
+from laneway.errors import ConnectionUnavailable, DatabaseFailed
 from tests.place import Place
 
 SCHEMES = ["postgresql", "postgresql+asyncpg"]
@@ -85,34 +87,6 @@ def test_nobody_listens_async(scheme: str) -> None:
     asyncio.run(main())
 
 
-def test_broken_connections_are_replaced(place: Place, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.CRITICAL, "psycopg.pool")
-    with Queue(place.url, schema=place.schema) as queue:
-        queue.install()
-        end_all_connections(place.url)
-        with pytest.raises(ConnectionUnavailable):
-            queue.publish(1)
-        for n in range(20):
-            assert queue.publish(n).id
-
-
-@pytest.mark.parametrize("scheme", SCHEMES)
-def test_broken_connections_are_replaced_async(place: Place, scheme: str) -> None:
-    async def main() -> None:
-        url = place.url.replace("postgresql", scheme, 1)
-        async with AsyncQueue(url, schema=place.schema, coalesce=False) as queue:
-            await queue.install()
-            await asyncio.gather(*(queue.numbers() for _ in range(5)))
-            end_all_connections(place.url)
-            calls = (queue.publish(n) for n in range(5))
-            answers = await asyncio.gather(*calls, return_exceptions=True)
-            assert ConnectionUnavailable in {type(answer) for answer in answers}
-            for n in range(20):
-                assert (await queue.publish(n)).id
-
-    asyncio.run(main())
-
-
 def end_all_connections(url: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(
@@ -147,13 +121,56 @@ def test_another_default_isolation_on_asyncpg(place: Place, server: EmbeddedPost
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("scheme", [*SCHEMES, "mysql"])
+def test_keyed_publishes_under_another_default_isolation(
+    scheme: str, request: pytest.FixtureRequest
+) -> None:
+    """Two that meet at a key do not fail because the database's default is SERIALIZABLE."""
+    url = serializable_database(scheme, request)
+
+    async def main() -> None:
+        async with AsyncQueue(url, group_commit=False) as queue:
+            await queue.install()
+            for turn in range(5):
+                keys = [f"{turn} {n % 4}" for n in range(8)]
+                results = await asyncio.gather(*(queue.publish(b"", key=key) for key in keys))
+                assert sum(result.status == "published" for result in results) == 4
+                claims = await asyncio.gather(*(queue.claim(2) for _ in range(4)))
+                messages = [message for claim in claims for message in claim]
+                await asyncio.gather(*(message.complete() for message in messages))
+
+    asyncio.run(main())
+
+
+def serializable_database(scheme: str, request: pytest.FixtureRequest) -> str:
+    name = f"serializable {scheme}"
+    if scheme == "mysql":
+        server = request.getfixturevalue("mariadb")
+        url: str = server.create_database(name)
+        with pymysql.connect(**connect_options(url)) as connection, connection.cursor() as cursor:
+            cursor.execute("set global transaction isolation level serializable")
+        request.addfinalizer(lambda: server_default(url))
+        return url
+    url = request.getfixturevalue("server").create_database(name)
+    with psycopg.connect(url, autocommit=True) as own:
+        own.execute(
+            f'alter database "{name}" set default_transaction_isolation = serializable'.encode()
+        )
+    return scheme + url.removeprefix("postgresql")
+
+
+def server_default(url: str) -> None:
+    with pymysql.connect(**connect_options(url)) as connection, connection.cursor() as cursor:
+        cursor.execute("set global transaction isolation level repeatable read")
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_call_that_was_given_up_costs_no_connection(place: Place, scheme: str) -> None:
     """It waits for another publish of its key; its caller does not."""
 
     async def main() -> None:
         url = scheme + place.url.removeprefix("postgresql")
-        async with AsyncQueue(url, schema=place.schema, coalesce=False, pool_size=1) as queue:
+        async with AsyncQueue(url, schema=place.schema, group_commit=False, pool_size=1) as queue:
             for _ in range(3):
                 with pytest.raises(TimeoutError):
                     async with asyncio.timeout(0.1):
@@ -166,7 +183,7 @@ def test_a_call_that_was_given_up_costs_no_connection(place: Place, scheme: str)
         asyncio.run(main())
         other.rollback()
         # None of those that were given up is there.
-        assert [numbers.waiting for numbers in queue.numbers()] == [1]
+        assert [stats.waiting for stats in queue.stats()] == [1]
 
 
 def test_the_database_refuses(place: Place) -> None:
@@ -187,7 +204,7 @@ def bouncer(server: EmbeddedPostgres) -> Iterator[PgBouncer]:
 
 
 def test_through_pgbouncer(place: Place, bouncer: PgBouncer) -> None:
-    with Queue(bouncer.url("penstock_tests"), schema=place.schema, pooler=True) as queue:
+    with Queue(bouncer.url("laneway_tests"), schema=place.schema, pooler=True) as queue:
         queue.install()
         for n in range(20):
             queue.publish(n)
@@ -198,8 +215,8 @@ def test_through_pgbouncer(place: Place, bouncer: PgBouncer) -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_through_pgbouncer_async(place: Place, bouncer: PgBouncer, scheme: str) -> None:
     async def main() -> None:
-        url = bouncer.url("penstock_tests").replace("postgresql", scheme, 1)
-        async with AsyncQueue(url, schema=place.schema, pooler=True, coalesce=False) as queue:
+        url = bouncer.url("laneway_tests").replace("postgresql", scheme, 1)
+        async with AsyncQueue(url, schema=place.schema, pooler=True, group_commit=False) as queue:
             await queue.install()
             await asyncio.gather(*(queue.publish(n) for n in range(50)))
             claims = await asyncio.gather(*(queue.claim(10) for _ in range(10)))
@@ -207,3 +224,69 @@ def test_through_pgbouncer_async(place: Place, bouncer: PgBouncer, scheme: str) 
             await asyncio.gather(*(message.complete() for message in messages))
 
     asyncio.run(main())
+
+
+def test_pgbouncer_that_nobody_announced(
+    place: Place,
+    bouncer: PgBouncer,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Several clients share two server connections: a statement that one of them prepared would
+    be run by another."""
+    monkeypatch.setattr(session, "_warned", set())
+    url = bouncer.url("laneway_tests")
+    with Queue(url, schema=place.schema) as queue, Queue(url, schema=place.schema) as other:
+        queue.install()
+        for n in range(12):
+            for client in (queue, other):
+                client.publish(n)
+                (message,) = client.claim()
+                message.complete()
+            other.stats()
+        assert left_on_the_server(bouncer.url("laneway_tests")) == 0
+    said = [record.getMessage() for record in caplog.records if record.name == "laneway"]
+    assert len(said) == 1
+    assert "pooler=True" in said[0]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_pgbouncer_that_nobody_announced_async(
+    place: Place, bouncer: PgBouncer, scheme: str
+) -> None:
+    """With a worker, which does not listen through a pooler either."""
+    url = bouncer.url("laneway_tests").replace("postgresql", scheme, 1)
+
+    async def main() -> list[int]:
+        async with AsyncQueue(url, schema=place.schema, group_commit=False) as queue:
+            await queue.install()
+            await asyncio.gather(*(queue.publish(n, kind="note") for n in range(9)))
+            worker = Worker(queue)
+            done: list[int] = []
+
+            @worker.handler
+            async def note(payload: int) -> None:
+                done.append(payload)
+
+            await worker.serve(until_empty=True)
+            return done
+
+    assert sorted(asyncio.run(main())) == list(range(9))
+    assert left_on_the_server(bouncer.url("laneway_tests")) == 0
+
+
+def left_on_the_server(url: str) -> int:
+    """Prepared statements and LISTENs on the two connections that all clients share."""
+    found = 0
+    with (
+        psycopg.connect(url, prepare_threshold=None) as first,
+        psycopg.connect(url, prepare_threshold=None) as second,
+    ):
+        for connection in (first, second):  # both in a transaction at once
+            row = connection.execute(
+                "select (select count(*) from pg_prepared_statements)"
+                " + (select count(*) from pg_listening_channels())"
+            ).fetchone()
+            assert row is not None
+            found += row[0]
+    return found

@@ -4,7 +4,7 @@ import multiprocessing
 
 import pytest
 
-from penstock import Queue
+from laneway import Queue
 from tests.stores import STORES, Databases
 
 MESSAGES = 20
@@ -38,4 +38,4 @@ def test_forked_processes_get_their_own_answers(store: str, request: pytest.Fixt
         assert [answer.get(timeout=30) for answer in answers] == [{name} for name in names]
         for child in children:
             child.join(30)
-        assert queue.numbers() == []
+        assert queue.stats() == []

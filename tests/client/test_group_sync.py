@@ -10,8 +10,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock import ConnectionUnavailable, DatabaseFailed, LeaseLost, Queue
-from penstock.client.group_sync import Group
+from laneway import LeaseLost, Queue
+from laneway.client.sync.group_commit import Group
+from laneway.errors import ConnectionUnavailable, DatabaseFailed
 from tests.place import Place
 
 LONG = 60.0  # seconds; nobody goes on without a flush that the test holds back
@@ -261,4 +262,4 @@ def test_threads_share_round_trips(place: Place) -> None:
             messages += claim
         assert len({m.id for m in messages}) == 200
         list(pool.map(lambda message: message.complete(), messages))
-        assert queue.numbers() == []
+        assert queue.stats() == []

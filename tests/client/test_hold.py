@@ -1,4 +1,4 @@
-"""hold: what a worker's pulse says to an engine, for all its leases at once."""
+"""hold: what a worker's heartbeat asks of an engine, for all its leases at once."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock import Message, Queue
-from penstock.contract import Hold
+from laneway import Message, Queue
+from laneway.contract import Hold
 from tests.model.mysql import connect as connect_mysql
 from tests.place import fresh_schema
 from tests.stores import STORES, Databases

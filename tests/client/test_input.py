@@ -7,19 +7,14 @@ from typing import Any
 import pydantic
 import pytest
 
-from penstock import (
-    AsyncQueue,
+from laneway import AsyncQueue, NewMessage, Policy, Published, Queue, install_sql
+from laneway.errors import (
     InvalidInput,
     InvalidName,
     InvalidOption,
     InvalidPayload,
     InvalidTime,
-    NewMessage,
     PayloadTooLarge,
-    Policy,
-    Published,
-    Queue,
-    install_sql,
 )
 
 NOWHERE = "postgresql://user:secret@127.0.0.1:1/x"
@@ -45,7 +40,7 @@ BAD_PUBLISHES: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (InvalidTime, "time zone", {"at": NAIVE}),
     (InvalidTime, "time zone", {"expires_at": NAIVE}),
     (InvalidTime, "negative", {"delay": -SECOND}),
-    (InvalidTime, "timedelta, not int", {"delay": 5}),
+    (InvalidTime, "number of seconds, not str", {"delay": "5"}),
     (InvalidTime, "exclude", {"delay": SECOND, "at": datetime.now(UTC)}),
     (InvalidTime, "exclude", {"expires_in": SECOND, "expires_at": datetime.now(UTC)}),
     (InvalidTime, "century", {"expires_in": timedelta.max}),
@@ -91,13 +86,15 @@ BAD_CALLS: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (InvalidOption, "limit is 10001", lambda: queue.claim(10_001)),
     (InvalidOption, "at least one", lambda: queue.claim(queues=[])),
     (InvalidOption, "not the text", lambda: queue.claim(queues="emails")),
-    (InvalidTime, "one second and one day", lambda: queue.claim(lease=timedelta(0))),
-    (InvalidTime, "one second and one day", lambda: queue.claim(lease=timedelta(days=2))),
+    (InvalidTime, "1 second and 1 day", lambda: queue.claim(lease=timedelta(0))),
+    (InvalidTime, "1 second and 1 day", lambda: queue.claim(lease=timedelta(days=2))),
     (InvalidOption, "a message id is 0", lambda: queue.cancel([0])),
     (InvalidOption, "a message id must be", lambda: queue.cancel(["1"])),  # type: ignore[list-item]
     (InvalidName, "channel", lambda: queue.channel("")),
     (InvalidOption, "concurrency is 0", lambda: queue.channel("a").limit(concurrency=0)),
-    (InvalidOption, "give a rate", lambda: queue.channel("a").limit(burst=1)),
+    (InvalidOption, "give a rate", lambda: queue.channel("a").limit(rate=None, burst=1)),
+    (InvalidOption, "give a rate", lambda: queue.channel("a").set_policy(Policy(burst=1))),
+    (InvalidOption, "changes nothing", lambda: queue.channel("a").limit()),
     (InvalidOption, "weight is 0", lambda: queue.channel("a").limit(weight=0)),
     (InvalidOption, "rate is nan", lambda: queue.channel("a").limit(rate=float("nan"))),
     (InvalidOption, "must be a Policy", lambda: queue.set_policies({"a": None})),  # type: ignore[dict-item]
@@ -109,10 +106,10 @@ BAD_CALLS: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (InvalidTime, "lease", lambda: Queue(NOWHERE, lease=timedelta(0))),
     (InvalidOption, "max_payload", lambda: Queue(NOWHERE, max_payload=0)),
     (InvalidOption, "pool_size", lambda: Queue(NOWHERE, pool_size=0)),
-    (InvalidOption, "no database URL", lambda: Queue("redis://u:secret@host")),
-    (InvalidOption, "no database URL", lambda: Queue(None)),  # type: ignore[arg-type]
+    (InvalidOption, "not a database URL", lambda: Queue("redis://u:secret@host")),
+    (InvalidOption, "not a database URL", lambda: Queue(None)),  # type: ignore[arg-type]
     (InvalidOption, "AsyncQueue only", lambda: Queue("postgresql+asyncpg://u:secret@host/x")),
-    (InvalidOption, "no database URL", lambda: AsyncQueue("")),
+    (InvalidOption, "not a database URL", lambda: AsyncQueue("")),
 ]
 
 

@@ -5,9 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg
 import pytest
 
-from penstock import Queue, SchemaMissing, SchemaTooNew, install_sql, upgrade_sql
-from penstock.engines.postgresql.migrations import migrations
-from penstock.engines.postgresql.sqltext import quoted
+from laneway import Queue, install_sql, upgrade_sql
+from laneway.engines.postgresql.render import quoted
+from laneway.engines.postgresql.schema import migrations
+from laneway.errors import SchemaMissing, SchemaTooNew
 from tests.place import Place
 
 LATEST = migrations()[-1].number

@@ -31,10 +31,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock import DecodeError, InvalidPayload, PayloadTooLarge, payload
-from penstock.convert import never_decodable
-from penstock.payload import decode, encode
-from penstock.plain import plain
+from laneway import payload
+from laneway.convert import never_decodable
+from laneway.errors import DecodeError, InvalidPayload, PayloadTooLarge
+from laneway.payload import decode, encode
+from laneway.to_json import plain
 
 JSON = "application/json"
 

@@ -6,18 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from penstock import (
-    KEEP,
-    Answer,
-    BacklogFull,
-    ChannelClosed,
-    InvalidOption,
-    LeaseLost,
-    NewMessage,
-    Policy,
-    Queue,
-    SchemaMissing,
-)
+from laneway import ClaimStatus, LeaseLost, NewMessage, Policy, Queue
+from laneway.errors import BacklogFull, ChannelClosed, InvalidOption, SchemaMissing
+from laneway.model import KEEP
 from tests.client.worlds import run_sync
 from tests.place import Place
 
@@ -34,7 +25,7 @@ def test_publish_claim_complete(place: Place) -> None:
         published = queue.publish({"order": 1}, channel="tenant", headers={"trace": "a"})
         assert published.status == "published" and not published.existing
         claim = queue.claim(limit=10)
-        assert claim.answer is Answer.GOT
+        assert claim.status is ClaimStatus.GOT
         (message,) = claim
         assert message.id == published.id
         assert (message.queue, message.channel, message.kind) == ("default", "tenant", "")
@@ -49,7 +40,7 @@ def test_publish_claim_complete(place: Place) -> None:
         with pytest.raises(LeaseLost) as lost:
             message.complete()
         assert lost.value.message_id == message.id
-        assert (queue.claim()).answer is Answer.EMPTY
+        assert (queue.claim()).status is ClaimStatus.EMPTY
         history = queue.history(message.id)
         assert [entry.outcome for entry in history] == ["completed", "stale"]
         assert history[0].worker == queue.worker
@@ -121,16 +112,16 @@ def test_more_than_a_batch_is_one_transaction(place: Place) -> None:
     with open_queue(place) as queue:
         results = queue.publish_many(range(10_001))
         assert len({r.id for r in results}) == 10_001
-        (numbers,) = queue.numbers()
-        assert (numbers.waiting, numbers.channels) == (10_001, 1)
+        (stats,) = queue.stats()
+        assert (stats.waiting, stats.channels) == (10_001, 1)
         broken = [NewMessage(b"", max_attempts=1)] * 10_000 + [
             NewMessage(b"", at=datetime(9999, 12, 31, tzinfo=UTC)),
             NewMessage(b"", headers={"a": "\ud800"}),
         ]
         with pytest.raises(ValueError, match="surrogate"):
             queue.publish_many(broken)
-        (numbers,) = queue.numbers()
-        assert numbers.waiting == 10_001
+        (stats,) = queue.stats()
+        assert stats.waiting == 10_001
 
 
 @run_sync
@@ -239,20 +230,20 @@ def test_limits_pause_and_numbers(place: Place) -> None:
         ]
         claim = queue.claim(limit=10)
         assert sorted(m.channel for m in claim) == ["default", "tenant"]
-        numbers = channel.numbers()
-        assert (numbers.waiting, numbers.leased, numbers.dead) == (2, 1, 0)
-        assert [n.channel for n in queue.channel_numbers(queue="default")] == [
+        stats = channel.stats()
+        assert (stats.waiting, stats.leased, stats.dead) == (2, 1, 0)
+        assert [n.channel for n in queue.channel_stats(queue="default")] == [
             "tenant",
             "default",
         ]
-        assert (queue.claim()).answer is Answer.BLOCKED
+        assert (queue.claim()).status is ClaimStatus.BLOCKED
         channel.unlimited()
         channel.pause()
         assert (channel.policy()).paused
-        assert (queue.claim()).answer is Answer.BLOCKED
+        assert (queue.claim()).status is ClaimStatus.BLOCKED
         channel.resume()
         assert len(queue.claim(limit=10)) == 2
-        assert (queue.channel("quiet").numbers()).waiting == 0
+        assert (queue.channel("quiet").stats()).waiting == 0
 
 
 @run_sync
@@ -287,7 +278,7 @@ def test_dead_letters(place: Place) -> None:
         queue.fail(queue.claim(limit=6), "broken", error=KeyError("x"))
         letters = queue.dead_letters.list(queue="default", kind="k", reason="broken")
         assert len(letters) == 6
-        letter = letters[0]
+        letter = letters[-1]
         assert (letter.error_type, letter.headers["n"]) == ("KeyError", int(letter.payload))
         page = queue.dead_letters.list(limit=4)
         rest = queue.dead_letters.list(after=page[-1])
@@ -310,10 +301,10 @@ def test_dead_letters(place: Place) -> None:
 def test_settings(place: Place) -> None:
     with open_queue(place) as queue:
         before = queue.settings()
-        after = queue.configure(history="none", backoff_most=timedelta(hours=1))
+        after = queue.configure(history="none", backoff_max=timedelta(hours=1))
         assert (after.history, after.history_days) == ("none", before.history_days)
         assert queue.settings() == after
-        assert after.backoff_most == timedelta(hours=1)
+        assert after.backoff_max == timedelta(hours=1)
 
 
 @run_sync
@@ -327,9 +318,9 @@ def test_upkeep_runs_with_claims(place: Place) -> None:
         assert message.claimed_at == now
         now += timedelta(seconds=6)
         claim = queue.claim()
-        assert (len(claim), claim.answer, claim.look_again) == (
+        assert (len(claim), claim.status, claim.look_again) == (
             0,
-            Answer.EMPTY,
+            ClaimStatus.EMPTY,
             timedelta(seconds=1),
         )
         now += timedelta(seconds=1)
@@ -357,7 +348,7 @@ def test_a_schema_that_is_not_there(place: Place) -> None:
             lambda: queue.claim(),
             lambda: queue.schema_version(),
             lambda: queue.upgrade(),
-            lambda: queue.numbers(),
+            lambda: queue.stats(),
         ):
             with pytest.raises(SchemaMissing, match=r"queue\.install\(\)"):
                 call()

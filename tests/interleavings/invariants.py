@@ -76,11 +76,13 @@ from message m
 where not exists (select from lease l where l.message_id = m.id)
     and (m.expires_at is null or m.expires_at > clock_timestamp())
     and not exists (
-        select from token t, unnest(t.pri, t.due, t.mid) p(pri, due, mid)
-        where t.channel_id = m.channel_id and p.pri = m.priority and (p.due, p.mid) < (m.due, m.id))
+        select from token t, unnest(t.pri, t.due, t.mid, t.lanes) p(pri, due, mid, lane)
+        where t.channel_id = m.channel_id and p.pri = m.priority and (p.due, p.mid) < (m.due, m.id)
+            and (p.lane is null or p.lane = '-' or p.lane = '=' || m.kind and m.by_kind))
     and not exists (
         select from wake w
-        where w.channel_id = m.channel_id and w.n > 0 and w.priority = m.priority
+        where (w.lane in ('', '-') or w.lane = '=' || m.kind and m.by_kind)
+            and w.channel_id = m.channel_id and w.n > 0 and w.priority = m.priority
             and (w.due, w.message_id) <= (m.due, m.id))
 union all
 select 'channel ' || c.name || ' is parked with work and room'
@@ -113,6 +115,8 @@ union all
 select 'dead letters of ' || channel || ': ' || sum(n) || ' counted, ' || sum(real) || ' there'
 from (
     select queue, channel, n, 0 as real from dead_count
+    union all
+    select queue, channel, n, 0 as real from dead_total
     union all select queue, channel, 0, 1 from dead
 ) d
 group by queue, channel having sum(n) <> sum(real)
@@ -128,7 +132,7 @@ group by c.id having count(*) > c.concurrency
 def violations(
     connection: psycopg.Connection[Any],
     published: Iterable[int] | None = None,
-    schema: str = "penstock",
+    schema: str = "laneway",
 ) -> list[str]:
     """Every broken promise, in words.
 
@@ -140,7 +144,7 @@ def violations(
     return _words(connection, schema, _VIOLATIONS, params)
 
 
-def over_limit(connection: psycopg.Connection[Any], schema: str = "penstock") -> list[str]:
+def over_limit(connection: psycopg.Connection[Any], schema: str = "laneway") -> list[str]:
     """Channels with more leases than their limit; right after it was lowered that is fine."""
     return _words(connection, schema, _OVER_LIMIT, {})
 

@@ -57,13 +57,13 @@ def _settle(name: str) -> Script:
 
 
 def _cancel(world: World, connection: Connection) -> None:
-    connection.execute("select penstock.cancel_v1(%s)", [[world.held, *world.idle]])
+    connection.execute("select laneway.cancel_v1(%s)", [[world.held, *world.idle]])
 
 
 def _on_dead(verb: str) -> Script:
     query = {
-        "redrive": b"select penstock.redrive_v1(%s)",
-        "discard": b"select penstock.discard_v1(%s)",
+        "redrive": b"select laneway.redrive_v1(%s)",
+        "discard": b"select laneway.discard_v1(%s)",
     }[verb]
     return Script(verb, lambda world, connection: connection.execute(query, [[world.dead]]), True)
 
@@ -92,6 +92,8 @@ SCRIPTS = (
         frozenset({"publish known key"}),
     ),
     Script("claim", lambda world, connection: world.claim(connection, 2)),
+    Script("claim by kind", lambda world, connection: world.claim(connection, 2, kinds=[""])),
+    Script("claim other kind", lambda world, connection: world.claim(connection, 2, kinds=["b"])),
     *(_settle(name) for name in ("complete", "defer", "fail", "extend", "give_back")),
     Script(
         _COMPLETE_KEYED,
@@ -111,10 +113,10 @@ SCRIPTS = (
         True,
     ),
     Script("cancel", _cancel),
-    _say("upkeep", "select penstock.upkeep_v1()"),
-    _say("lapse", "select penstock.lapse_v1(10)"),
-    _say("pause", "select penstock.pause_v1('q', array['a'], true)"),
-    _say("remove", "select penstock.remove_v1('q', array['a'])"),
+    _say("upkeep", "select laneway.upkeep_v1()"),
+    _say("lapse", "select laneway.lapse_v1(10)"),
+    _say("pause", "select laneway.pause_v1('q', array['a'], true)"),
+    _say("remove", "select laneway.remove_v1('q', array['a'])"),
     Script("limit", lambda world, connection: world.set_policy(connection, 1)),
     Script("no limit", lambda world, connection: world.set_policy(connection)),
     _on_dead("redrive"),

@@ -7,24 +7,26 @@ from tests.interleavings.invariants import over_limit
 from tests.interleavings.world import World
 
 _LEFT = """
-select count(*) from penstock.message m
-where not exists (select from penstock.lease l where l.message_id = m.id)
+select count(*) from laneway.message m
+where not exists (select from laneway.lease l where l.message_id = m.id)
 """
 _TABLES = (
-    "select * from penstock.message order by id",
-    "select * from penstock.lease order by message_id",
-    "select * from penstock.dead order by id",
-    "select * from penstock.dedupe order by key",
-    "select * from penstock.wake order by at, message_id",
-    "select * from penstock.token order by channel_id",
+    "select * from laneway.message order by id",
+    "select * from laneway.lease order by message_id",
+    "select * from laneway.dead order by id",
+    "select * from laneway.dedupe order by key",
+    "select * from laneway.wake order by at, message_id",
+    "select * from laneway.token order by channel_id",
 )
 _OF_THE_SAME_PART = """
 select c.name from (select 'c' || n as name from generate_series(1, 1000) n) c
-where penstock.part_v1(penstock.channel_id_v1('q', c.name))
-    = penstock.part_v1(penstock.channel_id_v1('q', 'a'))
+where laneway.channel_part_v1(laneway.channel_id_v1('q', c.name))
+    = laneway.channel_part_v1(laneway.channel_id_v1('q', 'a'))
 limit 1
 """
-_CLAIM_IN_A_CROWD = "select id from penstock.claim_v1(array['q'], 1, '30 s', 'me', p_crowd => true)"
+_CONTENDED_CLAIM = (
+    "select id from laneway.claim_v1(array['q'], 1, '30 s', 'me', p_contended => true)"
+)
 
 
 def _left(world: World) -> int:
@@ -97,7 +99,7 @@ def test_a_limit_set_twice_charges_a_lease_once(world: World) -> None:
         holder.commit()
         world.set_policy(world.own, 2)
     world.check()
-    world.own.execute("select penstock.upkeep_v1()")
+    world.own.execute("select laneway.upkeep_v1()")
     world.check()
     world.drain()
 
@@ -105,36 +107,36 @@ def test_a_limit_set_twice_charges_a_lease_once(world: World) -> None:
 def test_a_cancelled_message_of_a_removed_channel_leaves_no_count(world: World) -> None:
     world.clear()
     id = world.publish(world.own)
-    world.own.execute("select penstock.cancel_v1(%s)", [[id]])
-    world.own.execute("select penstock.remove_v1('q', array['a'])")
-    world.own.execute("select penstock.upkeep_v1()")
+    world.own.execute("select laneway.cancel_v1(%s)", [[id]])
+    world.own.execute("select laneway.remove_v1('q', array['a'])")
+    world.own.execute("select laneway.upkeep_v1()")
     world.check()
 
 
 def test_a_policy_is_not_lost_to_the_channel_being_deleted(world: World) -> None:
     world.clear()
-    world.own.execute("select penstock.remove_v1('q', array['a'])")
+    world.own.execute("select laneway.remove_v1('q', array['a'])")
     with world.sessions(3) as (reader, keeper, operator):
         # Upkeep owns the channel and waits before it deletes.
         reader.begin()
-        reader.do(lambda connection: connection.execute("lock table penstock.token in share mode"))
-        keeper.do(lambda connection: connection.execute("select penstock.upkeep_v1()"))
+        reader.do(lambda connection: connection.execute("lock table laneway.token in share mode"))
+        keeper.do(lambda connection: connection.execute("select laneway.upkeep_v1()"))
         assert keeper.is_waiting
         operator.do(lambda connection: world.set_policy(connection, 3))
         reader.commit()
         world.stepper.release([keeper, operator])
-    limits = world.own.execute("select concurrency from penstock.channel").fetchall()
+    limits = world.own.execute("select concurrency from laneway.channel").fetchall()
     assert limits == [(3,)]
 
 
 @pytest.mark.parametrize(
     "statement",
     [
-        "select penstock.cancel_v1('{1}')",
-        "select penstock.upkeep_v1()",
-        "select penstock.pause_v1('q', array['a'], true)",
-        "select penstock.remove_v1('q', array['a'])",
-        "select penstock.claim_v1(array['q'], 1, '1 s', '')",
+        "select laneway.cancel_v1('{1}')",
+        "select laneway.upkeep_v1()",
+        "select laneway.pause_v1('q', array['a'], true)",
+        "select laneway.remove_v1('q', array['a'])",
+        "select laneway.claim_v1(array['q'], 1, '1 s', '')",
     ],
 )
 def test_who_owns_channels_reads_what_the_last_owner_wrote(world: World, statement: str) -> None:
@@ -161,7 +163,7 @@ def test_a_refused_key_is_free_also_for_its_namesake(world: World) -> None:
     world.clear()
     world.set_policy(world.own, backlog=0)
     rows = world.own.execute(
-        """select status from penstock.publish_v1(
+        """select status from laneway.publish_v1(
             array['x', 'x']::bytea[], array['q'], array['a'], p_key => array['k', 'k'])"""
     ).fetchall()
     assert rows == [("full",), ("full",)]
@@ -179,7 +181,7 @@ def test_claims_step_around_a_channel_that_another_holds(world: World) -> None:
         slow.begin()
         slow.do(
             lambda connection: connection.execute(
-                "select from penstock.channel where name = 'a' for no key update"
+                "select from laneway.channel where name = 'a' for no key update"
             )
         )
         quick.do(lambda connection: world.claim(connection, 10))
@@ -198,12 +200,12 @@ def test_nobody_stands_in_line_for_a_paused_channel(world: World) -> None:
         for _ in range(15):
             world.publish(world.own, channel)
     assert len(world.claim(world.own, 20)) == 20
-    world.own.execute("select penstock.pause_v1('q', array['a'], true)")
+    world.own.execute("select laneway.pause_v1('q', array['a'], true)")
     with world.sessions(2) as (slow, quick):
         slow.begin()
         slow.do(
             lambda connection: connection.execute(
-                "select from penstock.channel where name = 'a' for no key update"
+                "select from laneway.channel where name = 'a' for no key update"
             )
         )
         got: list[tuple[int, int]] = []
@@ -221,17 +223,17 @@ def test_the_rate_is_kept_to_the_microsecond(world: World, rate: float, burst: i
     world.clear()
     world.set_policy(world.own, rate=rate, burst=burst)
     world.own.execute(
-        "select penstock.publish_v1(array_fill('x'::bytea, array[60]), array['q'], array['a'])"
+        "select laneway.publish_v1(array_fill('x'::bytea, array[60]), array['q'], array['a'])"
     )
     (now,) = world.own.execute("select clock_timestamp() + interval '1 s'").fetchone() or (None,)
     for _ in range(50):
         # Look at the very first moment at which something may start.
-        world.own.execute("select penstock.claim_v1(array['q'], 2, '1 h', '', p_now => %s)", [now])
-        (now,) = world.own.execute("select max(turn) from penstock.token").fetchone() or (None,)
+        world.own.execute("select laneway.claim_v1(array['q'], 2, '1 h', '', p_now => %s)", [now])
+        (now,) = world.own.execute("select max(turn) from laneway.token").fetchone() or (None,)
         if now is None:
             break
     starts = world.own.execute(
-        "select extract(epoch from claimed_at) from penstock.lease order by claimed_at"
+        "select extract(epoch from claimed_at) from laneway.lease order by claimed_at"
     ).fetchall()
     times = [row[0] for row in starts]
     assert len(times) > 40
@@ -299,10 +301,10 @@ def test_a_publish_that_waited_for_its_key_is_behind_no_floor(world: World) -> N
 def test_a_paused_channel_is_parked_and_comes_back(world: World) -> None:
     world.clear()
     world.publish(world.own)
-    world.own.execute("select penstock.pause_v1('q', array['a'], true)")
+    world.own.execute("select laneway.pause_v1('q', array['a'], true)")
     assert world.claim(world.own) == []
     world.check()
-    world.own.execute("select penstock.pause_v1('q', array['a'], false)")
+    world.own.execute("select laneway.pause_v1('q', array['a'], false)")
     world.check()
     assert len(world.claim(world.own)) == 1
 
@@ -320,10 +322,10 @@ def test_a_cancelled_message_that_is_off_the_count_too_early_hides_no_other(
     for other in others:
         world.set_policy(world.own, channel=other)
         world.publish(world.own, other)
-    world.own.execute("select penstock.cancel_v1(array[%s::bigint])", [world.publish(world.own)])
+    world.own.execute("select laneway.cancel_v1(array[%s::bigint])", [world.publish(world.own)])
     with world.sessions(1) as (owner,):
         owner.begin()
-        owner.do(lambda c: c.execute("select from penstock.channel where name <> 'a' for update"))
+        owner.do(lambda c: c.execute("select from laneway.channel where name <> 'a' for update"))
         for _ in range(3):
             got += [id for id, _ in world.claim(world.own, 1)]
         owner.rollback()
@@ -349,7 +351,7 @@ def test_a_claim_in_a_crowd_keeps_the_order_of_a_channel(world: World, limited: 
         world.publish(world.own)
     for _ in range(10):
         with world.own.transaction(force_rollback=True):
-            claimed = world.own.execute(_CLAIM_IN_A_CROWD).fetchall()
+            claimed = world.own.execute(_CONTENDED_CLAIM).fetchall()
             assert claimed[0][0] == elder
 
 
@@ -367,7 +369,7 @@ def test_a_claim_that_waited_goes_back_for_an_elder(world: World, limited: bool)
         assert world.claim(world.own) == []
         middle = world.publish(world.own)
         owner.begin()
-        owner.do(lambda connection: connection.execute("select from penstock.channel for update"))
+        owner.do(lambda connection: connection.execute("select from laneway.channel for update"))
         claimer.do(lambda connection: got.extend(id for id, _ in world.claim(connection, 3)))
         assert claimer.is_waiting
         producer.commit()
@@ -384,13 +386,13 @@ def test_a_cancellation_that_waited_is_dated_when_it_happened(world: World) -> N
     ((_, fence),) = world.claim(world.own, 1)
     with world.sessions(2) as (owner, operator):
         owner.begin()
-        owner.do(lambda connection: connection.execute("select from penstock.channel for update"))
-        operator.do(lambda connection: connection.execute("select penstock.cancel_v1(%s)", [[id]]))
+        owner.do(lambda connection: connection.execute("select from laneway.channel for update"))
+        operator.do(lambda connection: connection.execute("select laneway.cancel_v1(%s)", [[id]]))
         assert operator.is_waiting
         world.settle(world.own, "defer", id, fence)
         owner.rollback()
         world.stepper.release([operator])
-    ends = world.own.execute("select outcome from penstock.history order by ended_at").fetchall()
+    ends = world.own.execute("select outcome from laneway.history order by ended_at").fetchall()
     assert [outcome for (outcome,) in ends] == ["deferred", "cancelled"]
 
 
@@ -402,7 +404,7 @@ def test_a_claim_that_never_commits_keeps_only_its_own_channels(world: World, cr
     for channel in channels:
         world.set_policy(world.own, channel=channel)
     wanted = {world.publish(world.own, channel) for channel in channels}
-    claim = _CLAIM_IN_A_CROWD if crowd else _CLAIM_IN_A_CROWD.replace("true", "false")
+    claim = _CONTENDED_CLAIM if crowd else _CONTENDED_CLAIM.replace("true", "false")
     with world.sessions(1) as (slow,):
         slow.begin()
         held: list[int] = []

@@ -1,8 +1,8 @@
 """Every pair of verbs, and some threes, on one message and one channel, in every ordering.
 
-The default run takes a sample of orderings by a fixed seed, PENSTOCK_ORDERINGS=20 a larger one.
-PENSTOCK_ORDERINGS=all takes every ordering of every pair, with every way to end, in the isolation
-that everybody uses; PENSTOCK_EXHAUSTIVE=1 also every isolation and limit, and takes a day.
+The default run takes a sample of orderings by a fixed seed, LANEWAY_ORDERINGS=20 a larger one.
+LANEWAY_ORDERINGS=all takes every ordering of every pair, with every way to end, in the isolation
+that everybody uses; LANEWAY_EXHAUSTIVE=1 also every isolation and limit, and takes a day.
 """
 
 import os
@@ -18,8 +18,8 @@ from tests.interleavings.world import World
 
 Case = tuple[tuple[Run, ...], list[int], int | None]
 
-_EXHAUSTIVE = os.environ.get("PENSTOCK_EXHAUSTIVE") == "1"
-_WANTED = os.environ.get("PENSTOCK_ORDERINGS", "1")  # orderings of each pair
+_EXHAUSTIVE = os.environ.get("LANEWAY_EXHAUSTIVE") == "1"
+_WANTED = os.environ.get("LANEWAY_ORDERINGS", "1")  # orderings of each pair
 _ALL = _WANTED == "all"
 _SAMPLE = 100 if _ALL else int(_WANTED)  # of threes there are too many for all of them
 _SAMPLE_OF_THREE = 4 * _SAMPLE
@@ -39,6 +39,11 @@ _THREES = (
     ("publish", "remove", "upkeep"),
     ("cancel", "remove", "upkeep"),
     ("pause", "complete", "claim"),
+    ("publish", "claim by kind", "claim"),
+    ("publish high", "claim by kind", "claim other kind"),
+    ("publish", "cancel", "claim by kind"),
+    ("complete", "pause", "claim by kind"),
+    ("give_back", "limit", "claim by kind"),
 )
 _PAIRS = [(one.name, two.name) for one, two in combinations_with_replacement(SCRIPTS, 2)]
 

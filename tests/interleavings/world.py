@@ -15,32 +15,33 @@ from tests.interleavings.stepper import Session, Stepper
 Connection = psycopg.Connection[Any]
 
 _EMPTY = """
-delete from penstock.message; delete from penstock.wake; delete from penstock.token;
-delete from penstock.lease; delete from penstock.stray; delete from penstock.dedupe;
-delete from penstock.dead; delete from penstock.dead_count; delete from penstock.history;
-delete from penstock.channel
+delete from laneway.message; delete from laneway.wake; delete from laneway.token;
+delete from laneway.lease; delete from laneway.stray; delete from laneway.dedupe;
+delete from laneway.dead; delete from laneway.dead_count;
+delete from laneway.dead_total; delete from laneway.history;
+delete from laneway.channel; delete from laneway.pause; delete from laneway.kind_queue
 """
 _PUBLISH = """
-select id, status from penstock.publish_v1(
+select id, status from laneway.publish_v1(
     array['x'::bytea], array['q'], array[%(channel)s], p_key => %(key)s::text[],
     p_priority => array[%(priority)s::smallint], p_expires_in => %(expires_in)s::interval[])
 """
 _CLAIM = """
-select id, fence, answer, turn_floor::text, wake_floor::text, strays, stray_turns::text[],
-    stray_wakes::text[]
-from penstock.claim_v1(
+select id, fence, answer, turn_floor::text, wake_floor::text, open_xids, open_turns::text[],
+    open_wakes::text[]
+from laneway.claim_v1(
     array['q'], %(limit)s, %(lease)s::interval, 'tester', p_turn_floor => %(turn)s::timestamptz,
-    p_wake_floor => %(wake)s::timestamptz, p_strays => %(strays)s::bigint[],
-    p_stray_turns => %(stray_turns)s::text[]::timestamptz[],
-    p_stray_wakes => %(stray_wakes)s::text[]::timestamptz[])
+    p_wake_floor => %(wake)s::timestamptz, p_open_xids => %(open_xids)s::bigint[],
+    p_open_turns => %(open_turns)s::text[]::timestamptz[],
+    p_open_wakes => %(open_wakes)s::text[]::timestamptz[], p_kinds => %(kinds)s::text[])
 """
 _SET_POLICY = """
-select penstock.set_policy_v1(
+select laneway.set_policy_v1(
     'q', array[%(channel)s], array[%(limit)s::bigint], array[%(rate)s::float8],
     array[%(burst)s::bigint], array[%(backlog)s::bigint], array[1.0::float8])
 """
 _DEFER = """
-select status from penstock.defer_v1(
+select status from laneway.defer_v1(
     %(ids)s, %(fences)s, array['0'::interval], '{}', '{true}', '{}', '{}', '{}', '{}', '{}')
 """
 
@@ -51,9 +52,9 @@ class Floors:
 
     turn: str | None = None
     wake: str | None = None
-    strays: list[int] = field(default_factory=list)
-    stray_turns: list[str] = field(default_factory=list)
-    stray_wakes: list[str] = field(default_factory=list)
+    open_xids: list[int] = field(default_factory=list)
+    open_turns: list[str] = field(default_factory=list)
+    open_wakes: list[str] = field(default_factory=list)
 
 
 class World:
@@ -126,9 +127,18 @@ class World:
         return int(id)
 
     def claim(
-        self, connection: Connection, limit: int = 3, lease: str = "1 hour"
+        self,
+        connection: Connection,
+        limit: int = 3,
+        lease: str = "1 hour",
+        kinds: list[str] | None = None,
     ) -> list[tuple[int, int]]:
-        given = {"limit": limit, "lease": lease, **vars(self.floors)}
+        if kinds is not None:
+            connection.execute("select laneway.by_kind_v1(array['q'])")
+            given = {"limit": limit, "lease": lease, "kinds": kinds, **vars(Floors())}
+            *rows, _ = connection.execute(_CLAIM, given).fetchall()
+            return [(row[0], row[1]) for row in rows]
+        given = {"limit": limit, "lease": lease, "kinds": None, **vars(self.floors)}
         *rows, last = connection.execute(_CLAIM, given).fetchall()
         floors = Floors(last[3], last[4], last[5] or [], last[6] or [], last[7] or [])
         self.when_committed(connection, lambda: setattr(self, "floors", floors))
@@ -180,28 +190,28 @@ class World:
 
     def drain(self) -> None:
         """Everything that is not dead is delivered, with the floors of the earlier claims."""
-        self.own.execute("select penstock.pause_v1('q', array['a'], false)")
-        self.own.execute("update penstock.lease set until = clock_timestamp() - interval '1 s'")
-        self.own.execute("select penstock.upkeep_v1()")
-        self.own.execute("select penstock.upkeep_v1()")  # strays that the first one made clear
+        self.own.execute("select laneway.pause_v1('q', array['a'], false)")
+        self.own.execute("update laneway.lease set until = clock_timestamp() - interval '1 s'")
+        self.own.execute("select laneway.upkeep_v1()")
+        self.own.execute("select laneway.upkeep_v1()")  # strays that the first one made clear
         self.check()
         while got := self.claim(self.own):
             broken = over_limit(self.own)
             assert not broken, broken
             ids, fences = zip(*got, strict=True)
             lost = self.own.execute(
-                "select id from penstock.complete_v1(%s, %s)", [list(ids), list(fences)]
+                "select id from laneway.complete_v1(%s, %s)", [list(ids), list(fences)]
             ).fetchall()
             assert not lost, lost
         self.check()
-        left = self.own.execute("select id, channel from penstock.message").fetchall()
+        left = self.own.execute("select id, channel from laneway.message").fetchall()
         assert not left, f"never delivered: {left}"
 
 
 _SETTLES = {
-    "complete": "select * from penstock.complete_v1(%(ids)s, %(fences)s)",
+    "complete": "select * from laneway.complete_v1(%(ids)s, %(fences)s)",
     "defer": _DEFER,
-    "fail": "select * from penstock.fail_v1(%(ids)s, %(fences)s, '{}', '{}', '{}')",
-    "extend": "select * from penstock.extend_v1(%(ids)s, %(fences)s, array['2 hours'::interval])",
-    "give_back": "select * from penstock.give_back_v1(%(ids)s, %(fences)s)",
+    "fail": "select * from laneway.fail_v1(%(ids)s, %(fences)s, '{}', '{}', '{}')",
+    "extend": "select * from laneway.extend_v1(%(ids)s, %(fences)s, array['2 hours'::interval])",
+    "give_back": "select * from laneway.give_back_v1(%(ids)s, %(fences)s)",
 }

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock import Queue
-from penstock.lake import Lake
-from penstock.lake.synth import Story, tell
-from penstock.lake.synth.writing import write_database
-from penstock.spark import session
+from laneway import Queue
+from laneway.lake import Lake
+from laneway.lake.synth import SyntheticHistory, synthesize
+from laneway.lake.synth.write import write_database
+from laneway.spark import session
 from tests.lake import scenes
 from tests.place import Place, fresh_schema
 from tests.spark.conftest import SETTINGS
 
 NOW = datetime.now(UTC)
-LONG = "PENSTOCK_SPARK_LONG" in os.environ or "PENSTOCK_LAKE_MESSAGES" in os.environ
+LONG = "LANEWAY_SPARK_LONG" in os.environ or "LANEWAY_LAKE_MESSAGES" in os.environ
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -77,15 +77,15 @@ def lake(queue: Queue, place: Place, tmp_path: Path) -> Lake:
 
 
 @pytest.fixture(scope="session")
-def story() -> Story:
+def story() -> SyntheticHistory:
     """Four days, small."""
-    return tell(3_000, until=NOW, days=4)
+    return synthesize(3_000, until=NOW, days=4)
 
 
 @pytest.fixture
-def told(lake: Lake, story: Story) -> Lake:
+def told(lake: Lake, story: SyntheticHistory) -> Lake:
     """A lake whose queue has a history."""
-    write_database(story, lake.books)
+    write_database(story, lake.catalog)
     return lake
 
 

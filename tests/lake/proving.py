@@ -13,8 +13,8 @@ from typing import Any
 
 from psycopg import ClientCursor, Connection
 
-from penstock.lake.folder import Folder
-from penstock.lake.settings import ERROR, GROWTH, Objective
+from laneway.lake.folder import Folder
+from laneway.lake.report.objective import ERROR, GROWTH, Objective
 
 Row = dict[str, Any]
 PROOF = Path(__file__).parent / "proof"
@@ -39,6 +39,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "normal": ("queue", "hour", "metric"),
     "forecast": ("queue", "hour"),
     "outlook": ("queue",),
+    "recent": _LANE,
 }
 _BETWEEN = {"flow": ("fact", "period"), "lanes": ("border",), "failures": ("failed",)}
 _BETWEEN |= {"normal": ("figure",)}

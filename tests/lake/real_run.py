@@ -3,7 +3,7 @@
 import time
 from datetime import timedelta
 
-from penstock import Constant, Defer, Fail, LeaseLost, Message, Queue, Worker
+from laneway import Constant, Defer, Fail, LeaseLost, Message, Queue, Worker
 from tests.place import Place
 
 LATER = timedelta(hours=5)
@@ -15,7 +15,7 @@ def live_through(place: Place) -> None:
     """Leaves something behind of each kind: waiting, scheduled, leased, dead."""
     with Queue(place.url, schema=place.schema, worker="hand", upkeep_every=None) as queue:
         queue.install()
-        queue.configure(backoff_first=timedelta(milliseconds=10))
+        queue.configure(backoff_initial=timedelta(milliseconds=10))
         publish(queue)
         _worker(queue).run(until_empty=True)
         bring_back(queue)
@@ -23,7 +23,7 @@ def live_through(place: Place) -> None:
         lose_leases(queue)
         end_unstarted(queue)
         leave_some(queue)
-    with Queue(place.url, schema=place.schema, queue=HOSTILE, upkeep_every=None) as queue:
+    with Queue(place.url, schema=place.schema, name=HOSTILE, upkeep_every=None) as queue:
         be_hostile(queue)
 
 

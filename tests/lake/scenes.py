@@ -11,20 +11,20 @@ import pyarrow.compute as pc
 from psycopg import sql
 from pyspark.sql import SparkSession
 
-from penstock import Queue
-from penstock.lake import Lake
-from penstock.lake.columns import LIVE
-from penstock.lake.live import write_live
-from penstock.lake.report import report
-from penstock.lake.settings import Objective
-from penstock.lake.synth import Story, tell
-from penstock.lake.synth.writing import by_day
+from laneway import Queue
+from laneway.lake import Lake
+from laneway.lake.columns import LIVE
+from laneway.lake.folder import write_live
+from laneway.lake.report.create import create_report
+from laneway.lake.report.objective import Objective
+from laneway.lake.synth import SyntheticHistory, synthesize
+from laneway.lake.synth.write import by_day
 from tests.lake.proving import Difference, difference, proved, reported
 from tests.lake.real_run import live_through
 from tests.place import Place
 
 UNTIL = datetime(2026, 11, 10, 13, 7, tzinfo=UTC)
-MESSAGES = int(os.environ.get("PENSTOCK_LAKE_MESSAGES", "3000"))
+MESSAGES = int(os.environ.get("LANEWAY_LAKE_MESSAGES", "3000"))
 DAYS = 4 if MESSAGES < 100_000 else 14
 Prepare = Callable[[psycopg.Connection[Any], str, datetime], None]
 
@@ -39,34 +39,35 @@ class Scene(NamedTuple):
 
 
 def made_up(place: Place, root: Path, spark: SparkSession) -> Scene:
-    """In two steps, so that the second report computes only the days that were touched."""
+    """In two steps, so that the second report computes only the days that were touched; with many
+    tasks, as a large history."""
     lake = Lake(place.url, root, schema=place.schema)
-    story = tell(MESSAGES, until=UNTIL, days=DAYS)
+    story = synthesize(MESSAGES, until=UNTIL, days=DAYS)
     with Queue(place.url, schema=place.schema, upkeep_every=None) as queue:
         queue.install()
     for part in _halves(story):
         for day, rows in by_day(part.history):
-            lake.books.load(rows, date.fromisoformat(day))
+            lake.catalog.load(rows, date.fromisoformat(day))
         lake.sync()
         write_live(lake.folder, part.live, part.until, {})
-        days = report(spark, lake.folder).days
+        days = create_report(spark, lake.folder, small=False).days
     assert days < DAYS, "only what was touched"
     return Scene(lake, _found(place, lake, _load(story)))
 
 
-def _halves(story: Story) -> tuple[Story, Story]:
+def _halves(story: SyntheticHistory) -> tuple[SyntheticHistory, SyntheticHistory]:
     """What had ended the day before the last, and the rest."""
     border = datetime(2026, 11, 9, 5, 3, tzinfo=UTC)
     before = pc.less(story.history["ended_at"], border)
-    first = Story(story.history.filter(before), LIVE.empty_table(), border)
-    return first, Story(story.history.filter(pc.invert(before)), story.live, story.until)
+    first = SyntheticHistory(story.history.filter(before), LIVE.empty_table(), border)
+    return first, SyntheticHistory(story.history.filter(pc.invert(before)), story.live, story.until)
 
 
 def real(place: Place, root: Path, spark: SparkSession) -> Scene:
     lake = Lake(place.url, root, schema=place.schema)
     live_through(place)
     assert lake.sync().rows > 100
-    report(spark, lake.folder)
+    create_report(spark, lake.folder)
     return Scene(lake, _found(place, lake, _note))
 
 
@@ -80,7 +81,7 @@ def _found(place: Place, lake: Lake, prepare: Prepare) -> dict[str, Difference]:
         }
 
 
-def _load(story: Story) -> Prepare:
+def _load(story: SyntheticHistory) -> Prepare:
     """The made-up rest, as a table."""
 
     def load(connection: psycopg.Connection[Any], schema: str, seen_at: datetime) -> None:

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from penstock import Queue
-from penstock.lake import Lake
-from penstock.lake.folder import Folder
-from penstock.lake.leftovers import sweep
-from penstock.lake.synth import tell
-from penstock.lake.synth.writing import write_database
+from laneway import Queue
+from laneway.lake import Lake
+from laneway.lake.folder import Folder
+from laneway.lake.leftovers import sweep
+from laneway.lake.synth import synthesize
+from laneway.lake.synth.write import write_database
 from tests.lake.conftest import NOW
 from tests.lake.test_sync import rows_of
 from tests.place import Place
 from tests.stores import Databases
 
-STORY = tell(300, until=NOW, days=3)
+STORY = synthesize(300, until=NOW, days=3)
 ROWS = STORY.history.num_rows
 
 
@@ -29,7 +29,7 @@ def lake(sqlite_files: Databases, tmp_path: Path) -> Lake:
     with Queue(place.url, schema=place.schema, upkeep_every=None) as queue:
         queue.install()
     lake = Lake(place.url, tmp_path / "lake", schema=place.schema)
-    write_database(STORY, lake.books)
+    write_database(STORY, lake.catalog)
     return lake
 
 
@@ -98,7 +98,7 @@ def test_files_that_another_sync_writes_are_not_swept(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before_call(monkeypatch, "history_files", 1, lambda: lake.sync(100))
-    assert sweep(lake.books, lake.folder) == 0
+    assert sweep(lake.catalog, lake.folder) == 0
     check(lake)
 
 

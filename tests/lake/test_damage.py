@@ -6,21 +6,22 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.errors import LakeMismatch
-from penstock.lake import Lake, report
-from penstock.lake.folder import Folder
-from penstock.lake.report import Report
-from penstock.lake.settings import Objective
-from penstock.lake.synth import tell
-from penstock.lake.synth.writing import write_lake
-from penstock.lake.touched import current_state, saved_state, touched_days
+from laneway.errors import LakeMismatch
+from laneway.lake import Lake
+from laneway.lake.folder import Folder
+from laneway.lake.report import create
+from laneway.lake.report.changed_days import changed_days, current_state, saved_state
+from laneway.lake.report.create import Report
+from laneway.lake.report.objective import Objective
+from laneway.lake.synth import synthesize
+from laneway.lake.synth.write import write_lake
 from tests.lake.conftest import NOW
 
 
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     lake = Lake(None, tmp_path / "lake")
-    write_lake(tell(50, until=NOW, days=1), lake.folder)
+    write_lake(synthesize(50, until=NOW, days=1), lake.folder)
     return lake
 
 
@@ -29,7 +30,7 @@ def test_a_file_that_is_cut_is_named_with_what_to_do(lake: Lake) -> None:
     Path(lake.folder.root, path).write_bytes(b"half")
     new = current_state(lake.folder, Objective(), None)
     with pytest.raises(LakeMismatch, match=rf"{path} is damaged .* lake verify --all"):
-        touched_days(lake.folder, None, new)
+        changed_days(lake.folder, None, new)
 
 
 @pytest.mark.parametrize("text", ["", '{"rec'])
@@ -60,7 +61,7 @@ def test_the_callers_session_stays_as_it_was(
         used.sql("select 2 as theirs").createOrReplaceTempView("history")
         return Report("page", 1)
 
-    monkeypatch.setattr(report, "report", made)
+    monkeypatch.setattr(create, "create_report", made)
     spark.sql("select 1 as mine").createOrReplaceTempView("history")
     try:
         assert lake.report().days == 1

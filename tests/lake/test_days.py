@@ -4,15 +4,15 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from penstock.lake import Lake
-from penstock.lake.books import Books
+from laneway.lake import Lake
+from laneway.lake.catalog import Catalog
 from tests.place import Place
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Auckland", "America/Los_Angeles"])
 def test_now_is_in_utc_whatever_the_session_says(lake: Lake, place: Place, zone: str) -> None:
     url = f"{place.url}?options=-c%20TimeZone%3D{zone.replace('/', '%2F')}"
-    assert Lake(url, "nowhere", schema=place.schema).books.now().tzinfo is UTC
+    assert Lake(url, "nowhere", schema=place.schema).catalog.now().tzinfo is UTC
 
 
 @pytest.mark.parametrize(
@@ -30,5 +30,5 @@ def test_a_day_goes_when_its_last_moment_is_so_old(
 ) -> None:
     """Twenty minutes past midnight: what ended yesterday at noon is not 47 hours old."""
     now = datetime(2026, 11, 16, 0, 20, tzinfo=UTC)
-    monkeypatch.setattr(Books, "now", lambda self: now)
-    assert lake.books.ended_before(keep) == before
+    monkeypatch.setattr(Catalog, "now", lambda self: now)
+    assert lake.catalog.ended_before(keep) == before

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock import Queue
-from penstock.embedded import EmbeddedPostgres
-from penstock.lake import Lake
+from laneway import Queue
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.lake import Lake
 from tests.lake.conftest import LONG
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
@@ -52,11 +52,11 @@ def test_from_a_data_frame_to_a_report(
 def test_the_lake_is_kept_by_the_queue_itself(run: Run, tmp_path: Path) -> None:
     run("lake_schedule")
     assert (tmp_path / "lake" / "live" / "snapshot.parquet").exists()
-    with Queue(run.url, queue="lake") as queue:
+    with Queue(run.url, name="lake") as queue:
         names = [schedule.name for schedule in queue.schedules.list()]
         assert names == ["lake-report", "lake-sync", "lake-tidy"]
         assert queue.dead_letters.count(queue="lake") == 0
-        assert sum(numbers.waiting for numbers in queue.numbers()) == 0
+        assert sum(stats.waiting for stats in queue.stats()) == 0
     assert Lake(run.url, tmp_path / "lake").sync().rows > 0, "the jobs are in the history"
 
 

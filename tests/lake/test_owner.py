@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Queue
-from penstock.errors import InvalidOption, LakeMismatch
-from penstock.lake import Lake
-from penstock.lake.synth import Story, tell
-from penstock.lake.synth.writing import write_database, write_lake
+from laneway import Queue
+from laneway.errors import InvalidOption, LakeMismatch
+from laneway.lake import Lake
+from laneway.lake.synth import SyntheticHistory, synthesize
+from laneway.lake.synth.write import write_database, write_lake
 from tests.lake.conftest import NOW
 from tests.lake.test_sync import KEEP
 from tests.place import Place
@@ -23,7 +23,7 @@ STEPS: list[Reach] = [
     lambda lake: lake.compact(timedelta(0)),
     lambda lake: lake.purge(KEEP),
 ]
-STORY = tell(300, until=NOW, days=3)
+STORY = synthesize(300, until=NOW, days=3)
 
 
 @pytest.fixture
@@ -31,12 +31,14 @@ def place(sqlite_files: Databases, tmp_path: Path) -> Place:
     return Place(sqlite_files.create_database(tmp_path.name), "mine")
 
 
-def a_lake(place: Place, schema: str, root: Path, story: Story = STORY, name: str = "lake") -> Lake:
+def a_lake(
+    place: Place, schema: str, root: Path, story: SyntheticHistory = STORY, name: str = "lake"
+) -> Lake:
     lake = Lake(place.url, root, schema=schema, name=name)
     if name == "lake":
         with Queue(place.url, schema=schema, upkeep_every=None) as queue:
             queue.install()
-        write_database(story, lake.books)
+        write_database(story, lake.catalog)
     return lake
 
 
@@ -64,33 +66,33 @@ def test_the_lake_of_others_is_refused_and_not_touched(
     if whose == "second name":
         other = a_lake(place, "mine", root, name="second")
     else:
-        other = a_lake(place, "other", root, tell(300, until=NOW, days=3, seed=2))
+        other = a_lake(place, "other", root, synthesize(300, until=NOW, days=3, seed=2))
         if whose == "settled elsewhere":
             Lake(place.url, tmp_path / "its own", schema="other").sync()
-    with pytest.raises(LakeMismatch, match="of another queue or --name"):
+    with pytest.raises(LakeMismatch, match="belongs to another queue or --name"):
         step(other)
     assert contents(mine) == before
 
 
-def test_books_that_were_lost_do_not_cost_the_files(mine: Lake, tmp_path: Path) -> None:
+def test_a_lost_catalog_does_not_cost_the_files(mine: Lake, tmp_path: Path) -> None:
     before = contents(mine)
-    with mine.books.transaction() as connection:
-        connection.execute('delete from "mine_lake_commit"')
-        connection.execute('delete from "mine_lake_file"')
-    with pytest.raises(LakeMismatch, match="or the books were lost"):
+    with mine.catalog.transaction() as store:
+        store.connection.execute('delete from "mine_lake_commit"')
+        store.connection.execute('delete from "mine_lake_file"')
+    with pytest.raises(LakeMismatch, match="or the catalog was lost"):
         mine.sync()
     assert contents(mine) == before
-    assert Lake(mine.books.url, tmp_path / "new", schema="mine", name="new").sync().rows > 0
+    assert (
+        Lake(mine.catalog.address.url, tmp_path / "new", schema="mine", name="new").sync().rows > 0
+    )
 
 
-def test_books_from_before_the_last_batches_do_not_cost_the_files(
-    place: Place, tmp_path: Path
-) -> None:
+def test_an_old_catalog_does_not_cost_the_files(place: Place, tmp_path: Path) -> None:
     lake = a_lake(place, "mine", tmp_path / "lake")
     lake.sync(100)
     before = contents(lake)
-    with lake.books.transaction() as connection:
-        connection.execute('delete from "mine_lake_commit" where batch > 1')
+    with lake.catalog.transaction() as store:
+        store.connection.execute('delete from "mine_lake_commit" where batch > 1')
     with pytest.raises(LakeMismatch, match="restored from before they were written"):
         lake.sync(100)
     assert contents(lake) == before
@@ -103,6 +105,6 @@ def test_nothing_is_made_up_in_a_real_lake_of_one_batch(mine: Lake) -> None:
     assert contents(mine) == before
 
 
-def test_a_password_is_not_shown_with_the_books(tmp_path: Path) -> None:
+def test_a_password_is_not_shown_with_the_catalog(tmp_path: Path) -> None:
     for url in ("postgresql://me:canary@h/d", "sqlite:///canary.db"):
-        assert "canary" not in repr(Lake(url, tmp_path).books)
+        assert "canary" not in repr(Lake(url, tmp_path).catalog)

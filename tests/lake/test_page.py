@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from penstock.lake.page.words import length, number, percent
+from laneway.lake.report.page.format import length, number, percent
 from tests.lake.real_run import HOSTILE
 from tests.lake.scenes import Scene
 
@@ -35,7 +35,12 @@ class Tags(HTMLParser):
         self.text += data
 
 
-@pytest.fixture(params=["made_up", "real"])
+_REAL = pytest.param(
+    "real", marks=pytest.mark.repeats("the same page of a history that is made up")
+)
+
+
+@pytest.fixture(params=["made_up", _REAL])
 def page(request: pytest.FixtureRequest) -> str:
     scene: Scene = request.getfixturevalue(request.param)
     return scene.page

@@ -1,23 +1,25 @@
 """The lake of a queue in MariaDB or SQLite holds exactly its history, too."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from penstock import Queue
-from penstock.errors import InvalidOption, SchemaMissing
-from penstock.lake import Lake
-from penstock.lake.synth import Story
+from laneway import Queue
+from laneway.errors import InvalidOption, SchemaMissing
+from laneway.lake import Lake
+from laneway.lake.synth import SyntheticHistory
 from tests.lake.conftest import LONG
 from tests.lake.test_sync import KEEP, damage, in_database, rows_of, run, states
 from tests.place import Place, fresh_schema
 from tests.stores import Databases
 
+_MARIADB = pytest.param("mariadb", marks=pytest.mark.repeats("the same statements on SQLite"))
 
-@pytest.fixture(params=["sqlite_files", "mariadb"])
+
+@pytest.fixture(params=["sqlite_files", _MARIADB])
 def place(request: pytest.FixtureRequest) -> Place:
     if request.param == "mariadb" and not (LONG or "arrive" in request.node.name):
         pytest.skip("ten seconds each: make test-spark-long")
@@ -38,7 +40,7 @@ def without_places(rows: pa.Table) -> pa.Table:
 
 
 def test_all_rows_and_columns_arrive_once_and_old_ones_are_purged(
-    told: Lake, story: Story, queue: Queue
+    told: Lake, story: SyntheticHistory, queue: Queue
 ) -> None:
     assert told.status().behind == story.history.num_rows
     synced = told.sync(700)
@@ -55,7 +57,7 @@ def test_all_rows_and_columns_arrive_once_and_old_ones_are_purged(
     assert found.batches["purged"] and found.behind == 0 and found.kept == "all"
 
 
-def test_what_is_damaged_stays_and_is_mended(told: Lake, story: Story) -> None:
+def test_what_is_damaged_stays_and_is_mended(told: Lake, story: SyntheticHistory) -> None:
     told.sync(700)
     told.verify()
     path = damage(told, "half")
@@ -67,7 +69,7 @@ def test_what_is_damaged_stays_and_is_mended(told: Lake, story: Story) -> None:
     assert without_places(rows_of(told)).equals(without_places(story.history))
 
 
-def test_compaction_keeps_every_row(told: Lake, story: Story) -> None:
+def test_compaction_keeps_every_row(told: Lake, story: SyntheticHistory) -> None:
     told.sync(300)
     told.verify()
     assert told.compact(timedelta(0)).days >= 3
@@ -75,18 +77,20 @@ def test_compaction_keeps_every_row(told: Lake, story: Story) -> None:
     assert told.verify(everything=True).damaged == []
 
 
-@pytest.mark.parametrize("point", ["ask:plan_batch:2", "folder:move:2", "ask:note_file:1"])
-def test_a_killed_sync_is_taken_up(told: Lake, story: Story, place: Place, point: str) -> None:
+@pytest.mark.parametrize("point", ["tell:plan_batch:2", "folder:move:2", "tell:note_file:1"])
+def test_a_killed_sync_is_taken_up(
+    told: Lake, story: SyntheticHistory, place: Place, point: str
+) -> None:
     run(told, place, "sync", point)
     told.sync(700)
     assert told.verify().damaged == []
     assert without_places(rows_of(told)).equals(without_places(story.history))
 
 
-def test_a_killed_purge_loses_nothing(told: Lake, story: Story, place: Place) -> None:
+def test_a_killed_purge_loses_nothing(told: Lake, story: SyntheticHistory, place: Place) -> None:
     told.sync(700)
     told.verify()
-    run(told, place, "purge", "ask:purge:2")
+    run(told, place, "purge", "tell:purge:2")
     told.purge(KEEP)
     assert told.verify(everything=True).damaged == []
     assert rows_of(told).num_rows == story.history.num_rows
@@ -118,7 +122,7 @@ def test_what_is_alive_and_odd_names_arrive(lake: Lake, queue: Queue) -> None:
     assert lake.folder.read_json("live/numbers.json")["numbers"]["default"]["leased"] == 1
 
 
-def test_a_database_without_books_says_what_to_do(place: Place, tmp_path: Path) -> None:
+def test_a_database_without_a_catalog_says_what_to_do(place: Place, tmp_path: Path) -> None:
     with pytest.raises(SchemaMissing, match="install"):
         Lake(place.url, tmp_path, schema=place.schema).sync()
 
@@ -126,3 +130,32 @@ def test_a_database_without_books_says_what_to_do(place: Place, tmp_path: Path) 
 def test_a_queue_in_memory_has_no_lake(tmp_path: Path) -> None:
     with pytest.raises(InvalidOption, match="memory"):
         Lake("sqlite://", tmp_path).sync()
+
+
+def test_what_is_purged_was_counted_into_the_minutes_before(
+    told: Lake, story: SyntheticHistory, queue: Queue
+) -> None:
+    """No upkeep ran since the history was written."""
+    told.sync()
+    told.verify()
+    gone = {day.day for day in told.purge(KEEP) if day.stays is None}
+    assert gone
+    ended = [at for at in story.history["ended_at"].to_pylist() if at.date() in gone]
+    for day in gone:
+        begin = datetime.combine(day, time(), UTC)
+        hour = timedelta(hours=1)
+        figures = queue.minutes(since=begin, until=begin + timedelta(days=1), step=hour)
+        counted = sum(
+            m.completed
+            + m.retried
+            + m.failed
+            + m.expired
+            + m.deferred
+            + m.given_back
+            + m.cancelled
+            + m.lapsed
+            + m.redriven
+            + m.discarded
+            for m in figures
+        )
+        assert counted == sum(at.date() == day for at in ended), day

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from penstock.lake.books import File
-from penstock.lake.checksum import AT_ONCE, checksum
-from penstock.lake.folder import Folder
-from penstock.lake.synth import Story
-from penstock.lake.verify import problem_with
+from laneway.lake.catalog import CatalogFile
+from laneway.lake.columns import AT_ONCE, checksum
+from laneway.lake.folder import Folder
+from laneway.lake.synth import SyntheticHistory
+from laneway.lake.verify import problem_with
 
 
 @pytest.fixture
@@ -28,12 +28,12 @@ def usual() -> Iterator[pa.MemoryPool]:
     pa.set_memory_pool(pool)
 
 
-def written(folder: Folder, rows: pa.Table, path: str) -> File:
+def written(folder: Folder, rows: pa.Table, path: str) -> CatalogFile:
     size = folder.write_table(rows, path)
-    return File(path, date(2026, 11, 15), [0], rows.num_rows, checksum(rows), size)
+    return CatalogFile(path, date(2026, 11, 15), [0], rows.num_rows, checksum(rows), size)
 
 
-def test_the_last_row_of_a_large_file_counts(folder: Folder, story: Story) -> None:
+def test_the_last_row_of_a_large_file_counts(folder: Folder, story: SyntheticHistory) -> None:
     rows = pa.concat_tables([story.history] * 6)
     assert rows.num_rows > 3 * AT_ONCE
     file = written(folder, rows, "history/day=2026-11-15/batch=000000000000/part-00000.parquet")
@@ -43,11 +43,11 @@ def test_the_last_row_of_a_large_file_counts(folder: Folder, story: Story) -> No
     place = rows.schema.get_field_index("attempt")
     other = rows.set_column(place, rows.schema.field(place), attempts)
     folder.write_table(other, file.path)
-    assert problem_with(folder, file) == "other rows than were written"
+    assert problem_with(folder, file) == "different rows than were written"
 
 
 def test_memory_does_not_follow_the_file(
-    folder: Folder, story: Story, usual: pa.MemoryPool
+    folder: Folder, story: SyntheticHistory, usual: pa.MemoryPool
 ) -> None:
     peaks = []
     for times in (3, 30):

@@ -1,10 +1,16 @@
 """Every number of the report is the one that plain SQL over the history gives."""
 
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock.lake import Lake
-from penstock.lake.report import report
+from laneway.lake import Lake
+from laneway.lake.columns import HISTORY
+from laneway.lake.folder import batch_path
+from laneway.lake.report.create import create_report
 from tests.lake.proving import KEYS, Difference
 from tests.lake.scenes import Scene
 
@@ -31,13 +37,45 @@ def _judge(table: str, found: Difference, may_be_empty: bool = False) -> None:
 
 def test_a_report_of_nothing_new_computes_no_day(made_up: Scene, spark: SparkSession) -> None:
     before = made_up.lake.folder.read_rows("report/tables/flow")
-    assert report(spark, made_up.lake.folder).days == 0
+    assert create_report(spark, made_up.lake.folder).days == 0
     assert made_up.lake.folder.read_rows("report/tables/flow") == before
 
 
 def test_an_empty_lake_has_a_page(lake: Lake, spark: SparkSession) -> None:
     lake.sync()
-    done = report(spark, lake.folder)
+    done = create_report(spark, lake.folder)
     page = lake.folder.read_text("report/report.html")
     assert done.days == 0 and "There is no history in this lake yet." in page
-    assert "penstock lake sync" in page
+    assert "laneway lake sync" in page
+
+
+def test_the_state_of_a_real_run_counts_what_just_happened(real: Scene) -> None:
+    """Minutes after the starts, and with the dead letters that the table lists."""
+    folder = real.lake.folder
+    now = {row["queue"]: row for row in folder.read_rows("report/tables/outlook")}["default"]
+    assert now["came_per_hour"] >= now["started_per_hour"] > 60
+    rows = folder.read_rows("report/tables/redrive")
+    listed = sum(row["letters"] for row in rows if row["queue"] == "default")
+    assert listed == now["dead"] > 0
+    assert f"<dt>dead letters</dt><dd>{listed}</dd>" in real.page
+    assert {row["advice"] for row in rows if row["type"] == "ValueError"} <= {
+        "fix first", "discard", "nothing left",
+    }  # fmt: skip
+
+
+def test_time_in_a_workers_own_queue_is_waiting(lake: Lake, spark: SparkSession) -> None:
+    """Due at 10:00:00, claimed a second later, begun 30 s later, ended after 5 s of work."""
+    due = datetime(2026, 11, 10, 10, tzinfo=UTC)
+    seconds = {"due": 0, "published_at": 0, "first_published_at": 0}
+    seconds |= {"claimed_at": 1, "started_at": 31, "ended_at": 36}
+    row: dict[str, Any] = {name: due + timedelta(seconds=s) for name, s in seconds.items()}
+    row |= {"id": 1, "xid": 1, "message_id": 1, "queue": "mail", "channel": "a", "kind": "send"}
+    row |= {"attempt": 1, "outcome": "completed", "terminal": True, "dead": False}
+    rows = pa.Table.from_pylist([row], schema=HISTORY)
+    lake.folder.write_table(rows, f"{batch_path('2026-11-10', 0)}/part-00000.parquet")
+    create_report(spark, lake.folder)
+    (flow,) = lake.folder.read_rows("report/tables/flow")
+    assert (flow["wait_us"], flow["run_us"]) == (31_000_000, 5_000_000)
+    hours = {row["hour"]: row for row in lake.folder.read_rows("report/tables/hours")}
+    assert hours[due]["mean_running"] == pytest.approx(5 / 3600)
+    assert hours[due]["mean_waiting"] == pytest.approx(31 / 3600)

@@ -10,11 +10,11 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from penstock import Queue
-from penstock.errors import LakeMismatch, SchemaMissing
-from penstock.lake import Lake
-from penstock.lake.synth import Story
-from penstock.lake.synth.writing import by_day
+from laneway import Queue
+from laneway.errors import LakeMismatch, SchemaMissing
+from laneway.lake import Lake
+from laneway.lake.synth import SyntheticHistory
+from laneway.lake.synth.write import by_day
 from tests.lake import victim
 from tests.place import Place
 
@@ -31,15 +31,15 @@ def rows_of(lake: Lake) -> pa.Table:
 
 
 def in_database(lake: Lake) -> int:
-    rows = lake.books.ask("behind", from_xid=0, from_id=0)
+    rows = lake.catalog.ask("behind", from_xid=0, from_id=0)
     return int(rows[0][0])
 
 
 def states(lake: Lake) -> list[str]:
-    return [b.state for b in lake.books.batches("planned", "written", "verified", "purged")]
+    return [b.state for b in lake.catalog.batches("planned", "written", "verified", "purged")]
 
 
-def test_all_rows_and_columns_arrive_once(told: Lake, story: Story) -> None:
+def test_all_rows_and_columns_arrive_once(told: Lake, story: SyntheticHistory) -> None:
     synced = told.sync(700)
     assert synced.rows == story.history.num_rows and synced.batches == 5
     again = told.sync()
@@ -58,7 +58,7 @@ def test_rows_lie_in_the_day_they_ended(told: Lake) -> None:
         assert days == {file.day}
 
 
-def test_sync_verify_purge_leave_what_is_young(told: Lake, story: Story) -> None:
+def test_sync_verify_purge_leave_what_is_young(told: Lake, story: SyntheticHistory) -> None:
     told.sync(700)
     assert set(states(told)) == {"written"}
     checked = told.verify()
@@ -71,18 +71,18 @@ def test_sync_verify_purge_leave_what_is_young(told: Lake, story: Story) -> None
     assert "purged" in states(told) and "verified" in states(told)
 
 
-def test_a_dry_run_says_why_and_does_nothing(told: Lake, story: Story) -> None:
+def test_a_dry_run_says_why_and_does_nothing(told: Lake, story: SyntheticHistory) -> None:
     told.sync(700)
     before = told.purge(KEEP, dry_run=True)
     reasons = {day.stays for day in before}
     assert any("not verified" in (reason or "") for reason in reasons)
-    assert any("younger" in (reason or "") for reason in reasons)
+    assert any("newer" in (reason or "") for reason in reasons)
     told.verify()
     assert any(day.stays is None for day in told.purge(KEEP, dry_run=True))
     assert in_database(told) == story.history.num_rows
 
 
-def test_nothing_is_purged_before_it_is_in_the_lake(told: Lake, story: Story) -> None:
+def test_nothing_is_purged_before_it_is_in_the_lake(told: Lake, story: SyntheticHistory) -> None:
     reasons = [day.stays for day in told.purge(KEEP)]
     assert None not in reasons and any("not in the lake" in (r or "") for r in reasons)
     assert in_database(told) == story.history.num_rows
@@ -95,7 +95,7 @@ def test_a_registered_reader_holds_the_purge_back(told: Lake, place: Place) -> N
         call = psycopg.sql.SQL("select {}.read_history_v1('audit', 1, 0)")
         connection.execute(call.format(psycopg.sql.Identifier(place.schema)))
     assert all(
-        (day.stays and "audit" in day.stays) or "younger" in (day.stays or "")
+        (day.stays and "audit" in day.stays) or "newer" in (day.stays or "")
         for day in told.purge(KEEP)
     )
     assert list(told.status().readers) == ["audit"]
@@ -133,7 +133,7 @@ def changed(table: pa.Table) -> pa.Table:
 
 @pytest.mark.parametrize("how", ["missing", "half", "empty", "flipped", "changed"])
 def test_damage_is_found_nothing_of_it_is_purged_and_it_is_mended(
-    told: Lake, story: Story, how: str
+    told: Lake, story: SyntheticHistory, how: str
 ) -> None:
     told.sync(700)
     path = damage(told, how)
@@ -151,7 +151,7 @@ def test_damage_is_found_nothing_of_it_is_purged_and_it_is_mended(
 
 @pytest.mark.parametrize("how", ["missing", "changed"])
 def test_damage_after_the_verification_still_stops_the_purge(
-    told: Lake, story: Story, how: str
+    told: Lake, story: SyntheticHistory, how: str
 ) -> None:
     told.sync(700)
     told.verify()
@@ -171,7 +171,7 @@ def test_damage_of_what_is_gone_is_told_as_lost(told: Lake) -> None:
     assert told.sync().batches == 0
 
 
-def test_compaction_keeps_every_row(told: Lake, story: Story) -> None:
+def test_compaction_keeps_every_row(told: Lake, story: SyntheticHistory) -> None:
     told.sync(300)
     told.verify()
     before = len(told.folder.history_files())
@@ -185,7 +185,7 @@ def test_compaction_keeps_every_row(told: Lake, story: Story) -> None:
     assert any(day.stays is None for day in told.purge(KEEP))
 
 
-def test_a_damaged_compacted_file_is_mended(told: Lake, story: Story) -> None:
+def test_a_damaged_compacted_file_is_mended(told: Lake, story: SyntheticHistory) -> None:
     told.sync(300)
     told.verify()
     told.compact(timedelta(0))
@@ -233,17 +233,19 @@ def test_upkeep_keeps_old_days_for_the_lake(told: Lake, queue: Queue, place: Pla
     assert in_database(told) < whole, "verified days past the retention go"
 
 
-def test_a_schema_without_books_says_what_to_do(queue: Queue, place: Place, tmp_path: Path) -> None:
+def test_a_schema_without_a_catalog_says_what_to_do(
+    queue: Queue, place: Place, tmp_path: Path
+) -> None:
     with psycopg.connect(place.url) as connection:
         drop = psycopg.sql.SQL("drop table {}.lake_commit cascade")
         connection.execute(drop.format(psycopg.sql.Identifier(place.schema)))
-    with pytest.raises(SchemaMissing, match="upgrade"):
+    with pytest.raises(SchemaMissing, match="laneway install"):
         Lake(place.url, tmp_path, schema=place.schema).sync()
 
 
 def run(lake: Lake, place: Place, step: str, point: str) -> None:
     """A process that kills itself with SIGKILL at the named call, and dies there for certain."""
-    names = (place.url, place.schema, lake.books.lake, lake.folder.root, step, point)
+    names = (place.url, place.schema, lake.catalog.lake, lake.folder.root, step, point)
     process = _VICTIMS.Process(target=victim.main, args=names)
     process.start()
     process.join(120)
@@ -251,13 +253,15 @@ def run(lake: Lake, place: Place, step: str, point: str) -> None:
 
 
 SYNC_POINTS = [
-    "ask:next_batch:1", "ask:plan_batch:1", "ask:plan_batch:2", "folder:write_aside:1",
-    "folder:move:1", "folder:move:2", "ask:note_file:1", "tell:mark:1", "tell:mark:2",
+    "ask:next_batch:1", "tell:plan_batch:1", "tell:plan_batch:2", "folder:write_aside:1",
+    "folder:move:1", "folder:move:2", "tell:note_file:1", "tell:mark:1", "tell:mark:2",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("point", SYNC_POINTS)
-def test_a_killed_sync_is_taken_up(told: Lake, story: Story, place: Place, point: str) -> None:
+def test_a_killed_sync_is_taken_up(
+    told: Lake, story: SyntheticHistory, place: Place, point: str
+) -> None:
     run(told, place, "sync", point)
     told.sync(700)
     assert told.verify().damaged == []
@@ -270,14 +274,14 @@ def test_a_killed_sync_is_taken_up(told: Lake, story: Story, place: Place, point
     "point",
     [
         "folder:write_aside:1",
-        "ask:note_compact:1",
+        "tell:note_compacted:1",
         "folder:move:2",
         "folder:remove:1",
-        "ask:settle_file:1",
+        "tell:settle_file:1",
     ],
 )
 def test_a_killed_compaction_is_finished(
-    told: Lake, story: Story, place: Place, point: str
+    told: Lake, story: SyntheticHistory, place: Place, point: str
 ) -> None:
     told.sync(300)
     told.verify()
@@ -289,8 +293,10 @@ def test_a_killed_compaction_is_finished(
     )
 
 
-@pytest.mark.parametrize("point", ["ask:purge_day:1", "ask:purge_day:2", "ask:mark_purged:1"])
-def test_a_killed_purge_loses_nothing(told: Lake, story: Story, place: Place, point: str) -> None:
+@pytest.mark.parametrize("point", ["ask:purge_day:1", "ask:purge_day:2", "tell:mark_purged:1"])
+def test_a_killed_purge_loses_nothing(
+    told: Lake, story: SyntheticHistory, place: Place, point: str
+) -> None:
     told.sync(700)
     told.verify()
     run(told, place, "purge", point)
@@ -302,7 +308,7 @@ def test_a_killed_purge_loses_nothing(told: Lake, story: Story, place: Place, po
 
 @pytest.mark.parametrize("done", ["planned", "written"])
 def test_a_purge_waits_for_the_other_lakes_of_the_queue(
-    told: Lake, story: Story, place: Place, tmp_path: Path, done: str
+    told: Lake, story: SyntheticHistory, place: Place, tmp_path: Path, done: str
 ) -> None:
     told.sync()
     told.verify()
@@ -319,7 +325,7 @@ def test_a_purge_waits_for_the_other_lakes_of_the_queue(
 
 
 def test_a_dump_of_another_server_costs_no_history(
-    told: Lake, queue: Queue, place: Place, story: Story, tmp_path: Path
+    told: Lake, queue: Queue, place: Place, story: SyntheticHistory, tmp_path: Path
 ) -> None:
     """There transactions had higher numbers, so rows of now lie before what the lake holds."""
     told.sync()
@@ -332,7 +338,7 @@ def test_a_dump_of_another_server_costs_no_history(
         ):
             connection.execute(psycopg.sql.SQL(text).format(schema))
     for day, rows in by_day(story.history):
-        told.books.load(rows, date.fromisoformat(day))
+        told.catalog.load(rows, date.fromisoformat(day))
     whole = in_database(told)
     for step in (told.sync, told.status, lambda: told.purge(KEEP)):
         with pytest.raises(LakeMismatch, match="restored from another server's dump"):
@@ -349,7 +355,7 @@ def test_a_dump_of_another_server_costs_no_history(
 
 @pytest.mark.parametrize("due", ["infinity", "20000-01-01 00:00Z", "0044-03-15 00:00Z BC"])
 def test_a_time_that_arrow_cannot_read_holds_nothing_up(
-    told: Lake, queue: Queue, place: Place, story: Story, due: str
+    told: Lake, queue: Queue, place: Place, story: SyntheticHistory, due: str
 ) -> None:
     queue.publish(b"x")
     with psycopg.connect(place.url) as connection:

@@ -7,36 +7,38 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from penstock.errors import InvalidOption
-from penstock.lake.columns import HISTORY
-from penstock.lake.synth import Story, tell
+from laneway.errors import InvalidOption
+from laneway.lake.columns import HISTORY
+from laneway.lake.synth import SyntheticHistory, synthesize
 
 UNTIL = datetime(2026, 11, 15, 13, 7, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def long_story() -> Story:
-    return tell(30_000, until=UNTIL)
+def long_story() -> SyntheticHistory:
+    return synthesize(30_000, until=UNTIL)
 
 
 @pytest.fixture(scope="module")
-def rows(long_story: Story) -> list[dict[str, Any]]:
+def rows(long_story: SyntheticHistory) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = long_story.history.to_pylist()
     return found
 
 
 def test_the_same_seed_tells_the_same_story() -> None:
-    first, again, other = (tell(2_000, until=UNTIL, seed=seed) for seed in (7, 7, 8))
+    first, again, other = (synthesize(2_000, until=UNTIL, seed=seed) for seed in (7, 7, 8))
     assert first.history.equals(again.history) and first.live.equals(again.live)
     assert not first.history.equals(other.history)
 
 
-def test_columns_are_those_of_the_history(long_story: Story) -> None:
+def test_columns_are_those_of_the_history(long_story: SyntheticHistory) -> None:
     assert long_story.history.schema == HISTORY
     long_story.history.validate(full=True)
 
 
-def test_every_message_ends_once_or_is_alive(long_story: Story, rows: list[dict[str, Any]]) -> None:
+def test_every_message_ends_once_or_is_alive(
+    long_story: SyntheticHistory, rows: list[dict[str, Any]]
+) -> None:
     ends = Counter(row["message_id"] for row in rows if row["terminal"])
     assert set(ends.values()) == {1}
     alive = long_story.live["message_id"].to_pylist()
@@ -71,7 +73,7 @@ def test_all_that_happens_in_a_queue_happens_in_it(rows: list[dict[str, Any]]) -
     assert max(expired.values()) >= 6, "a poison message"
 
 
-def test_tenants_are_skewed_and_nights_are_quiet(long_story: Story) -> None:
+def test_tenants_are_skewed_and_nights_are_quiet(long_story: SyntheticHistory) -> None:
     channels = Counter(long_story.history["channel"].to_pylist())
     assert channels.most_common(1)[0][1] > 20 * min(channels.values())
     hours = Counter(pc.hour(long_story.history["published_at"].drop_null()).to_pylist())
@@ -79,22 +81,22 @@ def test_tenants_are_skewed_and_nights_are_quiet(long_story: Story) -> None:
 
 
 def test_an_incident_is_under_way_at_the_end_unless_it_is_calm() -> None:
-    def waiting(story: Story) -> int:
+    def waiting(story: SyntheticHistory) -> int:
         return int(story.live["state"].to_pylist().count("waiting"))
 
-    assert waiting(tell(30_000, until=UNTIL)) > 3
-    assert waiting(tell(30_000, until=UNTIL, calm=True)) <= 3
+    assert waiting(synthesize(30_000, until=UNTIL)) > 3
+    assert waiting(synthesize(30_000, until=UNTIL, calm=True)) <= 3
 
 
 @pytest.mark.parametrize("days", [0.1, 1, 3])
 def test_short_stories_can_be_told(days: float) -> None:
-    story = tell(500, until=UNTIL, days=days)
+    story = synthesize(500, until=UNTIL, days=days)
     first = pc.min(story.history["first_published_at"]).as_py()
     assert first >= UNTIL - timedelta(days=days)
 
 
 def test_nonsense_is_refused() -> None:
     with pytest.raises(InvalidOption):
-        tell(0, until=UNTIL)
+        synthesize(0, until=UNTIL)
     with pytest.raises(InvalidOption, match="zone"):
-        tell(1, until=UNTIL.replace(tzinfo=None))
+        synthesize(1, until=UNTIL.replace(tzinfo=None))

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from penstock.lake import Lake, compact, plain_books, postgresql_books, purge, sync
-from penstock.lake.folder import Folder
+from laneway.lake import Lake, compact, purge, sync
+from laneway.lake.catalog import mysql_sqlite, postgresql
+from laneway.lake.folder import Folder
+from laneway.stores import Store
 
-LOADED = (compact, plain_books, postgresql_books, purge, sync)
+LOADED = (compact, mysql_sqlite, postgresql, purge, sync)
 """Before the processes are forked."""
 
 
@@ -17,8 +19,8 @@ def main(url: str, schema: str, name: str, root: str, step: str, point: str) -> 
     where, verb, count = point.split(":")
     lake = Lake(url, root, schema=schema, name=name)
     if where in ("ask", "tell"):
-        owner = type(lake.books)
-        _lay_trap(owner, f"{where}_on", int(count), lambda arguments: arguments[2] == verb)
+        method = "ask_with_names" if where == "ask" else "tell"
+        _lay_trap(Store, method, int(count), lambda arguments: arguments[1] == verb)
     else:
         _lay_trap(Folder, verb, int(count), lambda arguments: True)
     steps: dict[str, Callable[[], object]] = {

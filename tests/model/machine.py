@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from penstock import Message as Lease
-from penstock import Policy, PublishRefused
+from laneway import Message as Lease
+from laneway import NewMessage, Policy
+from laneway.errors import PublishRefused
 from tests.model.model import SECOND, Message, Model, must
 from tests.model.store import NAME, ModelStore, Transaction, open_client
 
@@ -24,6 +25,7 @@ POLICIES = {
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(days=100)
 
 channels = st.sampled_from(CHANNELS)
+kinds = st.sampled_from(["", "red", "blue"])
 picks = st.integers(0, 1000)
 clients = st.integers(0, 2)
 seconds = st.sampled_from([0, 0.1, 0.5, 1, 2, 10, 31, 400])
@@ -60,11 +62,17 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             return START + timedelta(microseconds=self.model.now)
 
         def draft(
-            self, channel: str, priority: int, delay: float | None, attempts: int
+            self,
+            channel: str,
+            priority: int,
+            delay: float | None,
+            attempts: int,
+            kind: str = "",
         ) -> tuple[Message, dict[str, Any]]:
             due = self.model.now + micros(delay or 0)
-            message = Message(0, channel, priority, due, attempts)
+            message = Message(0, channel, priority, due, attempts, kind=kind)
             options = {
+                "kind": kind,
                 "channel": channel,
                 "priority": priority,
                 "delay": length(delay),
@@ -83,6 +91,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             key=st.sampled_from([None, None, "k", "l"]),
             window=st.sampled_from([None, 20]),
             expiry=st.sampled_from([None, None, 3, 60]),
+            kind=kinds,
         )
         def publish(
             self,
@@ -94,8 +103,9 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             key: str | None,
             window: float | None,
             expiry: float | None,
+            kind: str,
         ) -> None:
-            message, options = self.draft(channel, priority, delay, attempts)
+            message, options = self.draft(channel, priority, delay, attempts, kind)
             if key is not None:
                 message.key, options["key"] = key, key
                 if window is not None:
@@ -109,14 +119,16 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
                 (answer,) = refused.results
             self.model.publish(answer.id, answer.status, message)
 
-        @rule(client=clients, channel=channels, count=st.integers(1, 12))
-        def publish_many(self, client: int, channel: str, count: int) -> None:
+        @rule(client=clients, channel=channels, count=st.integers(1, 12), kind=kinds)
+        def publish_many(self, client: int, channel: str, count: int, kind: str) -> None:
             try:
-                answers = self.clients[client].publish_many([b"x"] * count, channel=channel)
+                answers = self.clients[client].publish_many(
+                    [NewMessage(b"x", kind=kind)] * count, channel=channel
+                )
             except PublishRefused as refused:
                 answers = list(refused.results)
             for answer in answers:
-                message, _ = self.draft(channel, 0, None, 20)
+                message, _ = self.draft(channel, 0, None, 20, kind)
                 self.model.publish(answer.id, answer.status, message)
 
         @precondition(lambda self: store.open_transactions and self.open is None)
@@ -149,13 +161,22 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
 
         # Claiming.
 
-        @rule(client=clients, limit=st.sampled_from([1, 2, 5, 30]), lease=st.sampled_from([5, 30]))
-        def claim(self, client: int, limit: int, lease: int) -> None:
+        @rule(
+            client=clients,
+            limit=st.sampled_from([1, 2, 5, 30]),
+            lease=st.sampled_from([5, 30]),
+            kinds=st.sampled_from([None, None, ("red",), ("", "blue"), ("", "blue", "red")]),
+        )
+        def claim(self, client: int, limit: int, lease: int, kinds: tuple[str, ...] | None) -> None:
+            queue = self.clients[client]
+            if "claims by kind" in queue._core.engine.lacks:
+                kinds = None
             all_seen = store.unread(self.time()) < limit + 10
-            found = self.clients[client].claim(limit, lease=timedelta(seconds=lease))
+            found = queue.claim(limit, lease=timedelta(seconds=lease), kinds=kinds)
             taken = [(m.id, m.fence, m.attempt) for m in found]
             at_once = found.look_again == timedelta(0)
-            self.model.claim(taken, limit, micros(lease), found.answer.value, all_seen, at_once)
+            status = found.status.value
+            self.model.claim(taken, limit, micros(lease), status, all_seen, at_once, kinds)
             self.leases += found
 
         # Settling, by holders and by those who were.
@@ -232,7 +253,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
         def hand_over(self, client: int, pick: int, limit: int) -> None:
             """Given back and claimed again: the old holder does not know."""
             self.give_back(client, pick, None)
-            self.claim((client + 1) % 3, limit, 30)
+            self.claim((client + 1) % 3, limit, 30, None)
 
         def stale(self) -> list[Lease]:
             """Of those who think that they hold what another one holds now."""
@@ -324,7 +345,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             self.advance(60)
             self.upkeep(client)
             self.advance(60)
-            self.claim(client, 30, 30)
+            self.claim(client, 30, 30, None)
 
         # What must hold after every step.
 
@@ -335,7 +356,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
 
         @invariant()
         def numbers_are_right(self) -> None:
-            numbers = self.clients[0].channel_numbers(queue=NAME)
+            numbers = self.clients[0].channel_stats(queue=NAME)
             found = {n.channel: (n.waiting + n.scheduled, n.leased, n.dead) for n in numbers}
             for name in CHANNELS:
                 expected = tuple(

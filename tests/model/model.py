@@ -29,6 +29,7 @@ class Message:
     spent: int = 0
     fence: int = 0
     until: int = 0
+    kind: str = ""
     late: bool = False
     """Committed so late that younger ones need not wait for it."""
 
@@ -122,6 +123,7 @@ class Model:
         answer: str,
         all_seen: bool,
         at_once: bool,
+        kinds: tuple[str, ...] | None = None,
     ) -> None:
         """``taken`` are ids, fences and attempts. ``all_seen``: nothing was left unread, so the
         order is strict and nothing that may start is left behind. ``at_once``: as it says."""
@@ -130,7 +132,7 @@ class Model:
         names = {self.messages[id].channel for id, _, _ in taken if id in self.messages}
         for name in names:
             found = [self.messages[t[0]] for t in taken if self.messages[t[0]].channel == name]
-            self._may_start(name, found, all_seen)
+            self._may_start(name, found, all_seen, kinds)
         for id, fence, attempt in taken:
             message = self.messages[id]
             must(fence > message.fence, "fence", fence, "of", id, "did not rise")
@@ -142,10 +144,16 @@ class Model:
             self._start(name, sum(self.messages[t[0]].channel == name for t in taken))
         if len(taken) < limit and (answer in ("empty", "blocked") or not at_once):
             for name in {m.channel for m in self.messages.values()}:
-                self._nothing_left(name, answer, all_seen)
+                self._nothing_left(name, answer, all_seen, kinds)
 
-    def _may_start(self, name: str, found: list[Message], strict: bool) -> None:
+    def _may_start(
+        self, name: str, found: list[Message], strict: bool, kinds: tuple[str, ...] | None
+    ) -> None:
         channel, ready = self.channel(name), self.claimable(name)
+        if kinds is not None:
+            must({m.kind for m in found} <= set(kinds), "not of kinds", kinds, ":", found)
+            if channel.concurrency != 1:
+                ready = [m for m in ready if m.kind in kinds]
         for message in found:
             must(message in ready, "message", message, "may not start at", self.now)
         must(len({m.id for m in found}) == len(found), "a message twice")
@@ -168,9 +176,15 @@ class Model:
             step = count / channel.rate * SECOND + 1
             channel.full_at = int(max(channel.full_at, self.now) + step)
 
-    def _nothing_left(self, name: str, answer: str, all_seen: bool) -> None:
+    def _nothing_left(
+        self, name: str, answer: str, all_seen: bool, kinds: tuple[str, ...] | None
+    ) -> None:
         """Who answers that there is no more must be right."""
         channel, ready = self.channel(name), self.claimable(name)
+        if kinds is not None:
+            if channel.concurrency == 1 and any(m.kind not in kinds for m in ready):
+                return  # another kind may come first
+            ready = [m for m in ready if m.kind in kinds]
         if not ready:
             return
         full = channel.concurrency is not None and (

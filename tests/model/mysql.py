@@ -6,11 +6,15 @@ from typing import Any
 
 import pymysql
 
-from penstock import Queue
-from penstock.drivers.mysql_url import connect_options, database_of
-from tests.mysql.soundness import violations
+from laneway import Queue
+from laneway.drivers.mysql.url import connect_options, database_of
+from tests.mysql.invariants import violations
 
-TABLES = "message wake lease stray channel dedupe dead dead_count history expiry".split()  # noqa: SIM905
+_COUNTED = ["dead_count", "dead_sum", "dead_queue", "gap", "kind_count", "minute"]
+TABLES = [
+    *["message", "wake", "lease", "stray", "channel", "dedupe", "dead", "history", "expiry"],
+    *_COUNTED,
+]
 
 
 def connect(url: str, **options: Any) -> "pymysql.Connection[Any]":
@@ -33,16 +37,16 @@ class MysqlTransaction:
 
 class MysqlStore:
     open_transactions = True
-    in_order_within = 58.0  # a minute, less what a look may be old
+    in_order_within = 58.0  # a minute, minus the age that a scan may have
 
     def __init__(self, url: str) -> None:
-        self.url, self.schema = url, "penstock model"
+        self.url, self.schema = url, "laneway model"
         self.first = Queue(url, schema=self.schema, pool_size=4)
         self.first.install()
-        self.eyes = connect(url, autocommit=True)
+        self.observer = connect(url, autocommit=True)
 
     def reset(self) -> None:
-        with self.eyes.cursor() as cursor:
+        with self.observer.cursor() as cursor:
             for table in TABLES:
                 cursor.execute(f"delete from `{self.schema}_{table}`")  # noqa: S608
 
@@ -50,12 +54,12 @@ class MysqlStore:
         return MysqlTransaction(self.url)
 
     def unread(self, now: datetime) -> int:
-        """Nothing is left unread: a visit reads all wakes of its channel."""
+        """Nothing is left unread: serving a channel reads all its wakes."""
         return 0
 
     def violations(self, published: Iterable[int]) -> list[str]:
-        return violations(self.eyes, self.schema, published)
+        return violations(self.observer, self.schema, published)
 
     def close(self) -> None:
         self.first.close()
-        self.eyes.close()
+        self.observer.close()

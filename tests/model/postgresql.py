@@ -7,10 +7,13 @@ from typing import Any
 
 import psycopg
 
-from penstock import Queue
+from laneway import Queue
 from tests.interleavings.invariants import violations
 
-TABLES = "message, wake, token, lease, stray, channel, dedupe, dead, dead_count, history"
+TABLES = (
+    "message, wake, token, lease, stray, channel, dedupe, dead, dead_count, dead_total, history, "
+    "kind_queue"
+)
 
 
 class PostgresqlTransaction:
@@ -30,7 +33,7 @@ class PostgresqlStore:
     in_order_within = math.inf
 
     def __init__(self, url: str) -> None:
-        self.url, self.schema = url, "penstock model"
+        self.url, self.schema = url, "laneway model"
         self.first = Queue(url, schema=self.schema, pool_size=4)
         self.first.install()
         self.eyes = psycopg.connect(url, autocommit=True)

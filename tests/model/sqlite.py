@@ -5,9 +5,9 @@ import sqlite3
 from collections.abc import Iterable
 from datetime import datetime
 
-from penstock import Queue
-from penstock.drivers.sqlite_place import read_url
-from penstock.engines.sqlite.sqltext import render
+from laneway import Queue
+from laneway.drivers.sqlite.url import read_url
+from laneway.engines.sqlite.render import render
 
 TABLES = [
     "message",
@@ -28,34 +28,34 @@ TABLES = [
 
 VIOLATIONS = """
 with place as (
-    select id, 'message' as place from "penstock_message"
-    union all select id, 'dead' from "penstock_dead"
-    union all select message_id, 'finished' from "penstock_history" where terminal
+    select id, 'message' as place from "laneway_message"
+    union all select id, 'dead' from "laneway_dead"
+    union all select message_id, 'finished' from "laneway_history" where terminal
 ),
 channel as (
     select c.*,
-        (select count(*) from "penstock_waiting" w where w.channel_id = c.id) as has_waiting,
-        (select count(*) from "penstock_lease" l where l.channel_id = c.id) as has_leased,
-        (select min(w.due) from "penstock_waiting" w where w.channel_id = c.id) as first_due
-    from "penstock_channel" c
+        (select count(*) from "laneway_waiting" w where w.channel_id = c.id) as has_waiting,
+        (select count(*) from "laneway_lease" l where l.channel_id = c.id) as has_leased,
+        (select min(w.due) from "laneway_waiting" w where w.channel_id = c.id) as first_due
+    from "laneway_channel" c
 )
 select 'message ' || id || ' is in ' || group_concat(place, ' and ')
 from place group by id having count(*) > 1
 union all
 select 'message ' || m.id || ' waits ' || (w.message_id is not null) || ' times and is leased '
-    || (select count(*) from "penstock_lease" l where l.message_id = m.id) || ' times'
-from "penstock_message" m left join "penstock_waiting" w on w.channel_id = m.channel_id
+    || (select count(*) from "laneway_lease" l where l.message_id = m.id) || ' times'
+from "laneway_message" m left join "laneway_waiting" w on w.channel_id = m.channel_id
     and w.priority = m.priority and w.due = m.due and w.message_id = m.id
 where (w.message_id is not null)
-    + (select count(*) from "penstock_lease" l where l.message_id = m.id) <> 1
+    + (select count(*) from "laneway_lease" l where l.message_id = m.id) <> 1
 union all
-select 'waiting entry of no message ' || w.message_id from "penstock_waiting" w
-where not exists (select 1 from "penstock_message" m where m.id = w.message_id
+select 'waiting entry of no message ' || w.message_id from "laneway_waiting" w
+where not exists (select 1 from "laneway_message" m where m.id = w.message_id
     and m.expires_at is w.expires_at)
 union all
-select 'lease of no message or claim ' || l.message_id from "penstock_lease" l
-where not exists (select 1 from "penstock_message" m where m.id = l.message_id)
-    or not exists (select 1 from "penstock_claim" k where k.fence = l.fence and k.until <= l.until)
+select 'lease of no message or claim ' || l.message_id from "laneway_lease" l
+where not exists (select 1 from "laneway_message" m where m.id = l.message_id)
+    or not exists (select 1 from "laneway_claim" k where k.fence = l.fence and k.until <= l.until)
 union all
 select 'channel ' || name || ' says ' || waiting || ' wait, but ' || has_waiting || ' do'
 from channel where waiting <> has_waiting
@@ -67,11 +67,11 @@ select 'channel ' || name || ' has too many leases' from channel
 where leased > concurrency and turn is not null
 union all
 select 'channel ' || name || ' misses a band' from channel c
-where exists (select 1 from "penstock_waiting" w where w.channel_id = c.id
+where exists (select 1 from "laneway_waiting" w where w.channel_id = c.id
     and not (c.bands >> w.priority) & 1 and w.expires_at is null)
 union all
 select 'channel ' || name || ' is due later than its first message' from channel c
-where exists (select 1 from "penstock_waiting" w where w.channel_id = c.id
+where exists (select 1 from "laneway_waiting" w where w.channel_id = c.id
     and w.expires_at is null and (c.next_due is null or c.next_due > w.due))
 union all
 select 'channel ' || name || ' is in two places' from channel
@@ -88,20 +88,20 @@ select 'two channels have the turn ' || turn from channel
 where turn is not null group by turn having count(*) > 1
 union all
 select 'turn ' || max(turn) || ' was not given out yet' from channel
-having max(turn) > (select turn from "penstock_state")
+having max(turn) > (select turn from "laneway_state")
 union all
 select 'dead letters of ' || queue || '/' || channel || ' are counted as ' || n
-from "penstock_dead_count" k where n <> (
-    select count(*) from "penstock_dead" d where d.queue = k.queue and d.channel = k.channel)
+from "laneway_dead_count" k where n <> (
+    select count(*) from "laneway_dead" d where d.queue = k.queue and d.channel = k.channel)
 union all
-select 'key ' || k.key || ' of no message' from "penstock_dedupe" k
+select 'key ' || k.key || ' of no message' from "laneway_dedupe" k
 where k.expires_at is null
-    and not exists (select 1 from "penstock_message" m where m.id = k.message_id and m.key = k.key)
-    and not exists (select 1 from "penstock_dead" d where d.id = k.message_id and d.key = k.key)
+    and not exists (select 1 from "laneway_message" m where m.id = k.message_id and m.key = k.key)
+    and not exists (select 1 from "laneway_dead" d where d.id = k.message_id and d.key = k.key)
 union all
-select 'message ' || m.id || ' has lost its key' from "penstock_message" m
+select 'message ' || m.id || ' has lost its key' from "laneway_message" m
 where m.key is not null and not exists (
-    select 1 from "penstock_dedupe" k where k.message_id = m.id and k.key = m.key)
+    select 1 from "laneway_dedupe" k where k.message_id = m.id and k.key = m.key)
 """
 
 
@@ -122,7 +122,7 @@ class SqliteStore:
     in_order_within = math.inf
 
     def __init__(self, url: str) -> None:
-        self.url, self.schema = url, "penstock model"
+        self.url, self.schema = url, "laneway model"
         self.first = Queue(url, schema=self.schema, pool_size=4)
         self.first.install()
         self._path = read_url(url).path
@@ -130,8 +130,11 @@ class SqliteStore:
         self._violations = render(VIOLATIONS, self.schema)
 
     def reset(self) -> None:
+        self.eyes.execute(
+            render('update "laneway_channel" set waiting = 0, leased = 0', self.schema)
+        )
         for table in TABLES:
-            self.eyes.execute(render(f'delete from "penstock_{table}"', self.schema))  # noqa: S608
+            self.eyes.execute(render(f'delete from "laneway_{table}"', self.schema))  # noqa: S608
 
     def begin(self) -> SqliteTransaction:
         return SqliteTransaction(self._path)
@@ -145,8 +148,8 @@ class SqliteStore:
 
     def _lost(self, published: Iterable[int]) -> list[str]:
         """Messages that are nowhere."""
-        text = """select id from "penstock_message" union select id from "penstock_dead"
-            union select message_id from "penstock_history" where terminal"""
+        text = """select id from "laneway_message" union select id from "laneway_dead"
+            union select message_id from "laneway_history" where terminal"""
         known = {row[0] for row in self.eyes.execute(render(text, self.schema))}
         return [f"message {id} is lost" for id in published if id not in known]
 

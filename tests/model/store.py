@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Protocol
 
-from penstock import Queue
+from laneway import Queue
 
 NAME = "model"
 
@@ -54,7 +54,7 @@ class ModelStore(Protocol):
 
 def open_client(store: ModelStore, clock: Callable[[], datetime]) -> Queue:
     """One more client, as another process would have it."""
-    options: dict[str, Any] = {"queue": NAME, "clock": clock, "upkeep_every": None}
-    queue = Queue(store.url, schema=store.schema, coalesce=False, **options)
+    options: dict[str, Any] = {"name": NAME, "clock": clock, "upkeep_every": None}
+    queue = Queue(store.url, schema=store.schema, group_commit=False, **options)
     queue._core._runner = store.first._core._runner
     return queue

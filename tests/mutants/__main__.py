@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from penstock.embedded_mariadb import find_mariadb
+from laneway.dev.embedded import find_mariadb
 
-from .hunt import MUTANTS, PATIENCE, Hunted, hunt, run
+from .hunt import MUTANTS, STUCK_TIMEOUT, Hunted, hunt, run
 from .mutant import SOURCE, Mutant
 
 
@@ -44,10 +44,10 @@ def _hunt_all(mutants: list[Mutant], seeds: range, seconds: float, jobs: int) ->
 def _control(engines: set[str], seed: int, seconds: float) -> bool:
     """A checker that complains of everything would kill every mutant: the package itself lives."""
     good = True
-    with tempfile.TemporaryDirectory(prefix="penstock-mutant-") as folder:
-        shutil.copytree(SOURCE, Path(folder) / "penstock")
+    with tempfile.TemporaryDirectory(prefix="laneway-mutant-") as folder:
+        shutil.copytree(SOURCE, Path(folder) / "laneway")
         for engine in sorted(engines):
-            seen = run(Path(folder), engine, seed, seconds, PATIENCE)
+            seen = run(Path(folder), engine, seed, seconds, STUCK_TIMEOUT)
             good = good and not seen
             _say(f"    {engine} without a defect: {seen or 'nothing is broken'}")
     return good

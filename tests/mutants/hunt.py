@@ -8,19 +8,23 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from . import claiming, elsewhere, publishing, settling, working
+from . import claim, figures, kinds, operators, other_engines, publish, results, settle, worker
 from .mutant import Mutant
 
 MUTANTS = [
-    *settling.MUTANTS,
-    *claiming.MUTANTS,
-    *publishing.MUTANTS,
-    *working.MUTANTS,
-    *elsewhere.MUTANTS,
+    *settle.MUTANTS,
+    *claim.MUTANTS,
+    *publish.MUTANTS,
+    *worker.MUTANTS,
+    *other_engines.MUTANTS,
+    *figures.MUTANTS,
+    *operators.MUTANTS,
+    *results.MUTANTS,
+    *kinds.MUTANTS,
 ]
 
 
-PATIENCE = 60  # seconds, in which the package itself is done with the rest
+STUCK_TIMEOUT = 60  # seconds, in which the package itself is done with the rest
 
 
 class Hunted(NamedTuple):
@@ -34,25 +38,33 @@ class Hunted(NamedTuple):
 
 def hunt(mutant: Mutant, seeds: range, seconds: float) -> Hunted:
     # What is only slow must not pass for stuck; for any other rule the rest need not be waited for.
-    patience = PATIENCE if "stuck" in mutant.kills else 20
+    timeout = STUCK_TIMEOUT if "stuck" in mutant.kills else 20
     seen: dict[str, int] = {}
-    with tempfile.TemporaryDirectory(prefix="penstock-mutant-") as folder:
+    with tempfile.TemporaryDirectory(prefix="laneway-mutant-") as folder:
         mutant.write(Path(folder))
         for count, seed in enumerate(seeds, 1):
-            seen = run(Path(folder), mutant.engine, seed, seconds, patience, mutant.faults)
+            terms = mutant.faults, mutant.by_kind
+            seen = run(Path(folder), mutant.engine, seed, seconds, timeout, *terms)
             if mutant.kills & seen.keys():
                 return Hunted(mutant, True, count, seen)
     return Hunted(mutant, False, len(seeds), seen)
 
 
 def run(
-    folder: Path, engine: str, seed: int, seconds: float, patience: float, faults: str | None = None
+    folder: Path,
+    engine: str,
+    seed: int,
+    seconds: float,
+    timeout: float,
+    faults: str | None = None,
+    by_kind: bool = False,
 ) -> dict[str, int]:
     """The rules that one run broke, each with how often."""
     command = [
-        sys.executable, "-m", "penstock.cli", "chaos", "--json", "--engine", engine,
-        "--seed", str(seed), "--seconds", str(seconds), "--patience", str(patience),
+        sys.executable, "-m", "laneway.cli", "chaos", "--json", "--engine", engine,
+        "--seed", str(seed), "--seconds", str(seconds), "--drain-timeout", str(timeout),
         *([] if faults is None else ["--faults", faults]),
+        *(["--by-kind"] if by_kind else []),
     ]  # fmt: skip
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(

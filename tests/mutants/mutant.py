@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import penstock
+import laneway
 
-SOURCE = Path(penstock.__file__).parent
-POSTGRESQL = "engines/postgresql/sql/0001_queue"
+SOURCE = Path(laneway.__file__).parent
+_POSTGRESQL = SOURCE / "engines/postgresql/migrations"
 USUAL = "kill,stop,term"
 
 
@@ -45,6 +45,7 @@ class Mutant:
     patches: Sequence[Patch]
     engine: str = "postgresql"
     faults: str = USUAL
+    by_kind: bool = False
 
     def files(self) -> dict[str, str]:
         """Those that are changed, as they are with the defect."""
@@ -57,14 +58,20 @@ class Mutant:
     def write(self, folder: Path) -> None:
         """A copy of the package, with the defect."""
         texts = self.files()
-        shutil.copytree(SOURCE, folder / "penstock", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(SOURCE, folder / "laneway", ignore=shutil.ignore_patterns("__pycache__"))
         for file, text in texts.items():
-            (folder / "penstock" / file).write_text(text)
+            (folder / "laneway" / file).write_text(text)
+
+
+def function(name: str) -> str:
+    """The file of a function of the PostgreSQL engine, or of its tables."""
+    file = next(iter(sorted(_POSTGRESQL.rglob(f"{name}.sql"))))
+    return str(file.relative_to(SOURCE))
 
 
 def sql(name: str, kills: str, file: str, *pairs: tuple[str, str], faults: str = USUAL) -> Mutant:
     """A defect in one function of the PostgreSQL engine."""
-    return python(name, kills, f"{POSTGRESQL}/{file}.sql", *pairs, faults=faults)
+    return python(name, kills, function(file), *pairs, faults=faults)
 
 
 def python(

@@ -29,7 +29,7 @@ def test_a_patch_that_no_longer_applies_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(
-    "PENSTOCK_CHAOS_LONG" not in os.environ, reason="half a minute each: make chaos-faults"
+    "LANEWAY_CHAOS_LONG" not in os.environ, reason="half a minute each: make chaos-faults"
 )
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(

@@ -1,18 +1,18 @@
-"""A database of its own for each test, on the session's MariaDB."""
+"""A new database for each test, on the session's MariaDB."""
 
 from collections.abc import Iterator
 from itertools import count
 
 import pytest
 
-from penstock import Queue
-from penstock.embedded_mariadb import OwnMariaDB
+from laneway import Queue
+from laneway.dev.embedded import EmbeddedMariaDB
 
 _numbers = count(1)
 
 
 @pytest.fixture
-def url(mariadb: OwnMariaDB) -> str:
+def url(mariadb: EmbeddedMariaDB) -> str:
     return mariadb.create_database(f"mysql tests {next(_numbers)}")
 
 

@@ -1,4 +1,4 @@
-"""What differs between databases, met on purpose: names, zones, sizes, empty values, installs."""
+"""Where databases differ: names, time zones, sizes, nulls, installs, isolation levels."""
 
 import threading
 from collections.abc import Iterator
@@ -8,22 +8,23 @@ from typing import Any
 
 import pytest
 
-from penstock import InvalidName, PayloadTooLarge, Policy, Queue, SchemaMissing
-from penstock.drivers.choice import DRIVERS
-from penstock.embedded_mariadb import OwnMariaDB
-from penstock.engines.mysql import MysqlEngine, install_sql
-from penstock.engines.mysql.examining import Server, _judged
-from penstock.engines.mysql.migrations import _statements
-from penstock.engines.mysql.names import pair_id
+from laneway import Policy, Queue
+from laneway.dev.embedded import EmbeddedMariaDB
+from laneway.drivers.choice import DRIVERS
+from laneway.engines.mysql import MysqlEngine, install_sql
+from laneway.engines.mysql.diagnose import MysqlServerSettings, _server_findings
+from laneway.engines.mysql.names import pair_id
+from laneway.engines.mysql.schema import _statements
+from laneway.errors import InvalidName, PayloadTooLarge, SchemaMissing
 from tests.model.mysql import connect
 
 ALIKE = ["a", "A", "ä", "a ", "a  ", " a", "á", "ß", "ss", "SS", "a\t", "💧", "💦"]
 
 
-def test_names_that_collations_hold_for_equal_are_different(queue: Queue) -> None:
+def test_names_that_collations_treat_as_equal_are_different(queue: Queue) -> None:
     for name in ALIKE:
         queue.publish(name, channel=name, key=name, kind=name)
-    numbers = {n.channel: n.waiting for n in queue.channel_numbers()}
+    numbers = {n.channel: n.waiting for n in queue.channel_stats()}
     assert numbers == dict.fromkeys(ALIKE, 1)
     for name in ALIKE:
         assert queue.publish("again", channel=name, key=name).existing
@@ -40,7 +41,7 @@ def test_names_that_collations_hold_for_equal_are_different(queue: Queue) -> Non
 def test_queues_that_look_alike_are_different(queue: Queue) -> None:
     for name in ALIKE:
         queue.publish(name, queue=name)
-    assert {n.queue: n.waiting for n in queue.numbers()} == dict.fromkeys(ALIKE, 1)
+    assert {n.queue: n.waiting for n in queue.stats()} == dict.fromkeys(ALIKE, 1)
     for name in ALIKE:
         assert [m.text() for m in queue.claim(10, queues=[name])] == [name]
 
@@ -69,13 +70,13 @@ def test_any_prefix(prefix: str, url: str) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["p" * 41, "", "💧", "a\0b"])
-def test_a_prefix_that_cannot_be(prefix: str, url: str) -> None:
+def test_invalid_prefixes(prefix: str, url: str) -> None:
     with pytest.raises(InvalidName):
         Queue(url, schema=prefix)
 
 
 @pytest.mark.parametrize("zone", ["+05:30", "-12:00", "SYSTEM"])
-def test_the_sessions_zone_changes_nothing(zone: str, queue: Queue, url: str) -> None:
+def test_the_time_zone_of_the_session_does_not_matter(zone: str, queue: Queue, url: str) -> None:
     mine = connect(url)
     with mine.cursor() as cursor:
         cursor.execute("set session time_zone = %s", [zone])
@@ -90,7 +91,7 @@ def test_the_sessions_zone_changes_nothing(zone: str, queue: Queue, url: str) ->
     info = queue.message(later.id or 0)
     assert info is not None and info.due == when
     with mine.cursor() as cursor:
-        cursor.execute("select due from penstock_message_v1 where state = 'scheduled'")
+        cursor.execute("select due from laneway_message_v1 where state = 'scheduled'")
         assert cursor.fetchall() == ((when.replace(tzinfo=None),),)
     mine.close()
 
@@ -110,22 +111,23 @@ def test_a_connection_of_another_character_set(queue: Queue, url: str) -> None:
 
 
 @pytest.fixture
-def small(mariadb: OwnMariaDB) -> Iterator[OwnMariaDB]:
-    with OwnMariaDB(settings={"max_allowed_packet": "1M"}) as server:
+def small(mariadb: EmbeddedMariaDB) -> Iterator[EmbeddedMariaDB]:
+    with EmbeddedMariaDB(settings={"max_allowed_packet": "1M"}) as server:
         yield server
 
 
-def test_a_payload_that_the_server_does_not_take_is_said_clearly(small: OwnMariaDB) -> None:
+def test_a_payload_that_is_too_large_for_the_server(small: EmbeddedMariaDB) -> None:
     with Queue(small.create_database("small"), upkeep_every=None) as queue:
         queue.install()
         queue.publish(b"\0" * 500_000)
         with pytest.raises(PayloadTooLarge, match="max_allowed_packet"):
-            queue.publish(b"\0" * 600_000)  # each is written as two
+            queue.publish(b"\0" * 600_000)  # a byte takes two in the statement
         queue.publish_many([b"'" * 300_000] * 12)
         found = list(queue.claim(100))
         assert [len(m.payload) for m in found] == [500_000, *[300_000] * 12]
 
 
+@pytest.mark.repeats("conformance publishes large batches")
 def test_large_batches_and_large_payloads(url: str) -> None:
     queue = Queue(url, upkeep_every=None, max_payload=10_000_000)
     queue.install()
@@ -142,7 +144,7 @@ def test_large_batches_and_large_payloads(url: str) -> None:
     queue.close()
 
 
-def test_everything_that_may_be_null_is(queue: Queue) -> None:
+def test_nulls_everywhere(queue: Queue) -> None:
     queue.set_policies({"a": Policy(), "b": Policy(rate=1000, burst=1), "c": Policy(concurrency=1)})
     for channel in "abc":
         queue.publish(None, channel=channel)
@@ -158,10 +160,10 @@ def test_everything_that_may_be_null_is(queue: Queue) -> None:
     assert queue.channel("a").policy() == Policy()
 
 
-def test_install_by_many_at_once_and_after_one_that_broke_off(url: str) -> None:
-    eyes = connect(url, autocommit=True)
-    with eyes.cursor() as cursor:
-        for text in _statements(install_sql())[:7]:  # it broke off here
+def test_concurrent_installs_after_an_interrupted_one(url: str) -> None:
+    observer = connect(url, autocommit=True)
+    with observer.cursor() as cursor:
+        for text in _statements(install_sql())[:7]:  # interrupted here
             cursor.execute(text)
     failed: list[BaseException] = []
 
@@ -181,13 +183,13 @@ def test_install_by_many_at_once_and_after_one_that_broke_off(url: str) -> None:
     with Queue(url) as queue:
         queue.publish("x")
         assert len(queue.claim()) == 1
-    eyes.close()
+    observer.close()
 
 
 @pytest.mark.parametrize("verb", ["upgrade", "uninstall"])
-def test_what_could_not_migrate_keeps_nobody_from_it(url: str, verb: str) -> None:
-    """The lock lasts as long as the session, which goes back into the client's pool."""
-    with Queue(url) as queue, closing(connect(url)) as eyes, eyes.cursor() as cursor:
+def test_a_failed_migration_releases_its_lock(url: str, verb: str) -> None:
+    """The lock belongs to the session, which returns to the client's pool."""
+    with Queue(url) as queue, closing(connect(url)) as observer, observer.cursor() as cursor:
         with pytest.raises(SchemaMissing):
             getattr(queue, verb)()
         cursor.execute("select is_free_lock(%s)", [MysqlEngine()._lock_name])
@@ -201,7 +203,7 @@ def test_the_callers_isolation(level: str, queue: Queue, url: str) -> None:
     mine = connect(url)
     with mine.cursor() as cursor:
         cursor.execute(f"set session transaction isolation level {level}")
-        cursor.execute("select count(*) from penstock_setting")
+        cursor.execute("select count(*) from laneway_setting")
     (message,) = queue.claim()
     first = queue.publish("keyed", key="k", channel="b")
     assert queue.publish("again", key="k", channel="b", connection=mine).id == first.id
@@ -212,7 +214,7 @@ def test_the_callers_isolation(level: str, queue: Queue, url: str) -> None:
     assert sorted(m.text() for m in queue.claim(10)) == ["beside", "keyed"]
 
 
-def test_the_servers_own_isolation_does_not_matter(mariadb: OwnMariaDB, url: str) -> None:
+def test_the_servers_own_isolation_does_not_matter(mariadb: EmbeddedMariaDB, url: str) -> None:
     mariadb.execute("set global transaction isolation level serializable")
     try:
         with Queue(url, upkeep_every=None) as queue:
@@ -237,29 +239,29 @@ def test_urls() -> None:
     }
 
 
-def test_the_servers_temporary_folder_is_its_own(mariadb: OwnMariaDB, url: str) -> None:
-    """Any server that starts sweeps its temporary folder, whoever else's tables are there."""
+def test_the_servers_temporary_folder_is_its_own(mariadb: EmbeddedMariaDB, url: str) -> None:
+    """A starting server empties its temporary folder, which may hold another server's tables."""
     with connect(url) as connection, connection.cursor() as cursor:
         cursor.execute("select @@tmpdir")
         (folder,) = cursor.fetchone()
     assert folder == str(mariadb.directory / "tmp")
 
 
-def test_who_is_stopped_in_a_transaction_holds_others_up_for_seconds_only(queue: Queue) -> None:
-    """The history's readers wait for whoever stamps it."""
+def test_a_process_stopped_in_a_transaction_blocks_others_for_seconds_only(queue: Queue) -> None:
+    """Readers of the history wait for the session that stamps it."""
     pool: Any = queue._core._runner._pool  # type: ignore[attr-defined]
-    stopped = pool.take()
+    stopped = pool.acquire()
     with stopped.cursor() as cursor:
-        cursor.execute("select n from penstock_turnstile where name = 'settle' for update")
+        cursor.execute("select n from laneway_turnstile where name = 'settle' for update")
     assert queue.history_since().entries == []
     pool.discard(stopped)
 
 
 @pytest.mark.parametrize("got", [0, 1])
-def test_a_late_commit_is_not_hidden_by_news(url: str, got: int) -> None:
-    """The claim looks from its floor on, finds news there, and must not say that this was all."""
+def test_a_late_commit_is_not_hidden_by_new_messages(url: str, got: int) -> None:
+    """A claim that scans from its floor and finds something must not report that this was all."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    with Queue(url, clock=lambda: now, coalesce=False, upkeep_every=None) as queue:
+    with Queue(url, clock=lambda: now, group_commit=False, upkeep_every=None) as queue:
         queue.install()
         assert not queue.claim()
         with closing(connect(url)) as late:
@@ -275,8 +277,8 @@ def test_a_late_commit_is_not_hidden_by_news(url: str, got: int) -> None:
         assert b"late" in [message.payload for message in (*first, *queue.claim(2))]
 
 
-def test_a_claim_that_never_commits_keeps_only_its_own_channel(queue: Queue, url: str) -> None:
-    """Its channel is the eldest, which every claim of one sees first."""
+def test_a_claim_that_never_commits_blocks_only_its_own_channel(queue: Queue, url: str) -> None:
+    """Its channel has waited longest, so every claim of one message finds it first."""
     channels = [f"c{number}" for number in range(30)]
     for channel in channels:
         queue.channel(channel).resume()
@@ -284,18 +286,18 @@ def test_a_claim_that_never_commits_keeps_only_its_own_channel(queue: Queue, url
     with closing(connect(url)) as stuck:
         with stuck.cursor() as cursor:
             id = pair_id(b"default", b"c0")
-            cursor.execute("select id from penstock_channel where id = %s for update", [id])
+            cursor.execute("select id from laneway_channel where id = %s for update", [id])
         got = [message.text() for _ in channels[1:] for message in queue.claim(1)]
     assert sorted(got) == sorted(channels[1:])
 
 
-def test_a_binary_log_that_takes_no_write_is_told() -> None:
-    server = Server("10.11", 1, 1, 1, 1, 0, 16_777_216, "STATEMENT")
-    findings = {finding.check: finding for finding in _judged(server)}
+def test_diagnose_finds_a_binlog_format_that_rejects_writes() -> None:
+    server = MysqlServerSettings("10.11", 1, 1, 1, 1, 0, 16_777_216, "STATEMENT")
+    findings = {finding.check: finding for finding in _server_findings(server)}
     assert findings["binlog_format"].level == "fail"
     for fine in (server._replace(binlog_format=b"MIXED"), server._replace(log_bin=0)):
-        assert "binlog_format" not in {finding.check for finding in _judged(fine)}
+        assert "binlog_format" not in {finding.check for finding in _server_findings(fine)}
 
 
-def test_examine_reads_the_servers_settings(queue: Queue) -> None:
-    assert {finding.level for finding in queue.examine()} == {"ok"}
+def test_diagnose_reads_the_settings_of_the_server(queue: Queue) -> None:
+    assert {finding.level for finding in queue.diagnose()} == {"ok"}

@@ -1,19 +1,20 @@
-"""Batches and values that are larger than what the server takes in one statement."""
+"""Batches and values that are larger than one statement may be."""
 
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 
-from penstock import NewMessage, PayloadTooLarge, Queue
-from penstock.embedded_mariadb import OwnMariaDB
+from laneway import NewMessage, Queue
+from laneway.dev.embedded import EmbeddedMariaDB
+from laneway.errors import PayloadTooLarge
 
 KEPT = 16_777_216
 LONG = "x" * 240
 
 
 @pytest.fixture
-def small(mariadb: OwnMariaDB, url: str) -> Iterator[Queue]:
+def small(mariadb: EmbeddedMariaDB, url: str) -> Iterator[Queue]:
     mariadb.execute("set global max_allowed_packet = 1048576")
     with Queue(url, upkeep_every=None, max_payload=10_000_000) as queue:
         queue.install()
@@ -22,7 +23,8 @@ def small(mariadb: OwnMariaDB, url: str) -> Iterator[Queue]:
 
 
 def test_many_long_errors(small: Queue) -> None:
-    """The server does not refuse what is too large, it hangs up: a worker would try for ever."""
+    """For a statement that is too long the server closes the connection: a worker would retry
+    forever."""
     small.publish_many([b""] * 200)
     claim = list(small.claim(200))
     small.defer(claim[:100], reason="later", error="'" * 16_000)
@@ -42,7 +44,7 @@ def test_many_long_names(small: Queue) -> None:
 
 
 @pytest.mark.parametrize("size", [600_000, 3_000_000])
-def test_a_state_that_the_server_does_not_take(small: Queue, size: int) -> None:
+def test_a_state_that_is_too_large(small: Queue, size: int) -> None:
     small.publish("x")
     (message,) = small.claim()
     with pytest.raises(PayloadTooLarge, match="max_allowed_packet"):
@@ -52,7 +54,7 @@ def test_a_state_that_the_server_does_not_take(small: Queue, size: int) -> None:
     assert again.state == b"s" * 400_000
 
 
-def test_a_schedule_that_could_not_be_published(small: Queue) -> None:
+def test_a_schedule_that_is_too_large(small: Queue) -> None:
     with pytest.raises(PayloadTooLarge, match="max_allowed_packet"):
         small.schedule("s", b"s" * 600_000, every=timedelta(hours=1))
     assert small.schedules.list() == []

@@ -1,7 +1,7 @@
 """Two sessions on the same messages and the same channel: one stops after each of its statements,
 the other runs, the first one goes on. No deadlock, nobody waits who must not, and all is sound.
 
-PENSTOCK_EXHAUSTIVE=1 (`make pairs-mysql`) stops after every statement; else before the commit.
+LANEWAY_EXHAUSTIVE=1 (`make pairs-mysql`) stops after every statement; else before the commit.
 """
 
 import os
@@ -12,60 +12,60 @@ from typing import Any
 
 import pytest
 
-from penstock import Policy, Queue
-from penstock.drivers.sync_mysql import _execute
-from penstock.embedded_mariadb import OwnMariaDB
-from penstock.engines.mysql import MysqlEngine
-from penstock.model import Deferral, Draft, Extension, Failure, Held, Return
-from penstock.plan import Plan, Statement
+from laneway import Policy, Queue
+from laneway.dev.embedded import EmbeddedMariaDB
+from laneway.drivers.mysql.sync import _execute
+from laneway.engines.mysql import MysqlEngine
+from laneway.model import Deferral, Draft, Extension, Failure, HeldLease, Return
+from laneway.plan import Plan, Statement
 from tests.model.mysql import TABLES, connect
-from tests.mysql.soundness import violations
+from tests.mysql.invariants import violations
 
-EXHAUSTIVE = os.environ.get("PENSTOCK_EXHAUSTIVE") == "1"
+EXHAUSTIVE = os.environ.get("LANEWAY_EXHAUSTIVE") == "1"
 MINUTE = timedelta(minutes=1)
-MOMENT = 0.04  # seconds in which whoever does not wait is done
+MOMENT = 0.04  # seconds; a verb that waits for no lock is done by then
 START = datetime.now(UTC) - timedelta(days=1)
 
 
-class Scene:
-    """A channel with a message in every state, and sessions on it."""
+class Setup:
+    """A channel with a message in every state, and two sessions."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.eyes = connect(url, autocommit=True)
+        self.observer = connect(url, autocommit=True)
         self.now = START
-        self.queue = Queue(url, clock=self.clock, upkeep_every=None, coalesce=False)
+        self.queue = Queue(url, clock=self.clock, upkeep_every=None, group_commit=False)
         self.queue.install()
-        self.queue.configure(backoff_first=timedelta(0), backoff_most=timedelta(0))
-        self.players = Player(connect(url)), Player(connect(url))
+        self.queue.configure(backoff_initial=timedelta(0), backoff_max=timedelta(0))
+        self.sessions = Session(connect(url)), Session(connect(url))
 
     def close(self) -> None:
         self.queue.close()
-        self.eyes.close()
-        for player in self.players:
-            player.connection.close()
+        self.observer.close()
+        for session in self.sessions:
+            session.connection.close()
 
     def clock(self) -> datetime:
         return self.now
 
     def set_up(self) -> None:
-        with self.eyes.cursor() as cursor:
+        with self.observer.cursor() as cursor:
             for table in TABLES:
-                cursor.execute(f"delete from `penstock_{table}`")  # noqa: S608
+                cursor.execute(f"delete from `laneway_{table}`")  # noqa: S608
         self.now = START
         self.queue.set_policies({"a": Policy(concurrency=5)})
         self.queue.publish("keyed", channel="a", key="k")
         published = self.queue.publish_many(["x"] * 7, channel="a")
         held = self.queue.claim(3)
         held[2].fail("no")
-        self.lease = Held(held[0].id, held[0].fence)
-        self.other = Held(held[1].id, held[1].fence)
+        self.lease = HeldLease(held[0].id, held[0].fence)
+        self.other = HeldLease(held[1].id, held[1].fence)
         self.dead = held[2].id
         self.waiting = published[-1].id or 0
 
 
-class Player:
-    """A session of ours, as the runner sets it up."""
+class Session:
+    """A session as our runner sets it up, that runs a plan step by step."""
 
     def __init__(self, connection: Any) -> None:
         self.connection = connection
@@ -97,7 +97,7 @@ class Player:
         self.connection.commit()
 
 
-Verb = Callable[[MysqlEngine, Scene], Plan[Any]]
+Verb = Callable[[MysqlEngine, Setup], Plan[Any]]
 
 
 def _draft(key: str | None = None) -> Draft:
@@ -123,54 +123,55 @@ VERBS: dict[str, Verb] = {
     "upkeep": lambda e, s: e.upkeep(),
     "history": lambda e, s: e.history_since("0.0", 100),
 }
-# Nobody waits for an open publish, and a publish waits for nobody, but for the same key.
+# Nobody waits for an open publish, and a publish waits for nobody, except for the same key.
 FREE = {"publish"}
 
 
 @pytest.fixture(scope="module")
-def scene(mariadb: Any) -> Iterator[Scene]:
+def setup(mariadb: Any) -> Iterator[Setup]:
     # Not durable, for speed: nothing is killed here.
-    with OwnMariaDB(settings={"innodb_flush_log_at_trx_commit": 0}) as server:
-        scene = Scene(server.create_database("pairs"))
-        yield scene
-        scene.close()
+    with EmbeddedMariaDB(settings={"innodb_flush_log_at_trx_commit": 0}) as server:
+        setup = Setup(server.create_database("pairs"))
+        yield setup
+        setup.close()
 
 
-def _cuts(first: str, scene: Scene) -> int:
-    """How many statements the verb takes alone."""
-    scene.set_up()
-    player = scene.players[0]
-    player.begin(VERBS[first](MysqlEngine(clock=scene.clock), scene))
+def _cuts(first: str, setup: Setup) -> int:
+    """How many statements the verb runs when it is alone."""
+    setup.set_up()
+    session = setup.sessions[0]
+    session.begin(VERBS[first](MysqlEngine(clock=setup.clock), setup))
     count = 1
-    while player.step():
+    while session.step():
         count += 1
-    player.connection.rollback()
+    session.connection.rollback()
     return count
 
 
+@pytest.mark.repeats("pairs of verbs on PostgreSQL are in make test")
 @pytest.mark.timeout(1800 if EXHAUSTIVE else 240)
 @pytest.mark.parametrize("first", VERBS)
-def test_pairs(first: str, scene: Scene) -> None:
-    statements = _cuts(first, scene)
+def test_pairs(first: str, setup: Setup) -> None:
+    statements = _cuts(first, setup)
     for second in VERBS:
         cuts = range(1, statements + 1) if EXHAUSTIVE else (statements,)
         for cut in cuts:
             for ending in ("commit", "rollback") if EXHAUSTIVE else ("commit",):
-                _play(scene, first, second, cut, ending)
+                _run_pair(setup, first, second, cut, ending)
 
 
-def _play(scene: Scene, first: str, second: str, cut: int, ending: str) -> None:
-    story = f"{first} stopped after {cut}, {second}, then {ending}"
-    scene.set_up()
-    scene.now += 2 * MINUTE  # the leases have run out, for upkeep
-    one, two = scene.players
+def _run_pair(setup: Setup, first: str, second: str, cut: int, ending: str) -> None:
+    case = f"{first} stopped after {cut}, {second}, then {ending}"
+    setup.set_up()
+    setup.now += 2 * MINUTE  # the leases have run out, for upkeep
+    one, two = setup.sessions
     failed: list[BaseException] = []
-    one.begin(VERBS[first](MysqlEngine(clock=scene.clock), scene))
+    one.begin(VERBS[first](MysqlEngine(clock=setup.clock), setup))
     going = all(one.step() for _ in range(cut))
 
     def run() -> None:
         try:
-            two.begin(VERBS[second](MysqlEngine(clock=scene.clock), scene))
+            two.begin(VERBS[second](MysqlEngine(clock=setup.clock), setup))
             two.finish()
         except BaseException as error:
             failed.append(error)
@@ -180,7 +181,7 @@ def _play(scene: Scene, first: str, second: str, cut: int, ending: str) -> None:
     thread.join(MOMENT)
     if thread.is_alive() and FREE & {first, second}:
         thread.join(5)
-        assert not thread.is_alive(), f"{story}: it waits"
+        assert not thread.is_alive(), f"{case}: it waits"
     if ending == "rollback":
         one.connection.rollback()
     elif going:
@@ -188,6 +189,6 @@ def _play(scene: Scene, first: str, second: str, cut: int, ending: str) -> None:
     else:
         one.connection.commit()
     thread.join(20)
-    assert not thread.is_alive(), f"{story}: it hangs"
-    assert not failed, f"{story}: {failed}"
-    assert violations(scene.eyes, "penstock") == [], story
+    assert not thread.is_alive(), f"{case}: it hangs"
+    assert not failed, f"{case}: {failed}"
+    assert violations(setup.observer, "laneway") == [], case

@@ -1,4 +1,4 @@
-"""Callers whose transactions read an old snapshot, or more than is committed."""
+"""Callers whose transactions read an old snapshot, or uncommitted changes."""
 
 import time
 from contextlib import closing
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock import Queue
+from laneway import Queue
 from tests.model.mysql import connect
 
 
@@ -17,7 +17,7 @@ def test_a_key_that_an_old_snapshot_shows_is_free(queue: Queue, url: str, level:
     caller = connect(url)
     with caller.cursor() as cursor:
         cursor.execute(f"set session transaction isolation level {level}")
-        cursor.execute("select count(*) from penstock_dedupe")
+        cursor.execute("select count(*) from laneway_dedupe")
     (message,) = queue.claim()
     message.complete()
     second = queue.publish("second", key="k", connection=caller)
@@ -30,13 +30,13 @@ def test_a_key_that_an_old_snapshot_shows_is_free(queue: Queue, url: str, level:
 
 
 @pytest.mark.parametrize("options", [{}, {"use_unicode": False}])
-def test_a_driver_that_answers_bytes_reads_an_old_snapshot_too(
+def test_the_same_with_a_driver_that_returns_bytes(
     queue: Queue, url: str, options: dict[str, Any]
 ) -> None:
     queue.publish("first", key="k")
     caller = connect(url, **options)
     with caller.cursor() as cursor:
-        cursor.execute("select count(*) from penstock_dedupe")
+        cursor.execute("select count(*) from laneway_dedupe")
     queue.complete(queue.claim())
     assert queue.publish("second", key="k", connection=caller).status == "published"
     caller.commit()
@@ -44,7 +44,7 @@ def test_a_driver_that_answers_bytes_reads_an_old_snapshot_too(
 
 
 def test_a_key_that_was_never_committed_is_waited_for(queue: Queue, url: str) -> None:
-    """A transaction that reads what others have not committed would answer an id that vanishes."""
+    """Reading uncommitted changes would return an id that a rollback removes."""
     with closing(connect(url)) as other, closing(connect(url)) as mine:
         with mine.cursor() as cursor:
             cursor.execute("set session transaction isolation level read uncommitted")
@@ -59,10 +59,10 @@ def test_a_key_that_was_never_committed_is_waited_for(queue: Queue, url: str) ->
 
 
 @pytest.mark.parametrize("verb", ["complete", "defer", "extend"])
-def test_a_lost_lease_in_an_open_transaction_holds_up_no_claim(
+def test_a_lost_lease_in_an_open_transaction_blocks_no_claim(
     queue: Queue, url: str, verb: str
 ) -> None:
-    """A read of what is not there must not lock where all claims add their leases."""
+    """Reading a missing lease must not lock the gap where all claims add theirs."""
     queue.publish_many(["before", "done"])
     before, done = queue.claim(2)
     queue.complete([done])
@@ -71,9 +71,9 @@ def test_a_lost_lease_in_an_open_transaction_holds_up_no_claim(
         answers = getattr(queue, verb)([before, done], connection=mine)
         assert [answer.lost for answer in answers] == [False, True]
         queue.publish_many(["after", "later"])
-        with closing(connect(url)) as eyes, eyes.cursor() as cursor:
+        with closing(connect(url)) as observer, observer.cursor() as cursor:
             cursor.execute("set session innodb_lock_wait_timeout = 1")
-            add = "insert into penstock_lease values (%s, 1, 0, 0, '', false, '')"
+            add = "insert into laneway_lease values (%s, 1, 0, 0, '', false, '')"
             cursor.execute(add, [before.id + 9])
         mine.commit()
     assert [message.text() for message in queue.claim(10)][-2:] == ["after", "later"]
@@ -83,7 +83,7 @@ def test_a_lost_lease_in_an_open_transaction_holds_up_no_claim(
 def test_an_old_snapshot_hides_no_event(queue: Queue, url: str) -> None:
     with closing(connect(url)) as mine, queue.events(what=["completed"]) as events:
         with mine.cursor() as cursor:
-            cursor.execute("select count(*) from penstock_message")
+            cursor.execute("select count(*) from laneway_message")
         queue.publish("x")
         (message,) = queue.claim()
         message.complete(connection=mine)
@@ -95,8 +95,8 @@ def test_an_old_snapshot_hides_no_event(queue: Queue, url: str) -> None:
 
 
 def wait_for_purge(url: str) -> None:
-    """Until then a deleted row is still there, and is locked itself."""
-    with closing(connect(url)) as eyes, eyes.cursor() as cursor:
+    """Until then a deleted row still exists, and is locked instead of the gap."""
+    with closing(connect(url)) as observer, observer.cursor() as cursor:
         for _ in range(500):
             cursor.execute(
                 "select variable_value from information_schema.global_status "

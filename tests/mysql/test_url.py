@@ -1,11 +1,11 @@
-"""What a URL says about TLS."""
+"""MySQL URLs: TLS options, and characters that need escaping."""
 
 import ssl
 
 import pytest
 
-from penstock.drivers.mysql_url import connect_options
-from penstock.errors import InvalidOption
+from laneway.drivers.mysql.url import connect_options
+from laneway.errors import InvalidOption
 
 
 @pytest.mark.parametrize(
@@ -16,22 +16,24 @@ from penstock.errors import InvalidOption
         ("ssl_mode=REQUIRED", False, ssl.CERT_NONE),
     ],
 )
-def test_how_much_is_checked(query: str, checks_name: bool, verifies: ssl.VerifyMode) -> None:
+def test_ssl_mode_sets_what_is_verified(
+    query: str, checks_name: bool, verifies: ssl.VerifyMode
+) -> None:
     context = connect_options(f"mysql://h/d?{query}")["ssl"]
     assert (context.check_hostname, context.verify_mode) == (checks_name, verifies)
 
 
 @pytest.mark.parametrize(
     ("query", "says"),
-    [("ssl_mode=SOME", "use one of REQUIRED"), ("ssl_ca=/no/such/file", "unusable")],
+    [("ssl_mode=SOME", "use one of REQUIRED"), ("ssl_ca=/no/such/file", "cannot use")],
 )
-def test_what_cannot_be_used(query: str, says: str) -> None:
+def test_unusable_tls_options(query: str, says: str) -> None:
     with pytest.raises(InvalidOption, match=says):
         connect_options(f"mysql://h/d?{query}")
 
 
 @pytest.mark.parametrize("url", ["mysql://u:12#34@host/d", "mysql://u@host/d#2"])
-def test_nothing_of_a_url_is_left_out(url: str) -> None:
-    with pytest.raises(InvalidOption, match="write %23") as refused:
+def test_a_fragment_is_refused(url: str) -> None:
+    with pytest.raises(InvalidOption, match="write it as %23") as refused:
         connect_options(url)
     assert "34" not in str(refused.value)

@@ -15,13 +15,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from penstock.embedded import EmbeddedPostgres
-from penstock.engines.postgresql.migrations import install_sql
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.engines.postgresql.schema import install_sql
 from tests.plans.bench import SIZE, Bench, Cost, load, measure
 from tests.stores import POSTGRESQL_SERVERS
 
 BASELINE = Path(__file__).with_name("baseline.json")
-WRITE = os.environ.get("PENSTOCK_WRITE_BASELINE") == "1"
+WRITE = os.environ.get("LANEWAY_WRITE_BASELINE") == "1"
 # How news and turns meet moves a claim by some percent from run to run; a scan is worth multiples.
 TOLERANCE = 1.30
 # Counts are whole pages of a batch of 100: one more or less is no news.
@@ -30,7 +30,7 @@ SLACK = 0.05
 _QUIET = """
 do $$ declare r record; begin
     for r in select c.oid::regclass as name from pg_class c
-        where c.relnamespace = 'penstock'::regnamespace and c.relkind = 'r' loop
+        where c.relnamespace = 'laneway'::regnamespace and c.relkind = 'r' loop
         execute format('alter table %s set (autovacuum_enabled = false)', r.name);
     end loop;
 end $$
@@ -40,7 +40,7 @@ end $$
 @pytest.fixture(scope="module", params=POSTGRESQL_SERVERS)
 def benches(request: pytest.FixtureRequest) -> Iterator[tuple[int, Bench, Bench]]:
     server: EmbeddedPostgres = request.getfixturevalue(request.param)
-    url = server.create_database("penstock_plans")
+    url = server.create_database("laneway_plans")
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(install_sql().encode())
         version = connection.info.server_version // 10_000

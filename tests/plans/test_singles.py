@@ -6,8 +6,8 @@ from statistics import median
 import psycopg
 import pytest
 
-from penstock.embedded import EmbeddedPostgres
-from penstock.engines.postgresql.migrations import install_sql
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.engines.postgresql.schema import install_sql
 from tests.plans.bench import Bench, draft
 
 MESSAGES = 1000
@@ -17,6 +17,7 @@ LIMIT = 8
 ENTRIES = 60
 
 
+@pytest.mark.repeats("test_plans counts what a claim reads")
 @pytest.mark.parametrize("each", [1, 4, 9])
 @pytest.mark.parametrize("in_turn", [True, False], ids=["in turn", "one after the other"])
 def test_a_claim_reads_a_few(server: EmbeddedPostgres, each: int, in_turn: bool) -> None:

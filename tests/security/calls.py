@@ -4,12 +4,12 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from penstock import AsyncQueue, NewMessage
-from penstock.client.async_channel import AsyncChannel
-from penstock.client.async_dead_letters import AsyncDeadLetters
-from penstock.client.async_message import AsyncMessage
-from penstock.client.async_schedules import AsyncSchedules
-from penstock.client.async_topic import AsyncTopic
+from laneway import AsyncQueue, NewMessage
+from laneway.client.aio.channel import AsyncChannel
+from laneway.client.aio.dead_letters import AsyncDeadLetters
+from laneway.client.aio.message import AsyncMessage
+from laneway.client.aio.schedules import AsyncSchedules
+from laneway.client.aio.topic import AsyncTopic
 
 Arguments = dict[str, Any]
 # What takes many messages: of one it is tried below.

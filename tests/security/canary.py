@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import psutil
 
-from penstock import AsyncQueue, PenstockError, Queue
+from laneway import AsyncQueue, LanewayError, Queue
 
 CANARY = "c4nary-S3cret"
 # As people write them: escaped, and with signs that a URL reads otherwise.
@@ -38,7 +38,7 @@ def holds_canary(text: str) -> bool:
     return "c4nary" in text.lower() or "s3cret" in text.lower()
 
 
-def failing(driver: str, url: str, call: Callable[[Any], Any]) -> PenstockError:
+def failing(driver: str, url: str, call: Callable[[Any], Any]) -> LanewayError:
     """What a call on a client of this URL raises, making the client included."""
     _, world = DRIVERS[driver]
 
@@ -54,7 +54,7 @@ def failing(driver: str, url: str, call: Callable[[Any], Any]) -> PenstockError:
             with world(url, pool_size=2, upkeep_every=None) as queue:
                 assert not holds_canary(repr(queue))
                 call(queue)
-    except PenstockError as error:
+    except LanewayError as error:
         return error
     raise AssertionError("nothing was raised")
 

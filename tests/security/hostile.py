@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from penstock import Policy
+from laneway import Policy
 
 
 class Word(StrEnum):
@@ -165,19 +165,23 @@ headers = (
     st.dictionaries(texts, json_values, max_size=3)
     | payloads
     | st.sampled_from([{"a": "x" * 100_000}, {str(n): n for n in range(1000)}])
+    | st.dictionaries(st.just("laneway-keep-result"), json_values, min_size=1)
 )
 
 BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(("channel", "queue", "key", "kind", "name", "topic", "prefix"), words),
     **dict.fromkeys(("reason", "error"), free | st.just(ValueError("\ud800\0" * 20_000))),
+    "error_type": free | st.sampled_from(["ValueError", "laneway.errors.DecodeError"]),
     **dict.fromkeys(("delay", "expires_in", "key_window", "keep", "grace", "every"), lengths),
-    **dict.fromkeys(("lease", "length", "backoff_first", "backoff_most", "idle"), lengths),
+    **dict.fromkeys(("lease", "length", "backoff_initial", "backoff_max", "idle"), lengths),
+    "keep_result": lengths | st.sampled_from([1e-7, 1e300, -0.0, Number.SEVEN]),
     "timeout": st.sampled_from([timedelta(0), -HOUR, timedelta.min, 0, "x", HUGE]),
     **dict.fromkeys(("at", "expires_at", "start", "since", "until"), moments),
     **dict.fromkeys(("priority", "max_attempts", "limit", "history_days", "most"), numbers),
     **dict.fromkeys(("message_id", "concurrency", "burst", "backlog"), numbers),
     **dict.fromkeys(("rate", "weight"), reals),
-    **dict.fromkeys(("payload", "state"), payloads),
+    "share": reals | st.floats(0, 1) | st.sampled_from([-0.0, 1.0, 1 + 1e-15, "0.5"]),
+    **dict.fromkeys(("payload", "state", "result"), payloads),
     "headers": headers,
     "content_type": free | st.sampled_from(["application/json", "text/plain", "x" * 255]),
     "cron": words | st.sampled_from(["* * * * *", "0 0 30 2 *", "@daily", "٣ * * * *", "* " * 200]),
@@ -185,12 +189,18 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     | st.sampled_from(["Europe/Zurich", "/etc/passwd", "Europe", "posixrules", "UTC"]),
     "catch_up": words | st.sampled_from(["skip", "all", Word.ONCE]),
     "history": words | st.sampled_from(["failures", Word.ALL]),
+    **dict.fromkeys(("duration", "step"), lengths),
+    **dict.fromkeys(("before", "count", "audit_days"), numbers),
+    **dict.fromkeys(("actor", "note", "by"), words),
+    "limited": st.sampled_from([True, False, None, 0, 1, "yes", 2, []]),
+    "running": st.sampled_from([True, False, None, 0, 1, "yes", 2, []]),
     "paused": st.sampled_from([True, False, None, 0, 1, "yes", 2, []]),
     "position": words | st.sampled_from(["1.0", "1.1", f"{2**63}.0", "-1.-1", "1", "1.0.0", "٣.٣"]),
     "after": numbers | st.just("x"),
     **dict.fromkeys(("queues", "channels", "kinds"), st.lists(words, max_size=3) | words),
     "what": st.lists(words | st.sampled_from(["completed", Word.COMPLETED]), max_size=3) | words,
     "ids": st.lists(numbers, max_size=3) | numbers | words,
+    "policy": st.builds(Policy, reals, reals, reals, reals, reals) | words,
     "policies": st.dictionaries(
         texts, st.builds(Policy, reals, reals, reals, reals, reals) | words, max_size=2
     )
@@ -204,7 +214,9 @@ HARMLESS: dict[str, Any] = {
     "message_id": 1,
     "ids": [1],
     "policies": {},
+    "policy": Policy(),
     "every": HOUR,
+    "share": 0.5,
 }
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from penstock import Queue, Worker
+from laneway import Queue, Worker
 
 
 @dataclass

@@ -5,11 +5,14 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from penstock import AsyncQueue, InvalidInput, LeaseLost, NotEnded, PenstockError, ScheduleMissing
-from penstock.client.drafting import draft_new
-from penstock.conformance.callers import Caller
-from penstock.errors import PublishRefused
-from penstock.model import NewMessage
+from laneway import AsyncQueue, LanewayError, LeaseLost
+from laneway.client.shared.checks import check_storable
+from laneway.client.shared.draft import draft_new
+from laneway.client.shared.progress import MOST_NOTE
+from laneway.conformance.caller_transactions import Caller
+from laneway.errors import InvalidInput, NotEnded, PublishRefused, ScheduleMissing
+from laneway.model import NewMessage
+from laneway.payload import encode
 from tests.security.calls import CALLS, Arguments
 from tests.security.hostile import SIZE
 
@@ -45,12 +48,12 @@ class Judge:
                 assert await self._newest() == self._seen, "refused, but a message was written"
                 assert await self._kept() == before, "refused, but something was written"
             return type(error).__name__
-        await self._accepted(name, arguments, answer)
+        await self._accepted(name, arguments, answer, message)
         return "accepted"
 
     async def _made(
         self, name: str, message: Any, arguments: Arguments
-    ) -> tuple[PenstockError | None, Any]:
+    ) -> tuple[LanewayError | None, Any]:
         try:
             return None, await CALLS[name].run(self._queue, message, arguments)
         except ANSWERS as error:
@@ -63,7 +66,7 @@ class Judge:
 
     async def _claimed(self) -> Any:
         channel = "settled"
-        await self._queue.publish(1, channel=channel, queue="judged")
+        await self._queue.publish(1, channel=channel, queue="judged", keep_result=600)
         (message,) = await self._queue.claim(queues=["judged"])
         return message
 
@@ -81,13 +84,17 @@ class Judge:
             sorted((c.queue, c.channel) for c in await self._queue.channels(limit=10_000)),
         )
 
-    async def _accepted(self, name: str, arguments: Arguments, answer: Any) -> None:
+    async def _accepted(self, name: str, arguments: Arguments, answer: Any, message: Any) -> None:
         if name in PUBLISHING:
             published = answer if name == "Queue.publish" else answer[-1]
             if published.status == "published":
                 await self._check_message(published.id, arguments)
         if name == "Channel.limit":
             await self._check_policy(arguments)
+        if name == "Message.complete":
+            await self._check_result(message.id, arguments.get("result"))
+        if name == "Message.progress":
+            await self._check_progress(message, arguments)
 
     async def _check_message(self, message_id: int, arguments: Arguments) -> None:
         """What comes back is what went in, to the byte."""
@@ -105,6 +112,21 @@ class Judge:
             assert info.due is not None and info.due == at.astimezone(UTC), (info.due, at)
         if isinstance(at := arguments.get("expires_at"), datetime):
             assert info.expires_at == at.astimezone(UTC), (info.expires_at, at)
+
+    async def _check_result(self, message_id: int, result: object) -> None:
+        stored = await self._queue.stored_result(message_id)
+        assert stored is not None
+        assert (stored.payload, stored.content_type) == encode(result, SIZE, "result")
+
+    async def _check_progress(self, message: Any, arguments: Arguments) -> None:
+        """It goes along with the next extend."""
+        await message.extend()
+        info = await self._queue.message(message.id)
+        assert info is not None and info.progress is not None
+        assert info.progress.share == arguments["share"]
+        note = arguments.get("note")
+        wanted = None if note is None else check_storable("note", note, MOST_NOTE)
+        assert info.progress.note == wanted
 
     async def _check_policy(self, arguments: Arguments) -> None:
         """It reads as it was set, and claims can live with it."""
@@ -140,15 +162,15 @@ def alike(one: Any, two: Any) -> bool:
 async def read_everything(queue: AsyncQueue) -> None:
     """What was accepted can be listed, and upkeep can live with it."""
     await queue.upkeep()
-    await queue.numbers()
-    await queue.channel_numbers(limit=10_000)
+    await queue.stats()
+    await queue.channel_stats(limit=10_000)
     await queue.channels(limit=10_000)
     for state in (None, "waiting", "scheduled", "leased", "dead"):
         await queue.messages(state=state, limit=10_000)
     await queue.dead_letters.list(limit=10_000)
     await queue.schedules.list(limit=10_000)
     await queue.subscriptions()
-    await queue.examine()
+    await queue.diagnose()
     await queue.history_since(await _first_position(queue), limit=10_000)
     await queue.fire_schedules(limit=10_000)
 

@@ -1,4 +1,4 @@
-"""What is shipped with Penstock is permissive or LGPL; vulnerabilities are looked up, or it is said
+"""What is shipped with Laneway is permissive or LGPL; vulnerabilities are looked up, or it is said
 that they were not."""
 
 import json

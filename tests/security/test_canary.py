@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +14,13 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from penstock import AsyncQueue, Queue, Worker
-from penstock.chaos.crew import Crew
-from penstock.chaos.stage import Stage
-from penstock.cli.app import app
-from penstock.demo.cast import URL
-from penstock.demo.troop import Troop
-from penstock.embedded import EmbeddedPostgres
-from penstock.embedded_mariadb import OwnMariaDB
+from laneway import AsyncQueue, Queue, Worker
+from laneway.cli.app import app
+from laneway.dev.chaos.config import RunConfig
+from laneway.dev.chaos.processes import ProcessSet
+from laneway.dev.demo.tenants import URL
+from laneway.dev.demo.workers import WorkerProcesses
+from laneway.dev.embedded import EmbeddedMariaDB, EmbeddedPostgres
 from tests.security.canary import (
     CANARY,
     DRIVERS,
@@ -99,7 +99,7 @@ def test_a_wrong_password_on_postgresql(
 
 @pytest.mark.parametrize("driver", ["pymysql", "asyncmy"])
 def test_a_wrong_password_on_mariadb(
-    driver: str, mariadb: OwnMariaDB, caplog: pytest.LogCaptureFixture
+    driver: str, mariadb: EmbeddedMariaDB, caplog: pytest.LogCaptureFixture
 ) -> None:
     mariadb.execute("create user if not exists 'canary'@'%' identified by 'another'")
     says_nothing(driver, mariadb.url().replace("root@", f"canary:{CANARY}@"), caplog)
@@ -110,22 +110,31 @@ def test_a_server_that_goes_away(driver: str, url: str, caplog: pytest.LogCaptur
     caplog.set_level(0)
     asked = url.replace("postgresql", DRIVERS[driver][0])
 
-    def end_all() -> None:
+    def end_who_waits() -> None:
+        """In the middle of a call: one that ended while it was idle is replaced in silence."""
         with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(
-                "select pg_terminate_backend(pid) from pg_stat_activity "
-                "where usename = 'canary' and pid <> pg_backend_pid()"
-            )
+            for _ in range(200):
+                if connection.execute(
+                    "select pg_terminate_backend(pid) from pg_stat_activity "
+                    "where usename = 'canary' and wait_event_type = 'Lock'"
+                ).fetchall():
+                    return
+                time.sleep(0.05)
 
     async def call(queue: AsyncQueue) -> None:
-        for _ in range(20):
-            await queue.publish(1)
-            await asyncio.to_thread(end_all)
+        with Queue(url) as first, psycopg.connect(url) as other:
+            first.publish(1, key="held", connection=other)
+            ending = asyncio.create_task(asyncio.to_thread(end_who_waits))
+            try:
+                await queue.publish(2, key="held")
+            finally:
+                await ending
 
     def call_sync(queue: Queue) -> None:
-        for _ in range(20):
-            queue.publish(1)
-            end_all()
+        with Queue(url) as first, psycopg.connect(url) as other:
+            first.publish(1, key="held", connection=other)
+            threading.Thread(target=end_who_waits).start()
+            queue.publish(2, key="held")
 
     error = failing(driver, asked, call if DRIVERS[driver][1] is AsyncQueue else call_sync)
     assert not holds_canary(everything_said(error))
@@ -138,7 +147,7 @@ def test_what_the_server_shows_of_us(url: str) -> None:
         queue.publish(1)
         rows = connection.execute("select * from pg_stat_activity").fetchall()
         rows += connection.execute("select * from pg_prepared_statements").fetchall()
-        rows += connection.execute("explain (verbose) select * from penstock.message").fetchall()
+        rows += connection.execute("explain (verbose) select * from laneway.message").fetchall()
     assert not holds_canary(repr(rows))
 
 
@@ -148,13 +157,13 @@ def test_what_objects_show_of_themselves(url: str) -> None:
         worker = Worker(queue)
         seen = [queue, queue._address, core, core._runner, core.options, core.engine, worker]
         assert not holds_canary("".join(map(repr, seen)))
-    stage = Stage("postgresql", url, "x", 1, ".")
-    assert not holds_canary(repr(stage))
+    config = RunConfig("postgresql", url, "x", 1, ".")
+    assert not holds_canary(repr(config))
 
 
 WORKER = """
 import os
-from penstock import Queue, Worker
+from laneway import Queue, Worker
 
 worker = Worker(Queue(os.environ["DATABASE_URL"]), concurrency=2, processes=1)
 
@@ -171,12 +180,13 @@ def module(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.repeats("starts many processes; addresses and drivers are in make test")
 def test_a_worker_its_pulse_and_its_processes_in_the_process_list(url: str, module: Path) -> None:
     """Its environment holds the URL, which only the same user and root can read."""
     with Queue(url) as queue:
         queue.publish(None, kind="slow")
     process = subprocess.Popen(
-        [sys.executable, "-m", "penstock.cli", "worker", "canary_jobs:worker", "--verbose"],
+        [sys.executable, "-m", "laneway.cli", "worker", "canary_jobs:worker", "--verbose"],
         cwd=module,
         env={**os.environ, "DATABASE_URL": url, "PYTHONPATH": str(module)},
         stderr=subprocess.PIPE,
@@ -188,7 +198,7 @@ def test_a_worker_its_pulse_and_its_processes_in_the_process_list(url: str, modu
         while len(lines) < 3 and time.monotonic() < end:
             lines = command_lines(process.pid)
             time.sleep(0.05)
-        assert len(lines) >= 3, lines  # the worker, its pulse, the handler's process
+        assert len(lines) >= 3, lines  # the worker, its heartbeat, the handler's process
         assert not holds_canary(repr(lines))
     finally:
         process.terminate()
@@ -198,20 +208,22 @@ def test_a_worker_its_pulse_and_its_processes_in_the_process_list(url: str, modu
     assert not holds_canary(out.decode() + err.decode())
 
 
+@pytest.mark.repeats("starts many processes; addresses and drivers are in make test")
 def test_the_demos_and_chaos_processes_in_the_process_list(url: str, tmp_path: Path) -> None:
     def chaos() -> Any:
-        return Crew(Stage("postgresql", url, "x", 1, str(tmp_path)), lambda name: url)
+        return ProcessSet(RunConfig("postgresql", url, "x", 1, str(tmp_path)), lambda name: url)
 
     with chaos() as crew:
         crew.start()
         assert not holds_canary(repr(command_lines(os.getpid())))
-    with Troop(url):
+    with WorkerProcesses(url):
         lines = command_lines(os.getpid())
-        assert any("penstock.demo.jobs" in line for line in lines.values())
+        assert any("laneway.dev.demo.jobs" in line for line in lines.values())
         assert not holds_canary(repr(lines))
     assert URL not in os.environ
 
 
+@pytest.mark.repeats("starts many processes; addresses and drivers are in make test")
 @pytest.mark.parametrize("words", [["stats"], ["doctor"], ["publish", "1"], ["stats", "--json"]])
 def test_the_command_line_says_nothing(words: list[str]) -> None:
     for scheme in ("postgresql", "mysql"):

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from penstock import Queue
-from penstock.embedded import EmbeddedPostgres
-from penstock.engines.postgresql.roles import ROLES
+from laneway import Queue
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.engines.postgresql.roles import ROLES
 from tests.security.catalog import Catalog, Right
 from tests.stores import POSTGRESQL_SERVERS
 
@@ -24,7 +24,13 @@ VERBS = {
     "publish_v1": PUBLISHING,
     "publish_topic_v1": PUBLISHING,
     "claim_v1": WORKING,
+    "by_kind_v1": WORKING,
     "complete_v1": WORKING,
+    "complete_kept_v1": WORKING,
+    "extend_progress_v1": WORKING,
+    "hold_progress_v1": WORKING,
+    "results_v1": PUBLISHING,
+    "endings_v1": LOOKING,
     "defer_v1": WORKING,
     "fail_v1": WORKING,
     "extend_v1": WORKING,
@@ -32,24 +38,51 @@ VERBS = {
     "give_back_v1": WORKING,
     "once_v1": WORKING,
     "upkeep_v1": WORKING,
-    "bell_v1": {*WORKING, *LOOKING},
+    "worker_seen_v1": WORKING,
+    "worker_gone_v1": WORKING,
+    "count_v1": WORKING,
+    "look_queue_stats_v1": LOOKING,
+    "look_channels_v1": LOOKING,
+    "look_named_v1": LOOKING,
+    "look_queues_v1": LOOKING,
+    "channel_names_v1": LOOKING,
+    "minutes_v1": LOOKING,
+    "notify_channel_v1": {*WORKING, *LOOKING},
+    "free_dead_keys_v1": WORKING,
     "sleep_v1": {*WORKING, *LOOKING},
     "messages_v1": LOOKING,
+    "waiting_work_v1": LOOKING,
     "listen_v1": LOOKING,
     "hear_v1": LOOKING,
     "unlisten_v1": LOOKING,
     "cancel_v1": {ADMIN},
+    "cancel_running_v1": {ADMIN},
     "set_policy_v1": {ADMIN},
+    "limit_v1": {ADMIN},
     "pause_v1": {ADMIN},
     "remove_v1": {ADMIN},
     "redrive_v1": {ADMIN},
     "discard_v1": {ADMIN},
+    "pause_queue_v1": {ADMIN},
+    "resume_queue_v1": {ADMIN},
+    "run_now_v1": {ADMIN},
+    "step_operation_v1": WORKING,
 }
 # What verbs are made of: called by them, with the owner's rights, and by nobody else.
 PARTS = (
-    "bury channel_id end_waiting expire_leases free_slots history_kept lapse lost lowest own "
-    "part partition passed pick post put_back refuse release_keys reserve_keys ring serve "
-    "settle_strays surfaced sweep_mail tell tidy write_time"
+    "add_counts count_begin count_depth count_effect count_history count_published look "
+    "oldest_due waits_for "
+    "add_events advanced_positions channel_id channel_part claim_open claim_own claim_part "
+    "claim_pick claim_rescan claim_scan claim_serve claim_serve_plain claim_visit cleanup "
+    "cleanup_events cleanup_workers deliver_events end_waiting expire_leases free_slots "
+    "control_cleanup history_kept lapse cleanup_results keep_ended keep_result "
+    "note_progress "
+    "latest_token lock_channels lowest_positions move_to_dead notify_workers partition "
+    "put_back refuse release_keys report_lost reserve_keys settle_strays startable "
+    "write_time "
+    "advanced_lanes claim_blocked_kinds claim_head claim_move claim_next_kinds claim_pick_kinds "
+    "claim_scan_kinds claim_serve_kinds claim_visit_kinds lane_turn lowest_lanes next_slots "
+    "startable_kind token_of"
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (
@@ -63,12 +96,15 @@ READ = {"select"}
 WRITE = {"select", "insert", "update", "delete"}
 BY_LOOKING = {VIEWER: READ, ADMIN: READ}
 PUBLIC_VIEWS = (
-    "message_v1 dead_letter_v1 history_v1 channel_v1 channel_numbers_v1 queue_numbers_v1 "
-    "subscription_v1 message_id history_id"
+    "message_v1 dead_letter_v1 history_v1 channel_v1 channel_stats_v1 queue_stats_v1 minute_v1 "
+    "subscription_v1 message_id history_id progress_v1"
 )
 PRIVATE = (
+    "counting live_count minute staged_count dead_total "
     "message wake channel token lease history dead dead_count dedupe done stray sleeper "
-    "listener mail fence listener_id mail_number "
+    "result progress "
+    "worker cancel_request audit_id_seq operation_id_seq listener mail fence listener_id "
+    "mail_number kind_queue "
     "publication staged staged_row stream stream_item stream_v1 stream_message_v1 "
     "lake_commit lake_file lake_commit_v1 history_reader"
 )
@@ -77,15 +113,20 @@ RELATIONS: dict[str, dict[str, set[str]]] = {
     "setting": {VIEWER: READ, ADMIN: {"select", "update"}},
     "schedule": {CONSUMER: {"select", "update"}, ADMIN: WRITE},
     "subscription": {ADMIN: WRITE},
+    "pause": BY_LOOKING,
+    "pause_v1": BY_LOOKING,
+    "operation": {VIEWER: READ, ADMIN: {"select", "insert", "update"}},
+    "audit": {ADMIN: {"select", "insert"}},
     "schedule_v1": {CONSUMER: READ, ADMIN: READ},
+    "worker_v1": {CONSUMER: READ, VIEWER: READ, ADMIN: READ},
     **dict.fromkeys(PUBLIC_VIEWS.split(), BY_LOOKING),
     **{name: {} for name in PRIVATE.split()},
     "schedule_revision": {ADMIN: {"usage"}},
 }
 PAYLOADS = {"payload", "state"}
 ASK = (
-    "Decide who may use it: state the rights in queries/roles.sql, and write the decision into "
-    "this table and docs/how-to/roles.md."
+    "Decide who may use it: state the rights in engines/postgresql/roles.sql, and write the "
+    "decision into this table and docs/how-to/roles.md."
 )
 
 
@@ -130,8 +171,9 @@ def test_no_role_reaches_a_partition(catalog: Catalog) -> None:
 def test_producers_and_viewers_read_no_payload_and_no_state(catalog: Catalog, role: str) -> None:
     readable = catalog.columns(role, "select")
     assert {right for right in readable if right.what in PAYLOADS - {"state"}} == set()
-    # message_v1.state is the word "waiting", "leased" …; the saved state is state of message.
-    assert {right for right in readable if right.what == "state"} <= {Right("message_v1", "state")}
+    # In these, state is a word such as "waiting" or "running"; the saved state is state of message.
+    words = {Right(name, "state") for name in ("message_v1", "worker_v1", "operation")}
+    assert {right for right in readable if right.what == "state"} <= words
 
 
 def test_a_producer_reads_only_which_version_is_installed(catalog: Catalog) -> None:

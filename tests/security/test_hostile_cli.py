@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from penstock import Queue
-from penstock.cli.app import app
+from laneway import Queue
+from laneway.cli.app import app
 from tests.cli.commands import Cli
 
 HOSTILE = "\x1b[31m\x1b]0;owned\x07\x9b2J\u202ea\r\nb\t\x7f'\"`%s$(touch x)\\"
@@ -38,7 +38,7 @@ def cli(tmp_path: Path) -> Cli:
         queue.channel(HOSTILE, queue=HOSTILE).limit(concurrency=2)
         queue.schedule(HOSTILE, every=timedelta(days=1), **NAMES)
         queue.topic(HOSTILE).subscribe(HOSTILE, channel=HOSTILE, kind=HOSTILE)
-    return Cli(url, "penstock")
+    return Cli(url, "laneway")
 
 
 LISTING = [
@@ -76,6 +76,7 @@ def harmless(text: str) -> None:
         assert line.replace("\t", "").isprintable(), ascii(line)
 
 
+@pytest.mark.repeats("a process for each word; terminals are in make test")
 @pytest.mark.parametrize("words", [*LISTING, *ACTING], ids=lambda words: " ".join(words[:2]))
 def test_nothing_raw_reaches_a_terminal_and_json_stays_json(cli: Cli, words: list[str]) -> None:
     for more in ([], ["--json"]):
@@ -94,6 +95,7 @@ def test_a_terminal_sees_no_escape_but_those_of_the_tables(cli: Cli) -> None:
     assert "]0;owned" in seen and "\x1b]0;" not in seen and "\x9b" not in seen
 
 
+@pytest.mark.repeats("a process for each word; terminals are in make test")
 @pytest.mark.parametrize(
     "line",
     [

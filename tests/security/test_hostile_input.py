@@ -12,17 +12,18 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from penstock import PenstockError, Queue
-from penstock.conformance import Harness, Target
+from laneway import LanewayError, Queue
+from laneway.conformance import Harness, Target
 from tests.security.calls import CALLS
-from tests.security.hostile import BROKEN, BY_NAME, NO_TEXT, SIZE, arguments, words
+from tests.security.hostile import BROKEN, BY_NAME, HOUR, HUGE, NO_TEXT, SIZE, arguments, words
 from tests.security.judging import Judge, read_everything
 from tests.stores import STORES, Databases
 
-EXAMPLES = int(os.environ.get("PENSTOCK_FUZZ_EXAMPLES", "80"))
+EXAMPLES = int(os.environ.get("LANEWAY_FUZZ_EXAMPLES", "80"))
 ALIKE = ("PostgreSQL 16", "SQLite in memory")  # the same code as their neighbours
 WORLDS = [(n, client) for n, store in STORES.items() if n not in ALIKE for client in store.clients]
-OWNERS = {"Queue.install_roles"}
+# The first needs the owner's rights; the second takes no values of a user.
+OWNERS = {"Queue.install_roles", "Queue.audited"}
 
 
 @st.composite
@@ -48,7 +49,7 @@ def test_every_parameter_of_every_method_is_tried() -> None:
 
 
 def test_any_value_is_taken_whole_or_refused_with_a_word(harness: Harness) -> None:
-    queue = harness._open(queue="hostile", upkeep_every=None, max_payload=SIZE)
+    queue = harness._open(name="hostile", upkeep_every=None, max_payload=SIZE)
     judge = Judge(queue, harness._caller)
     taken = set()
 
@@ -61,6 +62,11 @@ def test_any_value_is_taken_whole_or_refused_with_a_word(harness: Harness) -> No
     )
     @given(calls())
     @example(("Queue.channels", {"queue": BROKEN[1]}, False))
+    @example(("Queue.channels", {"after": 0}, False))
+    @example(("Message.progress", {"share": HUGE}, False))
+    @example(("Message.progress", {"share": 1, "note": "\0"}, False))
+    @example(("Message.complete", {"result": "\0"}, True))
+    @example(("Queue.publish", {"payload": 1, "headers": [], "keep_result": HOUR}, False))
     def run(call: tuple[str, dict[str, Any], bool]) -> None:
         name, given_, in_transaction = call
         if harness._loop.run(judge.judge(name, given_, in_transaction)) == "accepted":
@@ -81,11 +87,11 @@ def test_any_name_of_a_schema_is_quoted_or_refused(name: object) -> None:
             queue.publish(1)
             queue.complete(queue.claim())
             queue.uninstall()
-    except PenstockError as error:
+    except LanewayError as error:
         assert str(error).isprintable()
 
 
 @pytest.mark.parametrize("url", [*BROKEN, *NO_TEXT, "postgresql://[::1", "mysql://h:x/d"])
 def test_any_url_is_refused_with_a_word(url: Any) -> None:
-    with pytest.raises(PenstockError):
+    with pytest.raises(LanewayError):
         Queue(url).install()

@@ -3,7 +3,7 @@
 import pickle
 from pathlib import Path
 
-from penstock import Queue
+from laneway import Queue
 from tests.security.hostile_handlers import worker_on
 
 
@@ -54,7 +54,7 @@ def test_hostile_bytes_become_dead_letters(tmp_path: Path) -> None:
         letters = queue.dead_letters.list(limit=1000)
         assert {letter.reason for letter in letters} == {"payload"}
         assert len(letters) == len(kinds) * len(payloads) + 3
-        assert all(letter.error_type == "penstock.errors.DecodeError" for letter in letters)
+        assert all(letter.error_type == "laneway.errors.DecodeError" for letter in letters)
         assert all(letter.error and len(letter.error) < 500 for letter in letters)
         assert all(letter.attempt == 1 for letter in letters), "tried again, which mends nothing"
         assert {letter.payload for letter in letters} >= set(payloads.values())
@@ -63,10 +63,10 @@ def test_hostile_bytes_become_dead_letters(tmp_path: Path) -> None:
 
 def test_no_module_of_ours_can_run_what_it_reads() -> None:
     """No pickle, marshal, shelve or eval anywhere in the package."""
-    import penstock
+    import laneway
 
     words = ("import pickle", "import marshal", "import shelve", "yaml.load", " eval(", " exec(")
-    root = Path(penstock.__file__).parent
+    root = Path(laneway.__file__).parent
     found = [
         f"{file.relative_to(root)}: {word.strip()}"
         for file in root.rglob("*.py")

@@ -6,18 +6,19 @@ from urllib.parse import quote
 
 import pytest
 
-from penstock import Queue
-from penstock.embedded_mariadb import OwnMariaDB
-from penstock.errors import DatabaseFailed
+from laneway import Queue
+from laneway.dev.embedded import EmbeddedMariaDB
+from laneway.errors import DatabaseFailed
 from tests.security.test_roles import VERBS
 
 DATABASE = "rights of users"
 REFUSED = {"1044", "1142", "1143", "1370"}  # access denied: database, table, column
 # A listener has a mailbox, so listening writes.
 LOOKS = (
-    "schema_version clock schedules next_firing messages message channels policy queue_numbers "
-    "channel_numbers count_dead_letters history history_since totals settings subscriptions "
-    "endings payload dead_letters bell examine"
+    "schema_version clock schedules next_firing messages message channels policy queue_stats "
+    "channel_stats count_dead_letters history history_since totals settings subscriptions "
+    "endings progress results payload dead_letters notify_channel diagnose minutes workers "
+    "dead_letter_groups"
 )
 OWNERS = {"uninstall", "install_roles"}
 USERS = {
@@ -33,7 +34,7 @@ class Clients(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def clients(mariadb: OwnMariaDB) -> Iterator[Clients]:
+def clients(mariadb: EmbeddedMariaDB) -> Iterator[Clients]:
     url = mariadb.create_database(DATABASE)
     made = []
     with Queue(url, upkeep_every=None) as owner:
@@ -51,7 +52,7 @@ def clients(mariadb: OwnMariaDB) -> Iterator[Clients]:
         client.close()
 
 
-def test_what_who_installs_needs(mariadb: OwnMariaDB) -> None:
+def test_what_who_installs_needs(mariadb: EmbeddedMariaDB) -> None:
     """As docs/how-to/roles.md says."""
     url = mariadb.create_database("installed by a user")
     rights = "select, insert, update, delete, create, alter, drop, index, create view"

@@ -8,27 +8,31 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from penstock import InvalidName, InvalidOption, Queue, Worker
-from penstock.contract import Engine
-from penstock.embedded import EmbeddedPostgres
-from penstock.engines.postgresql.migrations import migrations
-from penstock.engines.postgresql.roles import ROLES
-from penstock.errors import DatabaseFailed
-from penstock.event import EventFilter
-from penstock.insight import MessageFilter
-from penstock.model import (
+from laneway import Queue, Worker
+from laneway.contract import Engine
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.engines.postgresql.roles import ROLES
+from laneway.engines.postgresql.schema import migrations
+from laneway.errors import DatabaseFailed, InvalidName, InvalidOption
+from laneway.event import EventFilter
+from laneway.inspection import ChannelFilter, MessageFilter
+from laneway.limits import LimitChange
+from laneway.model import (
     DeadLetterFilter,
     Deferral,
     Draft,
     Extension,
     Failure,
-    Held,
+    HeldLease,
+    KeptResult,
     Policy,
+    ProgressNote,
     Return,
 )
-from penstock.plan import Plan
-from penstock.schedule import ScheduleTerms
-from penstock.topic import Subscription
+from laneway.operations import AuditNote, MinuteFilter, OperationOrder, WorkerInfo
+from laneway.plan import Plan
+from laneway.schedule import ScheduleTerms
+from laneway.topic import Subscription
 from tests.stores import POSTGRESQL_SERVERS
 
 SCHEMA = 'odd "name'
@@ -47,6 +51,7 @@ TERMS = ScheduleTerms(
 PRODUCER, CONSUMER, VIEWER, ADMIN = ROLES
 ALL = set(ROLES)
 WORK = {CONSUMER, ADMIN}
+ORDER = OperationOrder("discard", {"queue": "nothing"}, {}, 0, "ann")
 LOOK = {VIEWER, ADMIN}
 NOBODY: set[str] = set()
 
@@ -57,13 +62,15 @@ class Verb(NamedTuple):
     atomic: bool = False
 
 
+WORKER = WorkerInfo("w", "h", 1, "1", ("q",), (), 1, 0, NOW, NOW, name="w")
+
 VERBS = {
     "publish": Verb({PRODUCER, *WORK}, lambda e: e.publish([DRAFT, KEYED])),
     "publish_topic": Verb({PRODUCER, *WORK}, lambda e: e.publish_topic("t", [DRAFT])),
     "schema_version": Verb(ALL, lambda e: e.schema_version()),
     "clock": Verb(ALL, lambda e: e.clock()),
     "claim": Verb(WORK, lambda e: e.claim(("q",), 1, SECOND, "w")),
-    "complete": Verb(WORK, lambda e: e.complete([Held(1, 1)])),
+    "complete": Verb(WORK, lambda e: e.complete([HeldLease(1, 1)])),
     "defer": Verb(
         WORK,
         lambda e: e.defer([Deferral(1, 1, None, None, True, None, None, None, None, None)]),
@@ -74,38 +81,58 @@ VERBS = {
     "give_back": Verb(WORK, lambda e: e.give_back([Return(1, 1, None)])),
     "once": Verb(WORK, lambda e: e.once("q", "k", SECOND)),
     "upkeep": Verb(WORK, lambda e: e.upkeep()),
-    "bell": Verb({*WORK, *LOOK}, lambda e: e.bell()),
+    "end_cancelled": Verb(WORK, lambda e: e.end_cancelled([HeldLease(1, 1)])),
+    "worker_seen": Verb(WORK, lambda e: e.worker_seen(WORKER)),
+    "worker_gone": Verb(WORK, lambda e: e.worker_gone("w")),
+    "workers": Verb({*WORK, *LOOK}, lambda e: e.workers(10)),
+    "notify_channel": Verb({*WORK, *LOOK}, lambda e: e.notify_channel()),
     "sleep": Verb({*WORK, *LOOK}, lambda e: e.sleep(("q",), "w", SECOND)),
     "next_firing": Verb(WORK, lambda e: e.next_firing(None)),
     "fire_due": Verb(WORK, lambda e: e.fire_due(None, 10), atomic=True),
     "schedules": Verb(WORK, lambda e: e.schedules(None, None, 10, None)),
     "run_schedule": Verb(WORK, lambda e: e.run_schedule("q", "kept")),
+    "progress": Verb(LOOK, lambda e: e.progress([1])),
     "messages": Verb(LOOK, lambda e: e.messages(MessageFilter(), 10, 0)),
     "message": Verb(LOOK, lambda e: e.message(1)),
-    "channels": Verb(LOOK, lambda e: e.channels(None, None, 10)),
+    "channels": Verb(LOOK, lambda e: e.channels(ChannelFilter(), 10, None)),
+    "minutes": Verb(LOOK, lambda e: e.minutes(MinuteFilter(NOW, NOW + SECOND))),
     "policy": Verb(LOOK, lambda e: e.policy("q", "c")),
-    "queue_numbers": Verb(LOOK, lambda e: e.queue_numbers()),
-    "channel_numbers": Verb(LOOK, lambda e: e.channel_numbers(None, None, 10)),
+    "queue_stats": Verb(LOOK, lambda e: e.queue_stats()),
+    "channel_stats": Verb(LOOK, lambda e: e.channel_stats(None, None, 10)),
+    "dead_letter_groups": Verb(LOOK, lambda e: e.dead_letter_groups("q", 10)),
     "count_dead_letters": Verb(LOOK, lambda e: e.count_dead_letters(DeadLetterFilter("q"), 10)),
     "history": Verb(LOOK, lambda e: e.history(1)),
     "history_since": Verb(LOOK, lambda e: e.history_since("1.0", 10)),
     "totals": Verb(LOOK, lambda e: e.totals()),
     "settings": Verb(LOOK, lambda e: e.settings()),
     "subscriptions": Verb(LOOK, lambda e: e.subscriptions(None)),
-    "examine": Verb(LOOK, lambda e: e.examine()),
+    "diagnose": Verb(LOOK, lambda e: e.diagnose()),
     "listen": Verb(LOOK, lambda e: e.listen(EventFilter(), SECOND)),
     "hear": Verb(LOOK, lambda e: e.hear(1, 10, None)),
     "unlisten": Verb(LOOK, lambda e: e.unlisten(1)),
     "endings": Verb(LOOK, lambda e: e.endings([1, 2])),
+    "results": Verb({PRODUCER, *WORK}, lambda e: e.results([1, 2])),
     "payload": Verb({ADMIN}, lambda e: e.payload(1)),
     "dead_letters": Verb({ADMIN}, lambda e: e.dead_letters(DeadLetterFilter(), 10, None)),
     "redrive": Verb({ADMIN}, lambda e: e.redrive([1], None, SECOND)),
     "discard": Verb({ADMIN}, lambda e: e.discard([1])),
     "cancel": Verb({ADMIN}, lambda e: e.cancel([1])),
+    "cancel_running": Verb({ADMIN}, lambda e: e.cancel_running([1])),
     "set_policies": Verb({ADMIN}, lambda e: e.set_policies("q", {"c": Policy(concurrency=1)})),
+    "limit": Verb({ADMIN}, lambda e: e.limit("q", "c", LimitChange(concurrency=1))),
     "pause": Verb({ADMIN}, lambda e: e.pause("q", ["c"], False)),
     "remove": Verb({ADMIN}, lambda e: e.remove("q", ["gone"])),
-    "configure": Verb({ADMIN}, lambda e: e.configure(None, 30, None, None)),
+    "configure": Verb({ADMIN}, lambda e: e.configure(None, 30, None, None, None)),
+    "add_audit": Verb({ADMIN}, lambda e: e.add_audit(AuditNote("ann", "cli", "pause", {}))),
+    "audit": Verb({ADMIN}, lambda e: e.audit(10, None)),
+    "pause_queue": Verb({ADMIN}, lambda e: e.pause_queue("other", "k", SECOND, "ann", "")),
+    "resume_queue": Verb({ADMIN}, lambda e: e.resume_queue("other", "k")),
+    "pauses": Verb(LOOK, lambda e: e.pauses(None)),
+    "add_operation": Verb({ADMIN}, lambda e: e.add_operation(ORDER)),
+    "step_operation": Verb(WORK, lambda e: e.step_operation(2**60, 1)),
+    "end_operation": Verb({ADMIN}, lambda e: e.end_operation(2**60, "cancelled", None)),
+    "operations": Verb(LOOK, lambda e: e.operations(None, 1)),
+    "run_now": Verb({ADMIN}, lambda e: e.run_now([1])),
     "subscribe": Verb({ADMIN}, lambda e: e.subscribe(Subscription("t", "q"))),
     "unsubscribe": Verb({ADMIN}, lambda e: e.unsubscribe("t", "nobody")),
     "schedule": Verb({ADMIN}, lambda e: e.schedule(TERMS)),
@@ -114,8 +141,22 @@ VERBS = {
     "uninstall": Verb(NOBODY, lambda e: e.uninstall(), atomic=True),
     "install_roles": Verb(NOBODY, lambda e: e.install_roles(None), atomic=True),
 }
+# With these arguments a verb calls another function first.
+VARIANTS = {
+    "claim of kinds": Verb(WORK, lambda e: e.claim(("kinds",), 1, SECOND, "w", ("k",))),
+    "complete with results": Verb(
+        WORK, lambda e: e.complete([HeldLease(1, 1)], None, {(1, 1): KeptResult(SECOND, "x", b"")})
+    ),
+    "extend with progress": Verb(
+        WORK, lambda e: e.extend([Extension(1, 1, SECOND)], [ProgressNote(1, 1, 0.5, "half")])
+    ),
+    "hold with progress": Verb(
+        WORK, lambda e: e.hold([(1, 1)], SECOND, [ProgressNote(1, 1, 0.5, "half")])
+    ),
+}
+CALLED = VERBS | VARIANTS
 # They change nothing where everything is installed, so there is nothing to refuse.
-UNTOUCHED = {"install", "upgrade"}
+UNTOUCHED = {"install", "upgrade", "repair"}
 
 
 @pytest.fixture(scope="module", params=POSTGRESQL_SERVERS)
@@ -155,11 +196,11 @@ def test_every_verb_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", CALLED)
 def test_a_role_may_do_its_verbs_and_no_other(
     clients: dict[str, Queue], role: str, name: str
 ) -> None:
-    verb, core = VERBS[name], clients[role]._core
+    verb, core = CALLED[name], clients[role]._core
     plan = verb.plan(core.engine)
     if role in verb.allowed:
         core.run(plan, atomic=verb.atomic)
@@ -202,7 +243,7 @@ def test_a_consumer_is_enough_for_a_worker_and_its_schedules(
     worker = Worker(clients[CONSUMER], queues=["work"], concurrency=2)
     seen = []
 
-    @worker.handler()
+    @worker.default_handler
     async def note(payload: dict[str, int]) -> None:
         seen.append(payload)
 
@@ -214,8 +255,8 @@ def test_policies_hold_whoever_set_them(clients: dict[str, Queue]) -> None:
     clients[ADMIN].channel("t", queue="limited").limit(concurrency=1, backlog=5)
     clients[PRODUCER].publish_many([1, 2], queue="limited", channel="t")
     assert len(clients[CONSUMER].claim(10, queues=["limited"])) == 1
-    numbers = {n.queue: n for n in clients[VIEWER].numbers()}
-    assert (numbers["limited"].waiting, numbers["limited"].leased) == (1, 1)
+    stats = {n.queue: n for n in clients[VIEWER].stats()}
+    assert (stats["limited"].waiting, stats["limited"].leased) == (1, 1)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -224,8 +265,8 @@ def test_no_role_touches_the_private_tables(owner: Queue, role: str) -> None:
     granted = {
         PRODUCER: {"migration"},
         CONSUMER: {"migration", "schedule"},
-        VIEWER: {"migration", "setting"},
-        ADMIN: {"migration", "setting", "schedule", "subscription"},
+        VIEWER: {"migration", "setting", "pause", "operation"},
+        ADMIN: {"migration", "setting", "schedule", "subscription", "pause", "operation", "audit"},
     }[role]
     with psycopg.connect(owner._address.url) as connection:
         found = connection.execute(
@@ -270,9 +311,31 @@ def test_functions_with_the_owners_rights_are_closed(owner: Queue) -> None:
     assert len(functions) > 30
     assert [name for name, _, _, public in functions if public] == []
     with_rights = {name: config for name, definer, config, _ in functions if definer}
-    assert len(with_rights) == 22
+    assert len(with_rights) == 45
     path = 'search_path="odd ""name", pg_temp'
     assert [name for name, config in with_rights.items() if path not in (config or [])] == []
+
+
+def test_only_the_owner_repairs_and_what_was_put_back_is_closed(
+    owner: Queue, clients: dict[str, Queue]
+) -> None:
+    """A new function could be called by all, with the rights of whoever calls it."""
+    broken = {
+        "function results_v1": 'drop function "odd ""name".results_v1',
+        "index result_expiry": 'drop index "odd ""name".result_expiry',
+    }
+    for part, breaks in broken.items():
+        with psycopg.connect(owner._address.url, autocommit=True) as connection:
+            connection.execute(breaks.encode())
+        for client in clients.values():
+            with pytest.raises(DatabaseFailed) as refused:
+                client.repair()
+            assert refused.value.sqlstate == DENIED, refused.value
+        assert [str(repair.part) for repair in owner.repair()] == [part]
+    for role, client in clients.items():
+        assert client.repair() == []
+        test_a_role_may_do_its_verbs_and_no_other(clients, role, "results")
+    test_functions_with_the_owners_rights_are_closed(owner)
 
 
 def test_what_a_caller_creates_is_not_found_first(owner: Queue, clients: dict[str, Queue]) -> None:
@@ -292,7 +355,7 @@ def test_a_stranger_may_do_nothing(owner: Queue) -> None:
         try:
             url = owner._address.url.replace("postgres@", "stranger@")
             with Queue(url, schema=SCHEMA, upkeep_every=None) as client:
-                for verb in VERBS.values():
+                for verb in CALLED.values():
                     if verb is VERBS["clock"]:
                         continue
                     with pytest.raises(DatabaseFailed) as refused:
@@ -314,7 +377,7 @@ def test_an_upgrade_keeps_the_roles(server: EmbeddedPostgres) -> None:
             connection.execute("grant select on kept.message to kept_viewer")
             newest = migrations()[-1]
             for kind, name in re.findall(
-                r'^create (table|view) "penstock".(\w+)', newest.text, re.M
+                r'^create (table|view) "laneway".(\w+)', newest.text, re.M
             ):
                 connection.execute(f"drop {kind} if exists kept.{name} cascade".encode())
             connection.execute("delete from kept.migration where number = %s", [newest.number])
@@ -360,6 +423,43 @@ def test_only_the_owner_says_what_time_it_is(owner: Queue, role: str) -> None:
     assert info is not None and before < info.published_at < before + timedelta(hours=1)
 
 
+def test_any_headers_that_a_producer_writes_let_the_message_end(
+    owner: Queue, clients: dict[str, Queue]
+) -> None:
+    """Whoever completes it looks in them for how long to keep the result."""
+    name = '"laneway-keep-result"'
+    wishes = ("1e400", "-5", "9" * 5000, "null", "true", '"5"', "[]", "{}")
+    written = [f"{{{name}: {wish}}}" for wish in wishes] + [f"[{name}]", name]
+    publish = (
+        "select id from \"odd \"\"name\".publish_v1(array['x'::bytea], array['headers'], "
+        "array['c'], p_headers => array[%s])"
+    )
+    with psycopg.connect(url_of(owner, PRODUCER), autocommit=True) as connection:
+        for headers in written:
+            connection.execute(publish.encode(), [headers])
+    claimed = clients[CONSUMER].claim(100, queues=["headers"])
+    assert len(claimed) == len(written)
+    for message in claimed:
+        message.complete(result="done")
+
+
+def test_no_role_reads_a_result_that_is_no_longer_kept(
+    owner: Queue, clients: dict[str, Queue]
+) -> None:
+    """Not even with a clock that is slow."""
+    published = owner.publish("x", queue="brief", keep_result=0)
+    (message,) = owner.claim(queues=["brief"])
+    message.complete(result="secret")
+    assert published.id is not None
+    past = datetime.now(UTC) - timedelta(days=1)
+    found = {}
+    for url in (owner._address.url, url_of(owner, PRODUCER), url_of(owner, ADMIN)):
+        with Queue(url, schema=SCHEMA, upkeep_every=None, clock=lambda: past) as client:
+            found[url] = client.stored_result(published.id) is not None
+    assert list(found.values()) == [True, False, False]
+    assert clients[PRODUCER].stored_result(published.id) is None
+
+
 def _partitions(owner: Queue) -> list[tuple[str]]:
     with psycopg.connect(owner._address.url) as connection:
         text = "select inhrelid::regclass::text from pg_inherits order by 1"
@@ -382,9 +482,9 @@ def test_what_a_producer_calls_endless_is_still_listed(
             ids.append(row[0])
     viewer, consumer = clients[VIEWER], clients[CONSUMER]
     assert [info.due for info in viewer.messages(queue="endless")] == [None, None]
-    assert [n.oldest_due for n in viewer.numbers() if n.queue == "endless"] == [None]
-    assert [c.numbers.oldest_due for c in viewer.channels(queue="endless")] == [None]
-    assert [n.oldest_due for n in viewer.channel_numbers(queue="endless")] == [None]
+    assert [n.oldest_due for n in viewer.stats() if n.queue == "endless"] == [None]
+    assert [c.stats.oldest_due for c in viewer.channels(queue="endless")] == [None]
+    assert [n.oldest_due for n in viewer.channel_stats(queue="endless")] == [None]
     position = viewer.history_since().position
     (message,) = consumer.claim(10, queues=["endless"])
     message.complete()

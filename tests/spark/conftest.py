@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock import Queue
-from penstock.spark import session
-from penstock.spark.session import quick_java
+from laneway import Queue
+from laneway.spark import session
+from laneway.spark.session import quick_java
 from tests.place import Place, fresh_schema
 
 # Small queries on two busy cores: no code generation, few partitions.
@@ -21,7 +21,7 @@ SETTINGS = {
     **quick_java(),
 }
 
-_AT_LENGTH = bool(os.environ.get("PENSTOCK_SPARK_LONG"))
+_AT_LENGTH = bool(os.environ.get("LANEWAY_SPARK_LONG"))
 LONG = pytest.mark.skipif(not _AT_LENGTH, reason="minutes: make test-spark-long")
 # Some start five sessions, one after the other.
 _TIMEOUT = 1800 if _AT_LENGTH else 600
@@ -57,4 +57,4 @@ def options(place: Place, **more: Any) -> dict[str, str]:
 
 
 def load(spark: SparkSession, place: Place, **more: Any) -> DataFrame:
-    return spark.read.format("penstock").options(**options(place, **more)).load()
+    return spark.read.format("laneway").options(**options(place, **more)).load()

@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 
-from penstock import NewMessage
+from laneway import NewMessage
 from tests.place import Place
 from tests.spark.jobs import LEDGER
 

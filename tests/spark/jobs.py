@@ -1,5 +1,5 @@
 """Handlers that tests run on executors: every outcome and every way to run. Each run is written
-down, in a table outside of Penstock's schema, with its start, its end and its process."""
+down, in a table outside of Laneway's schema, with its start, its end and its process."""
 
 import os
 import time
@@ -10,14 +10,14 @@ from typing import Any
 
 import psycopg
 
-from penstock import AsyncMessage, Defer, Exponential, Fail, Message, NoRetry, Queue, Worker
+from laneway import AsyncMessage, Defer, Exponential, Fail, Message, NoRetry, Queue, Worker
 
 LEDGER = """
 create table if not exists ran (
     schema text, message_id bigint, attempt bigint, channel text, pid integer,
     began timestamptz default clock_timestamp(), ended timestamptz)
 """
-SOON = Exponential(first=0.01, most=0.01)
+SOON = Exponential(initial=0.01, max_delay=0.01)
 
 
 def make_worker(url: str, schema: str, **options: Any) -> Worker:

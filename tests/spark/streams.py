@@ -37,7 +37,7 @@ def start(
     every: str | None = None,
     **more: Any,
 ) -> StreamingQuery:
-    stream = spark.readStream.format("penstock").options(**options(place, **more)).load()
+    stream = spark.readStream.format("laneway").options(**options(place, **more)).load()
     writing = stream.writeStream.foreachBatch(sink)
     writing = writing.option("checkpointLocation", str(checkpoint))
     if every is not None:

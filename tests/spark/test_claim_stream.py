@@ -10,8 +10,8 @@ from psycopg import sql
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock import NewMessage, Queue
-from penstock.spark import reason
+from laneway import NewMessage, Queue
+from laneway.spark import reason
 from tests.place import Place
 from tests.spark.streams import Sink, forget, run, start
 
@@ -104,6 +104,7 @@ def test_a_crash_between_the_sinks_commit_and_the_completion(
     assert states(place) == settled(6)
 
 
+@pytest.mark.repeats("a crash elsewhere in the other tests here")
 def test_a_claim_that_never_came_into_sparks_log_is_taken_up_again(
     spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_claim_that_never_came_into_sparks_log_is_taken_up_again(
     assert states(place) == settled(8)
 
 
+@pytest.mark.repeats("fences are a conformance case")
 def test_an_older_query_is_fenced_out(
     spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
 ) -> None:
@@ -147,6 +149,7 @@ def test_an_older_query_is_fenced_out(
     assert "the checkpoint is not the one of stream s" in reason(refused.value)
 
 
+@pytest.mark.repeats("expired leases are a conformance case")
 def test_leases_that_ran_out_are_left_to_others(
     spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
 ) -> None:
@@ -171,10 +174,10 @@ def test_leases_that_ran_out_are_left_to_others(
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({}, "say what to stream: option('what', 'claims') or 'history'"),
-        ({"what": "claims", "channel": "c"}, "option 'channel' is not for a claim stream"),
-        ({"what": "history", "lease": "5m"}, "option 'lease' is not for a history stream"),
-        ({"what": "claims", "lease": "5"}, "option 'lease' is '5': write a length like 30s"),
+        ({}, "option 'what' is missing: a stream reads 'claims' (takes messages) or 'history'"),
+        ({"what": "claims", "channel": "c"}, "option 'channel' does not exist for a claim stream"),
+        ({"what": "history", "lease": "5m"}, "option 'lease' does not exist for a history stream"),
+        ({"what": "claims", "lease": "5"}, "option 'lease' is '5': write a duration like 30s"),
         ({"what": "claims", "maxMessagesPerTrigger": "0"}, "must be a number from 1 to 10,000"),
     ],
 )

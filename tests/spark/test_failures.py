@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock import Queue
-from penstock.spark import reason
+from laneway import Queue
+from laneway.spark import reason
 from tests.place import Place
 from tests.spark.conftest import LONG, load, options
 from tests.spark.running import run_app
@@ -70,7 +70,7 @@ def attempt(spark: SparkSession, place: Place, way: str, folder: Path) -> None:
         load(spark, place).count()
     elif way == "write":
         frame = spark.range(1).selectExpr("'x' as payload")
-        frame.write.format("penstock").options(**options(place)).mode("append").save()
+        frame.write.format("laneway").options(**options(place)).mode("append").save()
     else:
         run(spark, place, Sink(), folder, what="history")
 
@@ -83,7 +83,7 @@ def test_what_spark_itself_refuses(spark: SparkSession) -> None:
 
 def test_a_command_without_a_database_says_one_line(tmp_path: Path) -> None:
     """And does not start Java for it, if the URL is none."""
-    command = [sys.executable, "-m", "penstock.cli", "redrive", "--spark", "--all", "--yes"]
+    command = [sys.executable, "-m", "laneway.cli", "redrive", "--spark", "--all", "--yes"]
     done = subprocess.run(
         [*command, "--url", f"oracle://app:{_SECRET}@db/shop"],
         capture_output=True,
@@ -100,8 +100,8 @@ def test_a_command_without_a_database_says_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "why"),
     [
-        ("pyspark.worker", "workers cannot import pyarrow: install penstock[spark] on each node"),
-        ("", "Spark's Python cannot import penstock or what it needs: install penstock[spark]"),
+        ("pyspark.worker", "workers cannot import pyarrow: install laneway[spark] on each node"),
+        ("", "Spark's Python cannot import laneway or what it needs: install laneway[spark]"),
     ],
 )
 def test_no_pyarrow_on_workers(
@@ -121,14 +121,14 @@ def test_no_pyarrow_on_workers(
     python.chmod(0o755)
     done = run_app("no_pyarrow.py", place.url, place.schema, str(python))
     assert (
-        "DOCTOR workers cannot import penstock.spark.source, pyarrow: "
-        "install penstock[spark] on each node" in done.stdout
+        "DOCTOR workers cannot import laneway.spark.source, pyarrow: "
+        "install laneway[spark] on each node" in done.stdout
     ), done.stdout + done.stderr[-3000:]
     assert f"REASON {why}" in done.stdout
 
 
 _TASK = """An exception was thrown from the Python worker: Traceback (most recent call last):
-  File "spark/fetching.py", line 49, in _fitted
+  File "stores/arrow.py", line 49, in _fitted
     arrays = [array.cast(field.type)]
 
   File "pyarrow/array.pxi", line 1923, in pyarrow.lib.Array.cast
@@ -146,7 +146,7 @@ org.apache.spark.SparkException: Task failed.
         ("pyarrow.lib.ArrowNotImplementedError: no cast from string to map", None),
         ("KeyError: 'order'", None),
         ("AssertionError", None),
-        ("penstock.errors.InvalidOption: no such option", "no such option"),
+        ("laneway.errors.InvalidOption: no such option", "no such option"),
     ],
 )
 def test_the_last_line_of_a_tasks_traceback_is_the_reason(

@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from penstock import Queue
-from penstock.chaos.proxy import Proxy
-from penstock.errors import InvalidOption
-from penstock.spark import foreman, handle, run_handlers
-from penstock.spark.handling import run_parts, task_for
-from penstock.spark.stream_owner import StreamOwner
+from laneway import Queue
+from laneway.dev.chaos.proxy import Proxy
+from laneway.errors import InvalidOption
+from laneway.spark import handle, run_handlers
+from laneway.spark.handlers import driver as foreman
+from laneway.spark.handlers.batch import run_parts, task_for
+from laneway.spark.streams.owner import StreamOwner
 from tests.place import Place
 from tests.spark.conftest import LONG
 from tests.spark.handled import at_once, look, make_ledger, note, ran
@@ -121,6 +122,7 @@ def test_a_message_that_kills_its_process_costs_only_its_own_try(
     assert ran(place, "max(attempt)", "channel = 'default'") == [(2,)]
 
 
+@pytest.mark.repeats("handlers of a batch in the other tests here")
 def test_handlers_in_a_stream(
     spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
 ) -> None:
@@ -207,12 +209,12 @@ def test_a_database_that_is_away_for_a_moment_ends_no_run(
         jobs.append(args)
         if len(jobs) > 1:
             return run_parts(*args)
-        proxy.lead_to(NOBODY)
+        proxy.redirect(NOBODY)
         try:
             return run_parts(*args)
         finally:
             proxy.cut("all", "swallowed")
-            proxy.lead_to(port)
+            proxy.redirect(port)
 
     monkeypatch.setattr(foreman, "run_parts", run_cut_off)
     queue.publish_many([note(place, "recorded", f"c{n}") for n in range(4)])

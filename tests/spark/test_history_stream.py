@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import LongType, StructField, StructType
 
-from penstock import Queue
-from penstock.errors import InvalidOption
-from penstock.spark import reason, watermark
-from penstock.spark.history_stream import HistoryStream
-from penstock.spark.options import parse
+from laneway import Queue
+from laneway.errors import InvalidOption
+from laneway.spark import reason, watermark
+from laneway.spark.options import parse
+from laneway.spark.streams.history import HistoryStream
 from tests.place import Place
 from tests.spark.conftest import options
 from tests.spark.streams import Sink, forget, run, start
@@ -47,6 +47,7 @@ def test_available_now_goes_on_where_it_stopped(
     assert len(sink.ids) == len(set(sink.ids)) == 560
 
 
+@pytest.mark.repeats("with one writer in the other tests here")
 def test_eight_writers_none_missed_none_twice(
     spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ def _write(place: Place, number: int, stop: threading.Event, written: Counter[in
             written[number] += 1
 
 
+@pytest.mark.repeats("open transactions are a conformance case")
 def test_an_open_transaction_holds_the_watermark_and_is_named(
     spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
 ) -> None:
@@ -125,7 +127,7 @@ def test_a_checkpoint_of_another_server_is_refused(queue: Queue, place: Place) -
 def test_what_cannot_be_streamed_is_refused(
     spark: SparkSession, place: Place, tmp_path: Path
 ) -> None:
-    stream = spark.readStream.format("penstock").options(**options(place, what="messages"))
+    stream = spark.readStream.format("laneway").options(**options(place, what="messages"))
     with pytest.raises(PySparkException) as caught:
         query = stream.load().writeStream.foreachBatch(Sink()).start()
         query.awaitTermination(60)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from penstock import Queue
+from laneway import Queue
 from tests.place import Place
 from tests.spark.apps.marks import TABLE
 from tests.spark.conftest import LONG

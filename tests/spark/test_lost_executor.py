@@ -1,4 +1,4 @@
-"""`penstock worker … --spark` on a cluster of processes, of which one is killed in mid-batch."""
+"""`laneway worker … --spark` on a cluster of processes, of which one is killed in mid-batch."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from penstock import Queue
+from laneway import Queue
 from tests.place import Place
 from tests.spark.conftest import LONG
 from tests.spark.handled import at_once, look, make_ledger, note, ran
@@ -50,7 +50,7 @@ def test_a_lost_executors_messages_come_back(queue: Queue, place: Place) -> None
 def command(place: Place, *more: str) -> Iterator[subprocess.Popen[bytes]]:
     arguments = ["worker", "tests.spark.cluster_worker:worker", "--spark", *more]
     environment = {**os.environ, "TEST_URL": place.url, "TEST_SCHEMA": place.schema}
-    worker = subprocess.Popen([sys.executable, "-m", "penstock.cli", *arguments], env=environment)
+    worker = subprocess.Popen([sys.executable, "-m", "laneway.cli", *arguments], env=environment)
     try:
         yield worker
     finally:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Queue
+from laneway import Queue
 from tests.place import Place
 from tests.spark.conftest import LONG
 from tests.spark.running import SUBMIT, run_app, submitting
@@ -49,7 +49,7 @@ def test_spark_connect(queue: Queue, place: Place, tmp_path: Path) -> None:
 def test_doctor_looks_at_spark(queue: Queue, place: Place) -> None:
     arguments = ["doctor", "--spark", "--json", "--url", place.url, "--schema", place.schema]
     done = subprocess.run(
-        [sys.executable, "-m", "penstock.cli", *arguments],
+        [sys.executable, "-m", "laneway.cli", *arguments],
         capture_output=True,
         text=True,
         timeout=500,

@@ -8,10 +8,10 @@ import pyarrow
 from psycopg import sql
 from pyspark.sql import SparkSession
 
-from penstock import Queue
-from penstock.spark.connections import connected
-from penstock.spark.options import parse
-from penstock.spark.staging import stage
+from laneway import Queue
+from laneway.spark.options import parse
+from laneway.spark.publish.stage import stage
+from laneway.spark.store import connected
 from tests.place import Place
 from tests.spark.conftest import options
 from tests.spark.streams import forget
@@ -27,7 +27,7 @@ def payloads(place: Place) -> list[str]:
 def publish(spark: SparkSession, place: Place, source: Path, checkpoint: Path, **more: Any) -> None:
     """An AvailableNow run from text files into the queue."""
     lines = spark.readStream.schema("payload string").text(str(source))
-    writing = lines.writeStream.format("penstock").options(**options(place, **more))
+    writing = lines.writeStream.format("laneway").options(**options(place, **more))
     writing = writing.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
     assert writing.start().awaitTermination(120)
 
@@ -60,10 +60,12 @@ def test_a_checkpoint_of_long_ago_publishes_nothing_again(queue: Queue, place: P
     def published(batch: int) -> tuple[int, int, bool]:
         row = pyarrow.RecordBatch.from_pydict({"payload": [b"%d" % batch]})
         table, _ = stage(given, f"q {batch}", 1, iter([row]), opened=False)
-        with connected(given.address) as connection:
+        with connected(given.address) as store:
             text = sql.SQL("select * from {}.publish_staged_v1(%s, %s, array[1], 'query q', %s)")
             values = [f"q {batch}", [table], batch]
-            found = connection.execute(text.format(sql.Identifier(place.schema)), values).fetchone()
+            found = store.connection.execute(
+                text.format(sql.Identifier(place.schema)), values
+            ).fetchone()
         return cast(tuple[int, int, bool], found)
 
     assert published(3) == (1, 0, False)

@@ -18,12 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, concat, expr, lit, udf
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from penstock import NewMessage, Queue
-from penstock.spark import gathering, publishing, reason
-from penstock.spark.options import parse
-from penstock.spark.publishing import PenstockWriter
-from penstock.spark.staged import Staged
-from penstock.spark.staging import JobIsOver, stage
+from laneway import NewMessage, Queue, Worker
+from laneway.errors import InvalidCall
+from laneway.spark import calls, reason
+from laneway.spark.options import parse
+from laneway.spark.publish import writer as publishing
+from laneway.spark.publish.stage import JobIsOver, stage
+from laneway.spark.publish.staged import Staged
+from laneway.spark.publish.writer import LanewayWriter
 from tests.place import Place
 from tests.spark.conftest import options
 
@@ -31,7 +33,7 @@ _PAYLOAD = StructField("payload", BinaryType())
 
 
 def write(frame: DataFrame, place: Place, **more: Any) -> None:
-    frame.write.format("penstock").options(**options(place, **more)).mode("append").save()
+    frame.write.format("laneway").options(**options(place, **more)).mode("append").save()
 
 
 def look(place: Place, text: str) -> list[tuple[Any, ...]]:
@@ -235,12 +237,12 @@ def test_a_full_or_closed_channel_refuses_the_whole_frame(
         ("'x' as text", "the frame has no column 'payload'"),
         ("'x' as payload & 1 as colour", "a message has no field 'colour'"),
         ("'x' as payload & 1 as channel", "column 'channel' is int: it must be string"),
-        ("'x' as payload & 11 as priority", "column 'priority' goes from 11 to 11"),
+        ("'x' as payload & 11 as priority", "column 'priority' has values from 11 to 11"),
         ("'x' as payload & repeat('y', 300) as key", "a key has 300 bytes, 255 are allowed"),
         ("'x' as payload & '' as channel", "a channel is empty"),
         ("cast(null as string) as payload", "a payload is null"),
         ("repeat('x', 1048577) as payload", "a payload has 1,048,577 bytes"),
-        ("'x' as payload & 'no json' as headers", "'headers' holds what is no JSON object"),
+        ("'x' as payload & 'no json' as headers", "'headers' has a value that is no JSON object"),
     ],
 )
 def test_what_cannot_be_a_message_is_refused(
@@ -314,8 +316,8 @@ def test_a_frame_of_very_many_partitions(
 ) -> None:
     """More staging tables than a server has locks for, here a few of them: they become few first.
     Also of attempts that nobody asks for any more, which are dropped little by little."""
-    monkeypatch.setattr(gathering, "AT_ONCE", 3)
-    writer = PenstockWriter(parse(options(place), "write"), StructType([_PAYLOAD]))
+    monkeypatch.setattr(publishing, "AT_ONCE", 3)
+    writer = LanewayWriter(parse(options(place), "write"), StructType([_PAYLOAD]))
     monkeypatch.setattr(
         publishing, "task_context", lambda: SimpleNamespace(taskAttemptId=lambda: 7)
     )
@@ -342,3 +344,23 @@ def test_rows_that_a_crash_took_are_missed(queue: Queue, place: Place) -> None:
         look(place, call.format(name))
     with pytest.raises(psycopg.Error, match="a staging table of job job is gone"):
         look(place, call.format("staged_x_1"))
+
+
+def test_a_frame_of_calls_of_a_task(spark: SparkSession, queue: Queue, place: Place) -> None:
+    worker, seen = Worker(queue), []
+
+    @worker.task(queue="receipts", priority=4)
+    def send(order: int, copy: bool = False, days: int = 3) -> None:
+        seen.append((order, copy, days))
+
+    rows = [(1, True, "a"), (2, None, "b")]
+    frame = spark.createDataFrame(rows, "order bigint, copy boolean, channel string")
+    write(calls(frame, send), place)
+    found = {m.channel: m.priority for m in queue.messages(queue="receipts")}
+    assert found == {"a": 4, "b": 4}
+    worker.run(until_empty=True)
+    assert sorted(seen) == [(1, True, 3), (2, False, 3)]
+    with pytest.raises(InvalidCall, match="send needs the columns order"):
+        calls(frame.drop("order"), send)
+    with pytest.raises(InvalidCall, match="send has no parameter tenant, nor has a message"):
+        calls(frame.withColumnRenamed("channel", "tenant"), send)

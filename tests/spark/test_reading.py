@@ -10,10 +10,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.functions import spark_partition_id
 from pyspark.sql.types import StructType
 
-from penstock import NewMessage, Queue
-from penstock.spark import doctor, reading, reason
-from penstock.spark.options import parse
-from penstock.spark.reading import PenstockReader
+from laneway import NewMessage, Queue
+from laneway.spark import doctor, reason
+from laneway.spark.options import parse
+from laneway.spark.read import reader as reading
+from laneway.spark.read.reader import LanewayReader
 from tests.place import Place
 from tests.spark.conftest import load, options
 
@@ -70,7 +71,7 @@ def test_a_large_history_is_cut_by_a_sample(
     for name, value in {"_LARGE": 0, "_SAMPLED_ROWS": 0, "_PERCENT": percent}.items():
         monkeypatch.setattr(reading, name, value)
     given = parse(options(module_place, rowsPerPartition=600), "read")
-    reader = PenstockReader(given, "history", StructType().add("id", "long"))
+    reader = LanewayReader(given, "history", StructType().add("id", "long"))
     parts = [
         [id for batch in reader.read(part) for id in batch["id"].to_pylist()]
         for part in reader.partitions()
@@ -98,7 +99,7 @@ def test_messages_and_dead_letters(
 def test_the_users_schema_is_the_select_list(
     spark: SparkSession, module_place: Place, filled: Queue
 ) -> None:
-    reader = spark.read.format("penstock").options(**options(module_place))
+    reader = spark.read.format("laneway").options(**options(module_place))
     frame = reader.schema("channel string, priority int, message_id string").load()
     row = frame.orderBy("message_id").first()
     assert row is not None and row.asDict() == {"channel": "c0", "priority": 0, "message_id": "1"}
@@ -137,26 +138,26 @@ def test_filters_answer_the_same_pushed_or_not(
     ("wrong", "sentence"),
     [
         ({"queu": "x"}, "there is no option 'queu': did you mean 'queue'?"),
-        ({"stream": "x"}, "option 'stream' is not for a read"),
+        ({"stream": "x"}, "option 'stream' does not exist for a read"),
         ({"since": "yesterday"}, "option 'since' is 'yesterday': write a time like"),
         ({"rowsPerPartition": "0"}, "option 'rowsPerPartition' is '0': it must be a number from 1"),
         ({"what": "tables"}, "option 'what' is 'tables': it must be history or"),
         ({"what": "claims"}, "claims are a stream: use spark.readStream"),
-        ({"url": "oracle://x"}, "no database URL that Penstock knows"),
+        ({"url": "oracle://x"}, "not a database URL that Laneway knows"),
         ({"schema": "elsewhere"}, "run queue.install()"),
     ],
 )
 def test_wrong_options_are_refused_by_name(
     spark: SparkSession, place: Place, wrong: dict[str, str], sentence: str
 ) -> None:
-    reader = spark.read.format("penstock").options(**{**options(place), **wrong})
+    reader = spark.read.format("laneway").options(**{**options(place), **wrong})
     with pytest.raises(PySparkException) as caught:
         reader.schema("id bigint").load().collect()
     assert sentence in reason(caught.value)
 
 
 def test_an_unknown_column_is_refused(spark: SparkSession, place: Place) -> None:
-    reader = spark.read.format("penstock").options(**options(place)).schema("colour string")
+    reader = spark.read.format("laneway").options(**options(place)).schema("colour string")
     with pytest.raises(PySparkException) as caught:
         reader.load().collect()
     assert reason(caught.value).startswith("history has no column 'colour': it has id, xid,")

@@ -15,9 +15,9 @@ import pytest
 from psycopg import sql
 from pyspark.sql import SparkSession
 
-from penstock import NewMessage, Queue
-from penstock.errors import InvalidOption, SparkFailed
-from penstock.spark.redriving import Letters, _Redrive, dead_letters, redrive
+from laneway import NewMessage, Queue
+from laneway.errors import InvalidOption, SparkFailed
+from laneway.spark.redrive import Letters, _Redrive, dead_letters, redrive
 from tests.place import Place
 from tests.spark.conftest import LONG
 
@@ -90,7 +90,7 @@ def test_a_rate_goes_in_rounds(
 ) -> None:
     """At two a second each round of five seconds takes up to ten of every channel."""
     waits: list[float] = []
-    monkeypatch.setattr("penstock.spark.redriving.sleep", waits.append)
+    monkeypatch.setattr("laneway.spark.redrive.sleep", waits.append)
     bury(queue, 24, channels=2)
     bury(queue, 3, channels=1)
     done: list[int] = []
@@ -125,7 +125,7 @@ def test_wrong_words(
 def test_killed_in_the_middle_and_run_again(queue: Queue, place: Place) -> None:
     """The command, killed with -9 while it works, with its JVM; the second run does the rest."""
     bury(queue, 30_000, channels=300)
-    command = [sys.executable, "-m", "penstock.cli", "redrive", "--spark", "--all", "--yes"]
+    command = [sys.executable, "-m", "laneway.cli", "redrive", "--spark", "--all", "--yes"]
     command += ["--url", place.url, "--schema", place.schema]
     first = subprocess.Popen(command, start_new_session=True)
     while not 0 < states(place)[0] < 30_000:

@@ -11,17 +11,21 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, concat, expr, lit
 
-from penstock import NewMessage, Queue
-from penstock.spark import reason
-from penstock.spark.options import parse
-from penstock.spark.row_store import row_store
+from laneway import NewMessage, Queue
+from laneway.spark import reason
+from laneway.spark.options import parse
+from laneway.spark.publish.mysql_sqlite import staging_tables
+from laneway.spark.store import connected_to_any
 from tests.spark.streams import Sink
 from tests.stores import STORES
 
 _numbers = count(1)
 
 
-@pytest.fixture(params=["SQLite", "MariaDB"])
+_MARIADB = pytest.param("MariaDB", marks=pytest.mark.repeats("the same store on SQLite"))
+
+
+@pytest.fixture(params=["SQLite", _MARIADB])
 def url(request: pytest.FixtureRequest) -> str:
     databases = request.getfixturevalue(STORES[request.param].fixture)
     created: str = databases.create_database(f"spark rows {next(_numbers)}")
@@ -32,11 +36,11 @@ def url(request: pytest.FixtureRequest) -> str:
 
 def load(spark: SparkSession, url: str, **more: Any) -> DataFrame:
     options = {"url": url, **{name: str(value) for name, value in more.items()}}
-    return spark.read.format("penstock").options(**options).load()
+    return spark.read.format("laneway").options(**options).load()
 
 
 def write(frame: DataFrame, url: str, **more: Any) -> None:
-    writer = frame.write.format("penstock").option("url", url)
+    writer = frame.write.format("laneway").option("url", url)
     writer.options(**{name: str(value) for name, value in more.items()}).mode("append").save()
 
 
@@ -84,7 +88,7 @@ def test_filters_and_select_lists(spark: SparkSession, url: str) -> None:
         queue.publish_many([NewMessage(b"x", channel=f"c{n % 2}", kind=f"k{n}") for n in range(6)])
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     more = {"url": url, "what": "messages"}
-    reader = spark.read.format("penstock").schema("kind string, id bigint")
+    reader = spark.read.format("laneway").schema("kind string, id bigint")
     found = reader.options(**more, channel="c1").load()
     assert sorted(row.kind for row in found.collect()) == ["k1", "k3", "k5"]
     assert found.columns == ["kind", "id"]
@@ -101,15 +105,15 @@ def frame(spark: SparkSession, rows: int) -> DataFrame:
 
 
 def staged(url: str) -> list[str]:
-    with row_store(parse({"url": url}, "read").address) as store:
-        return store.tables("staged_")
+    with connected_to_any(parse({"url": url}, "read").address) as store:
+        return staging_tables(store)
 
 
 def test_frames_into_the_queue(spark: SparkSession, url: str) -> None:
     """All of it, once per key, with every field; nothing of it if a channel is full."""
     for _ in range(2):
         write(frame(spark, 600), url, idempotency_key="monday", queue="q", kind="k")
-    with Queue(url, queue="q") as queue:
+    with Queue(url, name="q") as queue:
         claimed = list(queue.claim(601))
         assert sorted(message.json()["n"] for message in claimed) == list(range(600))
         assert {message.kind for message in claimed} == {"k"}
@@ -141,15 +145,15 @@ def test_frames_into_the_queue(spark: SparkSession, url: str) -> None:
 
 def test_leftovers_are_swept(spark: SparkSession, url: str) -> None:
     """A job that fails, and one whose driver died three days ago, leave nothing."""
-    with row_store(parse({"url": url}, "read").address) as store:
-        store.create(store.named("staged_1_dead_7"))
+    with connected_to_any(parse({"url": url}, "read").address) as store:
+        store.tell("create_staging", table="staged_1_dead_7")
     broken = spark.range(0, 10, 1, 3).selectExpr(
         "'x' as payload", "cast(id as int) * 9 as priority"
     )
     with pytest.raises(PySparkException) as caught:
         write(broken, url)
-    assert "column 'priority' goes from" in reason(caught.value)
-    assert staged(url) == ["penstock_staged_1_dead_7"]
+    assert "column 'priority' has values from" in reason(caught.value)
+    assert staged(url) == ["laneway_staged_1_dead_7"]
     write(frame(spark, 10), url)
     assert staged(url) == []
 
@@ -157,15 +161,15 @@ def test_leftovers_are_swept(spark: SparkSession, url: str) -> None:
 @pytest.mark.parametrize(
     ("what", "sentence"),
     [
-        ("claims", "a claim stream needs PostgreSQL, not sqlite: only there are batches sealed"),
-        ("history", "a history stream needs PostgreSQL, not sqlite: only there can a row be known"),
+        ("claims", "a claim stream needs PostgreSQL, not sqlite: only there is a batch recorded"),
+        ("history", "a history stream needs PostgreSQL, not sqlite: only there is it known"),
     ],
 )
 def test_streams_are_refused_with_the_reason(
     spark: SparkSession, tmp_path: Path, what: str, sentence: str
 ) -> None:
     url = f"sqlite:///{tmp_path}/queue.db"
-    stream = spark.readStream.format("penstock").options(url=url, what=what)
+    stream = spark.readStream.format("laneway").options(url=url, what=what)
     with pytest.raises(PySparkException) as caught:
         writing = stream.load().writeStream.foreachBatch(Sink())
         writing.option("checkpointLocation", str(tmp_path / "c")).start().awaitTermination(60)

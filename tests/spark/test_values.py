@@ -4,10 +4,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
-from penstock.errors import InvalidInput, InvalidOption
-from penstock.spark.options import parse
-from penstock.spark.shaping import shaped
-from penstock.spark.tables import chosen
+from laneway.errors import InvalidInput, InvalidOption
+from laneway.spark.options import parse
+from laneway.spark.publish.fields import shaped
+from laneway.spark.read.tables import chosen
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 _YEAR_10000 = 253_402_300_800_000_000
@@ -32,8 +32,8 @@ _NOT_UTF8 = pa.array([b"\xff"]).view(pa.string())
         ("content_type", pa.array(["z" * 70_000]), "255 are allowed"),
         ("channel", pa.array(["a\0b"]), "a channel has a NUL character"),
         ("key", pa.array([None, "\0"]), "a key has a NUL character"),
-        ("channel", _NOT_UTF8, "column 'channel' holds text that is not UTF-8"),
-        ("payload", _NOT_UTF8, "column 'payload' holds text that is not UTF-8"),
+        ("channel", _NOT_UTF8, "column 'channel' has text that is not UTF-8"),
+        ("payload", _NOT_UTF8, "column 'payload' has text that is not UTF-8"),
     ],
 )
 def test_what_nobody_could_read_is_refused(name: str, values: pa.Array, sentence: str) -> None:

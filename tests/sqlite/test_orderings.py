@@ -1,8 +1,8 @@
-"""Two sessions on one file: one stops after each of its statements, the other does something to the
-same message and channel; or the first one is gone for good in the middle.
+"""Two sessions on one file: one stops after each of its statements while the other changes the same
+message and channel; or the first one dies in the middle.
 
-Where the first holds the write lock, the second must wait; where it has only looked, the second
-goes first, and what the first has seen is old.
+Where the first holds the write lock, the second must wait. Where it has only read, the second goes
+first, and what the first has read is out of date.
 """
 
 import shutil
@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from penstock import Policy
-from penstock.drivers.sqlite_patience import is_busy
-from penstock.drivers.sqlite_place import connect, read_url
-from penstock.drivers.sqlite_runner import SqliteRunner, Transaction
-from penstock.drivers.sqlite_turns import Turns
-from penstock.engines.sqlite import SqliteEngine
-from penstock.model import Deferral, Draft, Extension, Failure, Held, Return
-from penstock.plan import Plan, Statement
+from laneway import Policy
+from laneway.drivers.sqlite.busy_retry import is_busy
+from laneway.drivers.sqlite.sync import SqliteRunner, SqliteTransaction
+from laneway.drivers.sqlite.url import connect, read_url
+from laneway.drivers.sqlite.write_queue import WriteQueue
+from laneway.engines.sqlite import SqliteEngine
+from laneway.model import Deferral, Draft, Extension, Failure, HeldLease, Return
+from laneway.plan import Plan, Statement
 from tests.model.sqlite import VIOLATIONS
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -33,7 +33,7 @@ LATER = LEASE + timedelta(seconds=1)
 class Scene(NamedTuple):
     """A channel of two at a time with one message of each kind."""
 
-    held: Held
+    held: HeldLease
     waiting: int
     dead: int
 
@@ -43,7 +43,7 @@ def draft(key: str | None = None, channel: str = "a") -> Draft:
     return Draft(b"x", "q", channel, "", "text/plain", *rest)
 
 
-def deferral(held: Held) -> Deferral:
+def deferral(held: HeldLease) -> Deferral:
     return Deferral(*held, None, None, True, None, None, None, None, None)
 
 
@@ -76,7 +76,7 @@ class Session:
     def __init__(self, path: Path, plan: Plan[Any]) -> None:
         self._connection = connect(read_url(f"sqlite:///{path}?synchronous=normal"))
         self._connection.execute("pragma synchronous = off")  # no power is cut here
-        self._transaction = Transaction(self._connection, Turns(None, 0), 0)
+        self._transaction = SqliteTransaction(self._connection, WriteQueue(None, 0), 0)
         self._plan = plan
         self._next: Statement | None = next(plan)
 
@@ -119,7 +119,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Scene]:
     (row,) = runner.run(engine().claim(("q",), 1, LEASE, "w")).rows
     assert row[0] == held and waiting is not None
     runner.close()
-    return path, Scene(Held(row[0], row[1]), waiting, dead[0])
+    return path, Scene(HeldLease(row[0], row[1]), waiting, dead[0])
 
 
 def copies(stage: Path, folder: Path) -> Iterator[Path]:
@@ -142,7 +142,7 @@ def check(path: Path) -> None:
     assert found == []
 
 
-TWICE = "select message_id from penstock_history where terminal group by 1 having count(*) > 1"
+TWICE = "select message_id from laneway_history where terminal group by 1 having count(*) > 1"
 
 
 def steps_of(path: Path, plan: Plan[Any]) -> int:
@@ -153,6 +153,7 @@ def steps_of(path: Path, plan: Plan[Any]) -> int:
     return steps
 
 
+@pytest.mark.repeats("every pair of verbs on PostgreSQL in tests/interleavings")
 @pytest.mark.parametrize("first", VERBS)
 def test_every_pair_in_every_order(first: str, stage: tuple[Path, Scene], tmp_path: Path) -> None:
     path, scene = stage

@@ -9,37 +9,67 @@ from pathlib import Path
 
 import pytest
 
-from penstock import Queue
-from penstock.drivers.placeholders import numbered
-from penstock.engines.sqlite.sqltext import FOLDER, query
+from laneway import Queue
+from laneway.drivers.placeholders import numbered
+from laneway.engines.sqlite.render import STATEMENTS, statement
 
-# What operators ask reads what it shows; install and examine are rare.
+# What operators ask reads what it shows; install and diagnose are rare.
 LISTS = {
-    "channel_numbers",
     "count_dead_letters",
     "dead_letter_ids",
+    "counted_queues",
     "dead_letters",
-    "examine_leases",
-    "examine_place",
+    "diagnose_file",
+    "diagnose_leases",
     "history_since",
     "messages",
     "messages_dead",
     "messages_leased",
     "migration_exists",
     "migration_number",
-    "policies",
     "schedules",
     "subscriptions",
+    "sum_dead_counts",
     "totals",
     "uninstall",
 }
 # One row, or a few: who listens and what they have not read, schedules of all queues, lakes.
-SMALL = {"state", "listener", "mail", "schedule", "migration", "lake_sure"}
-# Reads on from one end and stops after some rows; or asks for one message, among those under way.
-BOUNDED = {("chores", "history"), ("forget_history", "history"), ("message", "lease")}
-NAMES = sorted(file.name.removesuffix(".sql") for file in (FOLDER / "queries").iterdir())
+SMALL = {
+    "state",
+    "listener",
+    "mail",
+    "schedule",
+    "migration",
+    "lake_sure",
+    "fold",
+    "history_gap",
+    "pause",
+    "worker",
+    "cancel_request",
+}
+# Reads on from one end and stops after some rows; or asks for messages among those under way.
+BOUNDED = {
+    ("add_cancel_requests", "lease"),
+    ("audit", "audit"),
+    ("delete_old_audit", "audit"),
+    ("upkeep_needed", "audit"),
+    ("count_needed", "channel"),
+    ("count_needed", "message"),
+    ("last_depths", "depth"),
+    ("leased_channels", "lease"),
+    ("leased_ids", "lease"),
+    ("leases_of_messages", "lease"),
+    ("messages_of_channels", "lease"),
+    ("queue_names", "dead_count"),
+    ("fold_position", "history"),
+    ("open_gap", "claim"),
+    ("waiting_work", "claim"),
+    ("upkeep_needed", "history"),
+    ("delete_old_history", "history"),
+    ("message", "lease"),
+}
 SCAN = re.compile(r"^SCAN (?:TABLE )?(\S+)")
-ALIASES = re.compile(r'"penstock_(\w+)"(?: (?:as )?([a-z])\b)?')
+ALIASES = re.compile(r'"laneway_(\w+)"(?: (?:as )?([a-z])\b)?')
 
 
 @pytest.fixture(scope="module")
@@ -51,18 +81,18 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Con
         yield connection
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in LISTS])
+@pytest.mark.parametrize("name", sorted(set(STATEMENTS) - LISTS))
 def test_a_verb_scans_no_table(connection: sqlite3.Connection, name: str) -> None:
-    sql = query(name, "penstock")
+    sql = statement(name, "laneway")
     if name == "migration_note":  # part of a script, with literals
         return
     count = max((int(number) for number in re.findall(r"\$(\d+)", sql)), default=0)
     values = ["[]"] * count
     rows = connection.execute(f"explain query plan {numbered(sql)}", values).fetchall()
-    tables = {alias or f"penstock_{table}": table for table, alias in ALIASES.findall(sql)}
+    tables = {alias or f"laneway_{table}": table for table, alias in ALIASES.findall(sql)}
     for *_, detail in rows:
         if found := SCAN.match(detail):
-            table = tables.get(found[1]) or found[1].removeprefix("penstock_")
+            table = tables.get(found[1]) or found[1].removeprefix("laneway_")
             by_index = "USING" in detail and "INDEX" in detail
             known = table in SMALL or table not in set(tables.values())
             known = known or (name, table) in BOUNDED
@@ -86,12 +116,12 @@ def test_the_views_can_be_read(url: str, path: Path) -> None:
         for (name,) in eyes.execute(named).fetchall():
             assert eyes.execute(f'select * from "{name}"').description  # noqa: S608
         numbers = eyes.execute(
-            "select channel, waiting, scheduled, leased, dead from penstock_channel_numbers_v1"
+            "select channel, waiting, scheduled, leased, dead from laneway_channel_stats_v1"
         ).fetchall()
         assert numbers == [("a", 1, 1, 0, 0), ("b", 0, 0, 1, 1)]
-        states = eyes.execute("select state from penstock_message_v1 order by id").fetchall()
+        states = eyes.execute("select state from laneway_message_v1 order by id").fetchall()
         assert states == [("waiting",), ("scheduled",), ("leased",)]
         (outcomes,) = eyes.execute(
-            "select group_concat(outcome) from penstock_history_v1 where terminal or dead"
+            "select group_concat(outcome) from laneway_history_v1 where terminal or dead"
         ).fetchone()
         assert sorted(outcomes.split(",")) == ["completed", "failed"]

@@ -2,7 +2,7 @@
 
 import sys
 
-from penstock import Queue
+from laneway import Queue
 
 
 def main(url: str, schema: str) -> None:

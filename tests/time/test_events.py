@@ -14,9 +14,10 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from penstock import AsyncEvents, AsyncQueue, Event, Queue
-from penstock.embedded import EmbeddedPostgres
-from penstock.event import MOST_MAIL
+from laneway import AsyncQueue, Event, Queue
+from laneway.client import AsyncEvents
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.event import MOST_MAIL
 from tests.place import Place
 
 SCHEMES = ["postgresql", "postgresql+asyncpg"]

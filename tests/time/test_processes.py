@@ -8,8 +8,10 @@ import time
 from collections import defaultdict
 from datetime import datetime, timedelta
 
-from penstock import Queue
-from penstock.schedule import SCHEDULE_HEADER, TICK_HEADER
+import pytest
+
+from laneway import Queue
+from laneway.schedule import SCHEDULE_HEADER, TICK_HEADER
 from tests.place import Place
 
 SECOND = timedelta(seconds=1)
@@ -29,6 +31,7 @@ def stop(process: "subprocess.Popen[str]") -> None:
     process.stdout.close()
 
 
+@pytest.mark.repeats("chaos kills processes that fire schedules too")
 def test_processes_that_are_killed_fire_every_tick_once(place: Place) -> None:
     chance = random.Random(7)
     with Queue(place.url, schema=place.schema) as queue:

@@ -11,10 +11,11 @@ import psycopg
 import pytest
 from psycopg import RawCursor
 
-from penstock import Queue, ScheduleMissing
-from penstock.conformance.clock import HandClock
-from penstock.engines.postgresql import PostgresqlEngine
-from penstock.schedule import TICK_HEADER
+from laneway import Queue
+from laneway.conformance.world import HandClock
+from laneway.engines.postgresql import PostgresqlEngine
+from laneway.errors import ScheduleMissing
+from laneway.schedule import TICK_HEADER
 from tests.place import Place, fresh_schema
 
 HOUR = timedelta(hours=1)
@@ -68,7 +69,7 @@ def home(database: str) -> Place:
 @pytest.fixture
 def queue(home: Place, clock: HandClock) -> Iterator[Queue]:
     name = f"q{next(_numbers)}"
-    with Queue(home.url, queue=name, schema=home.schema, clock=clock, upkeep_every=None) as opened:
+    with Queue(home.url, name=name, schema=home.schema, clock=clock, upkeep_every=None) as opened:
         opened.schedule("s", "old", every=HOUR, catch_up="all")
         clock.advance(3 * 3600)
         yield opened

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from penstock.cron import last_tick, next_tick, ticks
-from penstock.errors import DriverMissing, InvalidSchedule
-from penstock.firing import MOST_TICKS, firing, planned
-from penstock.schedule import Schedule, ScheduleTerms
+from laneway.cron import last_tick, next_tick, ticks
+from laneway.errors import DriverMissing, InvalidSchedule
+from laneway.schedule import Schedule, ScheduleTerms
+from laneway.schedule_rules import MOST_TICKS, firing, planned
 
 EPOCH = datetime(2025, 1, 1, tzinfo=UTC)
 
@@ -226,7 +226,7 @@ def test_a_zone_that_has_vanished_puts_the_schedule_aside() -> None:
 
 def test_without_cronsim_cron_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cronsim", None)
-    with pytest.raises(DriverMissing, match=r"penstock\[cron\]"):
+    with pytest.raises(DriverMissing, match=r"laneway\[cron\]"):
         next_tick(terms("0 3 * * *"), EPOCH, EPOCH)
     assert next_tick(terms(every=timedelta(hours=1)), EPOCH, EPOCH) == EPOCH + timedelta(hours=1)
 

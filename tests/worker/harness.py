@@ -1,4 +1,4 @@
-"""Workers in processes of their own, and what they wrote down."""
+"""Workers in processes of their own, and the ledger that they write."""
 
 import json
 import os
@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import psutil
 
-from penstock import Queue
+from laneway import Queue
 from tests.place import Place
 
 _ROOT = Path(__file__).parent.parent.parent
 
 
-class Line(NamedTuple):
+class LedgerLine(NamedTuple):
     what: str
     id: int
     fence: int
@@ -28,8 +28,8 @@ class Line(NamedTuple):
     at: float
 
 
-class Yard:
-    """A queue, a ledger, and the workers that were started on it."""
+class WorkerProcesses:
+    """A queue, a ledger, and the worker processes that were started on it."""
 
     def __init__(self, place: Place, folder: Path) -> None:
         self.place = place
@@ -37,27 +37,27 @@ class Yard:
         self.queue = Queue(place.url, schema=place.schema, upkeep_every=None)
         self._workers: list[subprocess.Popen[bytes]] = []
 
-    def start(self, mode: str, **terms: Any) -> subprocess.Popen[bytes]:
-        terms |= {
+    def start(self, mode: str, **settings: Any) -> subprocess.Popen[bytes]:
+        settings |= {
             "url": self.place.url,
             "schema": self.place.schema,
             "ledger": str(self.ledger),
             "mode": mode,
         }
-        command = [sys.executable, "-m", "tests.worker.victim", json.dumps(terms)]
+        command = [sys.executable, "-m", "tests.worker.worker_process", json.dumps(settings)]
         # A group of its own, for tests that signal all of it.
         worker = subprocess.Popen(command, cwd=_ROOT, start_new_session=True)
         self._workers.append(worker)
         return worker
 
-    def lines(self, what: str | None = None) -> list[Line]:
+    def lines(self, what: str | None = None) -> list[LedgerLine]:
         if not self.ledger.exists():
             return []
         found = []
         for text in self.ledger.read_text().splitlines():
             kind, id, fence, attempt, at = text.split()
             if what in (None, kind):
-                found.append(Line(kind, int(id), int(fence), int(attempt), float(at)))
+                found.append(LedgerLine(kind, int(id), int(fence), int(attempt), float(at)))
         return found
 
     def counts(self, what: str) -> Counter[int]:
@@ -67,7 +67,7 @@ class Yard:
         return [entry.outcome for entry in self.queue.history(id)]
 
     def is_empty(self) -> bool:
-        return not any(n.waiting + n.scheduled + n.leased for n in self.queue.numbers())
+        return not any(n.waiting + n.scheduled + n.leased for n in self.queue.stats())
 
     def close(self) -> None:
         for worker in self._workers:
@@ -79,8 +79,8 @@ class Yard:
 
 
 @contextmanager
-def yard(place: Place, folder: Path) -> Iterator[Yard]:
-    found = Yard(place, folder)
+def worker_processes(place: Place, folder: Path) -> Iterator[WorkerProcesses]:
+    found = WorkerProcesses(place, folder)
     found.queue.install()
     try:
         yield found
@@ -89,10 +89,10 @@ def yard(place: Place, folder: Path) -> Iterator[Yard]:
 
 
 def eventually(holds: Callable[[], object], seconds: float = 60) -> float:
-    """Waits until it holds, and answers how long that took."""
+    """Waits until it holds, and returns how long that took."""
     begun = time.monotonic()
     while not holds():
-        assert time.monotonic() < begun + seconds, "it did not come about in time"
+        assert time.monotonic() < begun + seconds, "it did not happen in time"
         time.sleep(0.02)
     return time.monotonic() - begun
 

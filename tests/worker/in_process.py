@@ -8,7 +8,7 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from penstock import Defer, Fail, Message
+from laneway import Defer, Fail, Message
 
 
 class Unlucky(Exception):
@@ -77,3 +77,23 @@ def steps(payload: int, message: Message) -> object:
 
 def state_of_bytes(payload: int, message: Message) -> object:
     return None if message.state == b"\xff" else Defer(timedelta(0), state=b"\xff")
+
+
+def sleep_long(mark: str) -> None:
+    """Says that it has begun by creating a file."""
+    Path(mark).touch()
+    time.sleep(60)
+
+
+def doubled(number: int) -> dict[str, int]:
+    return {"doubled": 2 * number}
+
+
+def large_result(number: int) -> str:
+    return "x" * 101
+
+
+def tells_progress(number: int, message: Message) -> None:
+    message.progress(0.5)
+    message.progress(1.0, "nearly")
+    time.sleep(60)

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from penstock import Queue, Worker
+from laneway import Queue, Worker
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
         sys.stdout.flush()
         await asyncio.sleep(float(seconds))
 
-    @worker.handler()
+    @worker.default_handler
     async def handle(payload: int) -> None: ...
 
     worker.run()

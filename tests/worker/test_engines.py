@@ -11,49 +11,50 @@ from typing import Any
 import pymysql
 import pytest
 
-from penstock import AsyncQueue, Constant, InvalidOption, Message, Queue, Worker
-from penstock.drivers.sqlite_turns import Turns
-from penstock.testing import assert_published, drain, drain_async
-from penstock.testing.fixtures import penstock_queue
+from laneway import AsyncQueue, Constant, Message, Queue, Worker
+from laneway.drivers.sqlite.write_queue import WriteQueue
+from laneway.errors import InvalidOption
+from laneway.testing import assert_published, drain, drain_async
+from laneway.testing.fixtures import laneway_queue
 from tests.client.worlds import run_async
 from tests.model.mysql import connect as connect_mysql
 from tests.worker.test_worker import outcomes, until
 
-__all__ = ["penstock_queue"]
+__all__ = ["laneway_queue"]
 
 
-def test_a_user_tests_his_handlers(penstock_queue: Queue) -> None:
-    worker = Worker(penstock_queue)
+def test_a_user_tests_his_handlers(laneway_queue: Queue) -> None:
+    worker = Worker(laneway_queue)
 
     @worker.handler("order", retry=Constant(every=0, attempts=2))
     def order(payload: dict[str, int], message: Message) -> None:
         if payload["id"] < 0:
             raise ValueError("no such order")
-        penstock_queue.publish(payload, kind="receipt", channel=message.channel)
+        laneway_queue.publish(payload, kind="receipt", channel=message.channel)
 
     @worker.handler("receipt")
     def receipt(payload: dict[str, int]) -> None: ...
 
-    penstock_queue.publish({"id": 1}, kind="order", channel="tenant")
-    penstock_queue.publish({"id": -1}, kind="order")
-    assert_published(penstock_queue, kind="order", payload={"id": 1}, count=1)
-    assert_published(penstock_queue, kind="order", count=2)
+    laneway_queue.publish({"id": 1}, kind="order", channel="tenant")
+    laneway_queue.publish({"id": -1}, kind="order")
+    assert_published(laneway_queue, kind="order", payload={"id": 1}, count=1)
+    assert_published(laneway_queue, kind="order", count=2)
     with pytest.raises(AssertionError, match="2 expected, 1 found"):
-        assert_published(penstock_queue, channel="tenant", count=2)
+        assert_published(laneway_queue, channel="tenant", count=2)
     drain(worker)
     with pytest.raises(AssertionError, match="the queue is empty"):
-        assert_published(penstock_queue)
-    (letter,) = penstock_queue.dead_letters.list()
+        assert_published(laneway_queue)
+    (letter,) = laneway_queue.dead_letters.list()
     assert letter.error == "no such order"
 
 
-def test_messages_of_text_and_bytes_are_found_among_others(penstock_queue: Queue) -> None:
-    penstock_queue.publish({"id": 1})
-    penstock_queue.publish("just text")
-    penstock_queue.publish(b"\xff")
-    assert_published(penstock_queue, payload={"id": 1}, count=1)
-    assert_published(penstock_queue, payload="just text", count=1)
-    assert_published(penstock_queue, payload=b"\xff", count=1)
+def test_messages_of_text_and_bytes_are_found_among_others(laneway_queue: Queue) -> None:
+    laneway_queue.publish({"id": 1})
+    laneway_queue.publish("just text")
+    laneway_queue.publish(b"\xff")
+    assert_published(laneway_queue, payload={"id": 1}, count=1)
+    assert_published(laneway_queue, payload="just text", count=1)
+    assert_published(laneway_queue, payload=b"\xff", count=1)
 
 
 @run_async
@@ -63,7 +64,7 @@ async def test_on_sqlite_leases_are_extended_and_stops_are_clean(tmp_path: Path)
         await queue.install()
         worker = Worker(queue, concurrency=5)
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             await asyncio.sleep(2.5)
 
@@ -86,12 +87,12 @@ def test_on_sqlite_a_file_that_cannot_be_opened_for_a_while_is_ridden_out(
     async def check() -> None:
         async with AsyncQueue(f"sqlite:///{tmp_path / 'queue.db'}") as queue:
             await queue.install()
-            worker = Worker(queue, stop_after=2)
+            worker = Worker(queue, max_messages=2)
 
             @worker.handler("greedy")
             async def greedy(payload: int) -> None:
                 with monkeypatch.context() as there_are_none:
-                    there_are_none.setattr(Turns, "_file", staticmethod(refuse))
+                    there_are_none.setattr(WriteQueue, "_file", staticmethod(refuse))
                     await until(lambda: len(refused) > 2)
 
             @worker.handler("modest")
@@ -132,9 +133,9 @@ def test_without_the_workers_transaction_a_handler_begins_its_own(
         def handle(payload: int, tx: Any) -> None: ...
 
         handle.__annotations__["tx"] = wanted
-        asking.handler()(handle)
+        asking.default_handler(handle)
 
-        @following.handler()
+        @following.default_handler
         def follow(payload: int, message: Message) -> None:
             mine = connect()
             mine.cursor().execute("create table if not exists effect (n int)")

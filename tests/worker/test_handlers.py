@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from penstock import Constant, Queue, Worker
-from penstock.errors import InvalidOption
+from laneway import Constant, Queue, Worker
+from laneway.errors import InvalidOption
 
 
 @dataclass

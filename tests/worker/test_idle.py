@@ -1,4 +1,4 @@
-"""Waiting: no busy loops, nothing written by an idle worker, no scan starved by the bell."""
+"""Waiting: no busy loops, nothing written by an idle worker, no scan starved by notifications."""
 
 import asyncio
 import time
@@ -9,25 +9,27 @@ from typing import Any
 import psycopg
 import pytest
 
-from penstock import AsyncMessage, Worker
-from penstock.model import Answer
+from laneway import AsyncMessage, Worker
+from laneway.model import ClaimStatus
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import client, until
 
 
 class Claims:
-    """A watcher that counts claims by their answers."""
+    """An observer that counts claims by their status."""
 
     def __init__(self) -> None:
-        self.answers: list[Answer] = []
+        self.statuses: list[ClaimStatus] = []
 
-    def claimed(self, messages: int, answer: Answer, seconds: float) -> None:
-        self.answers.append(answer)
+    def claimed(self, messages: int, status: ClaimStatus, seconds: float) -> None:
+        self.statuses.append(status)
 
-    def ended(self, job: Any, ending: Any, seconds: float) -> None: ...
+    def ended(self, job: Any, outcome: Any, seconds: float) -> None: ...
 
     def lost(self, job: Any) -> None: ...
+
+    def settled(self, job: Any, result: Any) -> None: ...
 
 
 def serving(worker: Worker) -> asyncio.Task[None]:
@@ -62,17 +64,18 @@ def no_autovacuum(place: Place) -> Iterator[None]:
 async def test_an_idle_worker_polls_rarely_and_writes_nothing(place: Place) -> None:
     async with client(place) as queue:
         claims = Claims()
-        worker = Worker(queue, watchers=[claims])
-        worker.handler()(lambda payload: None)
+        worker = Worker(queue, observers=[claims])
+        worker.default_handler(lambda payload: None)
         running = serving(worker)
         await asyncio.sleep(2.5)  # it has settled down
         written: list[int] = []
         while 0 not in written:  # what the server has begun may write in one of these times
             assert len(written) < 5, written
-            before, seen = await transactions(place), len(claims.answers)
+            before, seen = await transactions(place), len(claims.statuses)
             await asyncio.sleep(4)
+            # Every 10 seconds it says that it is alive.
             written.append(await transactions(place) - before)
-            assert 3 <= len(claims.answers) - seen <= 12
+            assert 3 <= len(claims.statuses) - seen <= 12
         worker.stop()
         await asyncio.wait_for(running, 20)
 
@@ -84,17 +87,17 @@ async def test_a_blocked_worker_does_not_spin(place: Place) -> None:
         await queue.publish_many(range(3), channel="one")
         (held,) = await queue.claim()
         claims = Claims()
-        worker = Worker(queue, watchers=[claims])
+        worker = Worker(queue, observers=[claims])
         done = []
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             done.append(payload)
 
         running = serving(worker)
         await asyncio.sleep(3)
-        assert set(claims.answers) == {Answer.BLOCKED}
-        assert len(claims.answers) < 25
+        assert set(claims.statuses) == {ClaimStatus.BLOCKED}
+        assert len(claims.statuses) < 25
         begun = time.monotonic()
         await held.complete()
         await until(lambda: len(done) == 2)
@@ -108,10 +111,10 @@ async def test_a_stream_of_rings_starves_nothing_and_sets_no_pace(place: Place) 
     async with client(place) as queue:
         await queue.channel("paused").pause()
         claims = Claims()
-        worker = Worker(queue, watchers=[claims])
+        worker = Worker(queue, observers=[claims])
         done: list[float] = []
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int, message: AsyncMessage) -> None:
             done.append(time.monotonic())
 
@@ -119,13 +122,13 @@ async def test_a_stream_of_rings_starves_nothing_and_sets_no_pace(place: Place) 
         await asyncio.sleep(1)
         due = time.monotonic() + 1.5
         await queue.publish(0, delay=timedelta(seconds=1.5))
-        seen, end, rung = len(claims.answers), time.monotonic() + 3, 0
+        seen, end, rung = len(claims.statuses), time.monotonic() + 3, 0
         while time.monotonic() < end:
             await queue.publish(1, channel="paused")
             rung += 1
         assert len(done) == 1, "the due time was kept in the middle of the stream"
         assert done[0] - due < 1.5
-        assert len(claims.answers) - seen < 3 * 60 + 50
+        assert len(claims.statuses) - seen < 3 * 60 + 50
         worker.stop()
         await asyncio.wait_for(running, 20)
 
@@ -136,7 +139,7 @@ async def test_a_busy_worker_is_not_rung_for(place: Place) -> None:
     async with client(place) as queue:
         worker = Worker(queue, concurrency=5)
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             await asyncio.sleep(0.002)
 
@@ -156,7 +159,7 @@ async def test_a_busy_worker_is_not_rung_for(place: Place) -> None:
         assert await sleepers() == 1
         await queue.publish_many(range(5000))
         await asyncio.sleep(0.5)
-        assert await queue.numbers(), "still at it"
+        assert await queue.stats(), "still at it"
         assert await sleepers() == 0
         worker.stop()
         await asyncio.wait_for(running, 20)
@@ -169,7 +172,7 @@ async def test_a_cancelled_serve_gives_back(place: Place) -> None:
         worker = Worker(queue, concurrency=2)
         started = []
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             started.append(payload)
             await asyncio.sleep(30)
@@ -180,14 +183,14 @@ async def test_a_cancelled_serve_gives_back(place: Place) -> None:
         running.cancel()
         await asyncio.wait([running], timeout=20)
         assert running.cancelled()
-        (numbers,) = await queue.numbers()
-        assert (numbers.waiting, numbers.leased) == (4, 0)
+        (stats,) = await queue.stats()
+        assert (stats.waiting, stats.leased) == (4, 0)
 
 
 @run_async
 async def test_threads_that_overstay_give_their_places_back(place: Place) -> None:
     async with client(place) as queue:
-        worker = Worker(queue, concurrency=1, stop_after=2)
+        worker = Worker(queue, concurrency=1, max_messages=2)
         ended = []
 
         @worker.handler("slow", timeout=0.1, ack="reject")

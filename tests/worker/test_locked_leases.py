@@ -10,8 +10,8 @@ from datetime import timedelta
 import psycopg
 import pytest
 
-from penstock import AsyncMessage, AsyncQueue, Constant, Message, Worker
-from penstock.embedded_mariadb import OwnMariaDB
+from laneway import AsyncMessage, AsyncQueue, Constant, Message, Worker
+from laneway.dev.embedded import EmbeddedMariaDB
 from tests.client.worlds import run_async
 from tests.model.mysql import connect as connect_mysql
 from tests.place import Place
@@ -46,6 +46,7 @@ def by_another_client(worker: Worker, place: Place, queue: AsyncQueue, seconds: 
             await asyncio.sleep(seconds)
 
 
+@pytest.mark.repeats("the first test here locks a lease too")
 @pytest.mark.parametrize("hold", [by_the_message, in_a_thread, by_another_client])
 def test_an_extension_in_an_open_transaction_costs_no_other_its_lease(
     place: Place, hold: Callable[..., None]
@@ -77,7 +78,7 @@ async def test_a_rolled_back_completion_keeps_its_lease(place: Place) -> None:
         worker = Worker(queue)
         runs = []
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int, message: AsyncMessage) -> None:
             runs.append(message.attempt)
             async with await psycopg.AsyncConnection.connect(place.url) as mine:
@@ -99,7 +100,7 @@ async def test_work_goes_on_after_a_completion_was_committed(place: Place) -> No
         worker = Worker(queue)
         ended = []
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int, message: AsyncMessage) -> None:
             async with await psycopg.AsyncConnection.connect(place.url) as mine:
                 await message.complete(connection=mine)
@@ -112,6 +113,7 @@ async def test_work_goes_on_after_a_completion_was_committed(place: Place) -> No
         assert await outcomes(queue, published.id) == ["completed"]
 
 
+@pytest.mark.repeats("waits for locks of 12 s")
 @run_async
 async def test_a_locked_lease_does_not_hold_up_the_outcomes_of_others(place: Place) -> None:
     """Its time is up, and its outcome waits for its own transaction; others fail and end well at
@@ -156,8 +158,9 @@ async def test_a_locked_lease_does_not_hold_up_the_outcomes_of_others(place: Pla
         assert "completed" in await outcomes(queue, held.id)
 
 
+@pytest.mark.repeats("on PostgreSQL in the other tests here")
 @run_async
-async def test_on_mariadb_too(mariadb: OwnMariaDB) -> None:
+async def test_on_mariadb_too(mariadb: EmbeddedMariaDB) -> None:
     url = mariadb.create_database("locked leases")
     async with AsyncQueue(url, lease=timedelta(seconds=3)) as queue:
         await queue.install()

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from penstock import Constant, Tried, Worker
+from laneway import Constant, FailedAttempt, Worker
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import client, outcomes
@@ -62,17 +62,17 @@ def test_it_is_an_error_of_its_message_alone(place: Place, run: str, error: str)
 @run_async
 async def test_a_strategy_or_a_hook_that_exits_has_no_say(place: Place) -> None:
     class Exits:
-        def delay(self, tried: Tried) -> timedelta:
+        def delay(self, tried: FailedAttempt) -> timedelta:
             raise SystemExit
 
     async with client(place) as queue:
-        worker = Worker(queue, stop_after=1)
+        worker = Worker(queue, max_messages=1)
 
         @worker.on_error
         def exits(message: object, error: BaseException) -> None:
             raise SystemExit
 
-        @worker.handler(retry=Exits())
+        @worker.default_handler(retry=Exits())
         async def handle(payload: int) -> None:
             raise ValueError
 

@@ -10,10 +10,11 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from penstock import AsyncQueue, ConnectionUnavailable, DatabaseFailed, Worker
-from penstock.drivers.sqlite_async import AsyncSqliteRunner
-from penstock.worker import writing
-from penstock.worker.refusals import is_final
+from laneway import AsyncQueue, Worker
+from laneway.drivers.sqlite.aio import AsyncSqliteRunner
+from laneway.errors import ConnectionUnavailable, DatabaseFailed
+from laneway.worker.settle import settler
+from laneway.worker.settle.settler import is_final
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import client, outcomes, until
@@ -67,7 +68,7 @@ async def test_outcomes_outlast_a_database_that_only_reads_for_a_while(place: Pl
         runs: Counter[int] = Counter()
         go = asyncio.Event()
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             runs[payload] += 1
             await go.wait()
@@ -90,14 +91,14 @@ async def test_outcomes_outlast_a_database_that_only_reads_for_a_while(place: Pl
 async def test_one_that_is_refused_again_and_again_does_not_hold_up_others(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_PATIENCE", 1.0)
+    monkeypatch.setattr(settler, "_REFUSAL_TIMEOUT", 1.0)
     async with client(place, lease=timedelta(seconds=3)) as queue:
-        worker = Worker(queue, stop_after=5)
+        worker = Worker(queue, max_messages=5)
         published = await queue.publish_many(range(5))
         poison = published[2].id
         await Refusing(place).begin(f"tg_op = 'DELETE' and old.message_id = {poison}", "P0001")
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None: ...
 
         await asyncio.wait_for(worker.serve(), 30)
@@ -117,7 +118,7 @@ async def test_on_sqlite_outcomes_outlast_another_programs_lock(
         runs = []
         go = asyncio.Event()
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             runs.append(payload)
             await go.wait()

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import psycopg
 
-from penstock import AsyncMessage, Message, Worker
+from laneway import AsyncMessage, Message, Worker
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import client, outcomes
@@ -74,7 +74,7 @@ async def test_a_transaction_that_rolls_back_leaves_the_message_to_the_policy(pl
     async with client(place) as queue:
         worker = Worker(queue)
 
-        @worker.handler(ack="reject")
+        @worker.default_handler(ack="reject")
         async def handle(payload: int, message: AsyncMessage) -> None:
             async with await psycopg.AsyncConnection.connect(place.url) as mine:
                 await message.complete(connection=mine)
@@ -89,10 +89,10 @@ async def test_a_transaction_that_rolls_back_leaves_the_message_to_the_policy(pl
 async def test_all_that_was_asked_for_is_handled_before_it_stops(place: Place) -> None:
     async with client(place) as queue:
         await queue.publish_many(range(600))
-        worker = Worker(queue, concurrency=10, stop_after=500)
+        worker = Worker(queue, concurrency=10, max_messages=500)
         done = []
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             if payload >= 200:
                 await asyncio.sleep(0.005)  # fast at first, so that many are claimed ahead

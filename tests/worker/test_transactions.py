@@ -9,10 +9,11 @@ import asyncpg
 import psycopg
 import pytest
 
-from penstock import AsyncMessage, AsyncQueue, Constant, Defer, Message, Worker
-from penstock.drivers.async_psycopg import AsyncPsycopgRunner
-from penstock.drivers.sync_psycopg import PsycopgRunner
-from penstock.worker import performing, workshop
+from laneway import AsyncMessage, AsyncQueue, Constant, Defer, Message, Worker
+from laneway.drivers.psycopg.aio import AsyncPsycopgRunner
+from laneway.drivers.psycopg.sync import PsycopgRunner
+from laneway.worker.execute import executor
+from laneway.worker.run import runtime
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import outcomes
@@ -37,21 +38,21 @@ def again(attempt: int) -> object:
 
 
 def with_psycopg(worker: Worker) -> None:
-    @worker.handler(retry=RETRY)
+    @worker.default_handler(retry=RETRY)
     async def handle(payload: int, tx: psycopg.AsyncConnection, message: AsyncMessage) -> object:
         await tx.execute("insert into effect values (%s)", [message.attempt])
         return again(message.attempt)
 
 
 def with_asyncpg(worker: Worker) -> None:
-    @worker.handler(retry=RETRY)
+    @worker.default_handler(retry=RETRY)
     async def handle(payload: int, tx: asyncpg.Connection, message: AsyncMessage) -> object:
         await tx.execute("insert into effect values ($1)", message.attempt)
         return again(message.attempt)
 
 
 def with_thread(worker: Worker) -> None:
-    @worker.handler(retry=RETRY)
+    @worker.default_handler(retry=RETRY)
     def handle(payload: int, tx: psycopg.Connection, message: Message) -> object:
         tx.execute("insert into effect values (%s)", [message.attempt])
         return again(message.attempt)
@@ -83,9 +84,9 @@ async def test_a_lost_lease_takes_the_effects_along(place: Place) -> None:
     await effects(place, create=True)
     async with AsyncQueue(place.url, schema=place.schema) as queue:
         await queue.install()
-        worker = Worker(queue, stop_after=1)
+        worker = Worker(queue, max_messages=1)
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int, tx: psycopg.AsyncConnection, message: AsyncMessage) -> None:
             await tx.execute("insert into effect values (1)")
             # Somebody else settles it, as if our lease had run out.
@@ -94,8 +95,8 @@ async def test_a_lost_lease_takes_the_effects_along(place: Place) -> None:
         await queue.publish(1)
         await worker.serve()
         assert await effects(place) == []
-        (numbers,) = await queue.numbers()
-        assert numbers.waiting == 1
+        (stats,) = await queue.stats()
+        assert stats.waiting == 1
 
 
 @run_async
@@ -104,7 +105,7 @@ async def test_a_connection_of_another_driver_is_refused(place: Place) -> None:
         await queue.install()
         worker = Worker(queue)
 
-        @worker.handler(ack="reject")
+        @worker.default_handler(ack="reject")
         async def handle(payload: int, tx: asyncpg.Connection) -> None:
             raise AssertionError("not reached")
 
@@ -128,7 +129,7 @@ def _slow(worker: Worker) -> None:
 def test_waiting_for_a_place_among_transactions_fails_nobody(
     place: Place, monkeypatch: pytest.MonkeyPatch, world: str
 ) -> None:
-    monkeypatch.setattr(workshop, "_MOST_TRANSACTIONS", 1)
+    monkeypatch.setattr(runtime, "_MAX_TRANSACTIONS", 1)
     for runner in (PsycopgRunner, AsyncPsycopgRunner):
         defaults = runner.__init__.__kwdefaults__
         assert defaults is not None
@@ -161,7 +162,7 @@ def test_without_a_connection_the_message_is_given_back(
         return begin(self)
 
     monkeypatch.setattr(runner, "transaction", transaction)
-    monkeypatch.setattr(performing, "_WITHOUT_TRANSACTION", timedelta(0))
+    monkeypatch.setattr(executor, "_NO_TRANSACTION_DELAY", timedelta(0))
 
     @run_async
     async def check() -> None:

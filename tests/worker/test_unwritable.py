@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock import Constant, Defer, Tried, Worker
-from penstock.worker.crew import Crew
+from laneway import Constant, Defer, FailedAttempt, Worker
+from laneway.worker.execute.pool import HandlerPool
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import client, outcomes
@@ -53,7 +53,7 @@ def test_a_state_that_cannot_be_written_is_the_handlers_error(place: Place, stat
         async with client(place) as queue:
             worker = Worker(queue, concurrency=1)
 
-            @worker.handler(retry=Constant(every=0, attempts=2))
+            @worker.default_handler(retry=Constant(every=0, attempts=2))
             async def handle(payload: int) -> Defer:
                 return Defer(NOW, state=STATES[state]())
 
@@ -67,13 +67,13 @@ def test_a_state_that_cannot_be_written_is_the_handlers_error(place: Place, stat
 @run_async
 async def test_a_strategy_that_asks_for_centuries_is_overruled(place: Place) -> None:
     class Huge:
-        def delay(self, tried: Tried) -> timedelta:
+        def delay(self, tried: FailedAttempt) -> timedelta:
             return timedelta(days=50_000)
 
     async with client(place) as queue:
-        worker = Worker(queue, concurrency=1, stop_after=1)
+        worker = Worker(queue, concurrency=1, max_messages=1)
 
-        @worker.handler(retry=Huge())
+        @worker.default_handler(retry=Huge())
         async def handle(payload: int) -> None:
             raise ValueError
 
@@ -89,12 +89,12 @@ async def test_a_place_comes_free_whatever_happens_at_the_end(
     def fails(*_: object) -> None:
         raise RuntimeError("no desk")
 
-    monkeypatch.setattr(Crew, "_settle", fails)
+    monkeypatch.setattr(HandlerPool, "_settle", fails)
     async with client(place) as queue:
-        worker = Worker(queue, concurrency=1, stop_after=2)
+        worker = Worker(queue, concurrency=1, max_messages=2)
         ran = []
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             ran.append(payload)
 

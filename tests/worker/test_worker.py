@@ -8,24 +8,25 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from penstock import (
+from laneway import (
     AsyncMessage,
     AsyncQueue,
     Constant,
     Defer,
     Fail,
+    FailedAttempt,
     LeaseLost,
     Message,
     Queue,
-    Tried,
     Worker,
 )
-from penstock.errors import InvalidOption, SchemaMissing
-from penstock.worker import unknown
+from laneway.errors import InvalidInput, InvalidOption, SchemaMissing
+from laneway.worker.execute import unhandled
 from tests.client.worlds import run_async
 from tests.place import Place
 
@@ -70,7 +71,7 @@ async def test_each_kind_goes_to_its_handler_with_what_it_asks_for(place: Place)
         def plain(payload, *, message: Message) -> None:  # type: ignore[no-untyped-def]
             seen["plain"] = (payload, message.kind, threading.current_thread().name)
 
-        @worker.handler()
+        @worker.default_handler
         async def rest(text: str) -> None:
             seen["rest"] = text
 
@@ -80,9 +81,9 @@ async def test_each_kind_goes_to_its_handler_with_what_it_asks_for(place: Place)
         await worker.serve(until_empty=True)
         assert seen["typed"] == (Order(7), "c", 1, 1)
         assert seen["plain"][:2] == ([1], "plain")
-        assert seen["plain"][2].startswith("penstock-handler")
+        assert seen["plain"][2].startswith("laneway-handler")
         assert seen["rest"] == "x"
-        assert not await queue.numbers()
+        assert not await queue.stats()
 
 
 @run_async
@@ -110,7 +111,7 @@ def test_a_sync_user_writes_no_await(place: Place) -> None:
     with Queue(place.url, schema=place.schema) as queue:
         queue.install()
         published = queue.publish({"id": 1}, kind="order")
-        worker = Worker(queue, stop_after=1)
+        worker = Worker(queue, max_messages=1)
         seen = []
 
         @worker.handler("order")
@@ -134,11 +135,11 @@ async def test_errors_are_retried_until_the_strategy_gives_up(place: Place) -> N
         tried = []
 
         class Twice:
-            def delay(self, tried_: Tried) -> timedelta | None:
+            def delay(self, tried_: FailedAttempt) -> timedelta | None:
                 tried.append((tried_.attempt, str(tried_.error)))
                 return timedelta(0) if tried_.attempt < 3 else None
 
-        @worker.handler(retry=Twice())
+        @worker.default_handler(retry=Twice())
         async def handle(payload: int) -> None:
             raise ValueError(f"no {payload}")
 
@@ -155,7 +156,7 @@ async def test_max_attempts_of_the_message_hold_too(place: Place) -> None:
     async with client(place) as queue:
         worker = Worker(queue)
 
-        @worker.handler(retry=Constant(every=0))
+        @worker.default_handler(retry=Constant(every=0))
         async def handle(payload: int) -> None:
             raise ValueError
 
@@ -168,11 +169,11 @@ async def test_max_attempts_of_the_message_hold_too(place: Place) -> None:
 @run_async
 async def test_a_broken_strategy_loses_nothing(place: Place) -> None:
     class Broken:
-        def delay(self, tried: Tried) -> timedelta | None:
+        def delay(self, tried: FailedAttempt) -> timedelta | None:
             raise ZeroDivisionError
 
     class Nonsense:
-        def delay(self, tried: Tried) -> Any:
+        def delay(self, tried: FailedAttempt) -> Any:
             return "tomorrow"
 
     async with client(place) as queue:
@@ -190,8 +191,8 @@ async def test_a_broken_strategy_loses_nothing(place: Place) -> None:
         await worker.serve(until_empty=True)
         for id in ids:
             assert await outcomes(queue, id) == ["retried"]
-        (numbers,) = await queue.numbers()
-        assert numbers.waiting + numbers.scheduled == 2
+        (stats,) = await queue.stats()
+        assert stats.waiting + stats.scheduled == 2
 
 
 @pytest.mark.parametrize("how", ["return", "raise"])
@@ -267,10 +268,10 @@ async def test_a_manual_handler_that_forgets_lets_the_lease_run_out(
     place: Place, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with client(place, lease=timedelta(seconds=1)) as queue:
-        worker = Worker(queue, stop_after=2)
+        worker = Worker(queue, max_messages=2)
         attempts = []
 
-        @worker.handler(ack="manual")
+        @worker.default_handler(ack="manual")
         async def manual(payload: int, message: AsyncMessage) -> None:
             attempts.append(message.attempt)
             if message.attempt == 2:
@@ -288,7 +289,7 @@ async def test_what_cannot_be_decoded_is_a_dead_letter_at_once(place: Place) -> 
     async with client(place) as queue:
         worker = Worker(queue)
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(order: Order) -> None:
             raise AssertionError("not reached")
 
@@ -355,14 +356,16 @@ async def test_timeouts(place: Place) -> None:
 
 @run_async
 async def test_an_unknown_kind_is_given_back_and_dies_of_old_age(
-    place: Place, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with client(place) as queue:
+    """Where claims cannot leave it where it is."""
+    async with AsyncQueue(f"sqlite:///{tmp_path}/q.db") as queue:
+        await queue.install()
         worker = Worker(
             queue,
-            unknown_delay=timedelta(seconds=0.2),
-            unknown_patience=timedelta(seconds=0.5),
-            stop_in=timedelta(seconds=2.5),
+            unhandled_delay=timedelta(seconds=0.2),
+            unhandled_timeout=timedelta(seconds=0.5),
+            max_runtime=timedelta(seconds=2.5),
         )
 
         @worker.handler("known")
@@ -378,13 +381,14 @@ async def test_an_unknown_kind_is_given_back_and_dies_of_old_age(
 
 
 def test_of_endless_kinds_only_so_many_are_remembered(
-    place: Place, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unknown, "_MOST_REMEMBERED", 2)
+    monkeypatch.setattr(unhandled, "_MAX_REMEMBERED", 2)
 
     @run_async
     async def check() -> None:
-        async with client(place) as queue:
+        async with AsyncQueue(f"sqlite:///{tmp_path}/q.db") as queue:
+            await queue.install()
             worker = Worker(queue, concurrency=1)
             worker.handler("known")(lambda payload: None)
             for kind in ("a", "a", "b", "c", "a"):
@@ -398,7 +402,7 @@ def test_of_endless_kinds_only_so_many_are_remembered(
 @run_async
 async def test_another_worker_takes_what_this_one_does_not_know(place: Place) -> None:
     async with client(place) as queue:
-        old, new = (Worker(queue, unknown_delay=timedelta(seconds=0.05)) for _ in range(2))
+        old, new = (Worker(queue, unhandled_delay=timedelta(seconds=0.05)) for _ in range(2))
         seen = []
 
         @old.handler("old")
@@ -442,11 +446,11 @@ async def test_stop_gives_back_what_did_not_end_and_start_works_again(place: Pla
         worker.stop()
         await asyncio.wait_for(serving, 5)
         assert len(started) == 2
-        (numbers,) = await queue.numbers()
-        assert (numbers.leased, numbers.waiting) == (0, 3)
+        (stats,) = await queue.stats()
+        assert (stats.leased, stats.waiting) == (0, 3)
         patient = False
         await worker.serve(until_empty=True)
-        assert not await queue.numbers()
+        assert not await queue.stats()
         for id in ids:
             history = await queue.history(id or 0)
             assert history[-1].outcome == "completed" and history[-1].attempt == 1
@@ -457,7 +461,7 @@ async def test_a_handler_may_finish_within_the_grace(place: Place) -> None:
     async with client(place) as queue:
         worker = Worker(queue, concurrency=1)
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             worker.stop()
             await asyncio.sleep(0.2)
@@ -469,20 +473,20 @@ async def test_a_handler_may_finish_within_the_grace(place: Place) -> None:
 
 
 @run_async
-async def test_stop_after_so_many_and_in_a_time(place: Place) -> None:
+async def test_it_stops_after_max_messages_and_max_runtime(place: Place) -> None:
     async with client(place) as queue:
         await queue.publish_many(range(25))
-        worker = Worker(queue, concurrency=4, stop_after=10)
+        worker = Worker(queue, concurrency=4, max_messages=10)
         seen = []
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             seen.append(payload)
 
         await worker.serve()
         assert len(seen) == 10
-        timed = Worker(queue, stop_in=timedelta(seconds=0.5))
-        timed.handler()(handle)
+        timed = Worker(queue, max_runtime=timedelta(seconds=0.5))
+        timed.default_handler(handle)
         await timed.serve()
         assert sorted(seen) == list(range(25))
 
@@ -494,7 +498,7 @@ async def test_concurrency_is_kept(place: Place) -> None:
         worker = Worker(queue, concurrency=7)
         now = most = 0
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             nonlocal now, most
             now += 1
@@ -539,7 +543,7 @@ async def test_logs_carry_the_message(place: Place, caplog: pytest.LogCaptureFix
     async with client(place) as queue:
         worker = Worker(queue)
 
-        @worker.handler()
+        @worker.default_handler
         async def handle(payload: int) -> None:
             raise ValueError("broken")
 
@@ -562,19 +566,19 @@ def test_impossible_handlers_are_refused(place: Place) -> None:
 
     def is_plain(payload: int) -> None: ...
 
-    def needs_more(payload: int, another: str) -> None: ...
+    def needs_more(message: Message, another: Message) -> None: ...
 
     register = worker.handler
     for refused in (
         lambda: register("a", run="thread")(is_async),
         lambda: register("a", run="async")(is_plain),
         lambda: register("a", timeout=0)(is_plain),
-        lambda: register("a", ack="perhaps")(is_plain),  # type: ignore[arg-type]
+        lambda: register("a", ack="perhaps")(is_plain),  # type: ignore[call-overload]
         lambda: register("a")(needs_more),
         lambda: Worker(Queue(place.url), concurrency=0),
         lambda: Worker(Queue(place.url), queues=[]),
     ):
-        with pytest.raises(InvalidOption):
+        with pytest.raises(InvalidInput):
             refused()
     register("a")(is_plain)
     with pytest.raises(InvalidOption, match="two handlers"):
@@ -586,7 +590,7 @@ def test_a_worker_without_schema_or_handlers_says_so(place: Place) -> None:
     with pytest.raises(InvalidOption, match="no handler"):
         worker.run()
 
-    @worker.handler()
+    @worker.default_handler
     def handle(payload: int) -> None: ...
 
     assert ["not installed" in problem for problem in worker.check()] == [True]
@@ -600,7 +604,7 @@ async def test_progress_starts_the_tries_anew(place: Place) -> None:
         worker = Worker(queue)
         attempts = []
 
-        @worker.handler(retry=Constant(every=0, attempts=2))
+        @worker.default_handler(retry=Constant(every=0, attempts=2))
         async def handle(payload: int, message: AsyncMessage) -> object:
             attempts.append(message.attempt)
             if message.attempt in (1, 3, 5):

@@ -7,7 +7,7 @@ with said as (
 select s.*,
     coalesce((select substring(m.found[1] from '([^/"]+)", line') || ' in ' || substring(m.found[1] from ', in (\S+)$')
         from regexp_matches(s.said, '(File "[^"]+", line \d+, in \S+)', 'g') with ordinality m (found, n)
-        where m.found[1] !~ '(site-packages|/lib/python|/penstock/)' order by m.n desc limit 1), '') as frame,
+        where m.found[1] !~ '(site-packages|/lib/python|/laneway/)' order by m.n desc limit 1), '') as frame,
     coalesce((select left(regexp_replace(regexp_replace(regexp_replace(rtrim(l.line),
             '[[:xdigit:]]{8}(-[[:xdigit:]]{4}){3}-[[:xdigit:]]{12}', '<id>', 'g'),
             '0x[[:xdigit:]]+', '<address>', 'g'), '\d+', '#', 'g'), 200)

@@ -1,4 +1,4 @@
-with recent as (
+with week as (
     select h.* from hours h where h.hour >= %(now)s - interval '7 days'
 ),
 one as (
@@ -7,16 +7,14 @@ one as (
         coalesce(
             (array_agg(r.mean_running order by r.hour desc) filter (where r.hour < date_bin('1 hour', %(now)s, timestamptz 'epoch')))[1],
             (array_agg(r.mean_running order by r.hour desc))[1]) as running
-    from recent r group by r.queue
+    from week r group by r.queue
 ),
 pace as (
     select o.queue,
         (select count(*) from period p where p.queue = o.queue and p.state = 'waiting'
-            and date_bin('5 minutes', p.begins, timestamptz 'epoch') >= %(now)s - interval '65 minutes'
-            and date_bin('5 minutes', p.begins, timestamptz 'epoch') < %(now)s - interval '5 minutes') as came,
+            and date_bin('5 minutes', p.begins, timestamptz 'epoch') between %(now)s - interval '60 minutes' and %(now)s) as came,
         (select count(*) from period p where p.queue = o.queue and p.state = 'waiting' and p.started
-            and date_bin('5 minutes', p.ends, timestamptz 'epoch') >= %(now)s - interval '65 minutes'
-            and date_bin('5 minutes', p.ends, timestamptz 'epoch') < %(now)s - interval '5 minutes') as started,
+            and date_bin('5 minutes', p.ends, timestamptz 'epoch') between %(now)s - interval '60 minutes' and %(now)s) as started,
         (select count(*) from live l where l.queue = o.queue and l.state = 'waiting') as waiting
     from one o
 )

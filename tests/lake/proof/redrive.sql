@@ -27,5 +27,8 @@ select k.*,
     case when k.letters = 0 then 'nothing left'
         when k.died_again > 0 and 2 * k.died_again >= k.redriven then 'discard'
         when k.type = 'LeaseExpired' or k.last_at > %(now)s - interval '6 hours' or k.completed_since = 0 then 'fix first'
+        -- Mended by itself: what was away came back, or earlier redrives recovered.
+        when k.recovered = 0 and k.type !~* '(timeout|timedout|connection|unavailable|network|temporar|throttl|toomany|ratelimit|deadlock|serialization|operationalerror|brokenpipe)'
+            then 'fix first'
         else 'redrive' end as advice
 from known k

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from urllib.request import urlopen
 
-from penstock.spark import doctor, reason, session
+from laneway.spark import doctor, reason, session
 
 SETTINGS = {
     "spark.ui.enabled": "true",
@@ -31,14 +31,14 @@ def main(url: str, schema: str, folder: Path) -> None:
     )
     options = {"url": url, "schema": schema}
     frame = spark.range(20).selectExpr("cast(id as string) as payload")
-    frame.write.format("penstock").options(**options).mode("append").save()
-    read = spark.read.format("penstock").options(**options, what="messages").load()
+    frame.write.format("laneway").options(**options).mode("append").save()
+    read = spark.read.format("laneway").options(**options, what="messages").load()
     read.explain("extended")
     read.createOrReplaceTempView("messages")
     spark.sql("explain formatted select count(*) from messages").show(1, False)
     print("ROWS", read.count())
-    stream = spark.readStream.format("penstock").options(**options, what="claims").load()
-    writing = stream.selectExpr("payload", "channel").writeStream.format("penstock")
+    stream = spark.readStream.format("laneway").options(**options, what="claims").load()
+    writing = stream.selectExpr("payload", "channel").writeStream.format("laneway")
     writing = writing.options(**options, queue="copies").trigger(availableNow=True)
     query = writing.option("checkpointLocation", str(folder / "checkpoint")).start()
     query.awaitTermination(120)
@@ -46,7 +46,7 @@ def main(url: str, schema: str, folder: Path) -> None:
     print("PROGRESS", json.dumps([progress.prettyJson for progress in query.recentProgress]))
     try:
         broken = {**options, "url": url.rsplit("/", 1)[0] + "/nowhere"}
-        spark.read.format("penstock").options(**broken).load().count()
+        spark.read.format("laneway").options(**broken).load().count()
     except Exception as error:
         print("ERROR", error)
         print("REASON", reason(error))

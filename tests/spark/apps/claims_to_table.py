@@ -10,7 +10,7 @@ import psycopg
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import udf
 
-from penstock.spark import session
+from laneway.spark import session
 from tests.spark.apps.marks import mark
 
 
@@ -37,7 +37,7 @@ def main(url: str, schema: str, folder: str) -> None:
 
     read = udf(slowly, "bigint", useArrow=False)
     options = {"url": url, "schema": schema, "what": "claims", "maxMessagesPerTrigger": "25"}
-    stream = spark.readStream.format("penstock").options(**options).load()
+    stream = spark.readStream.format("laneway").options(**options).load()
     writing = stream.writeStream.foreachBatch(sink).trigger(availableNow=True)
     writing.option("checkpointLocation", folder).start().awaitTermination()
 

@@ -6,7 +6,7 @@ Arguments: URL, schema, the workers' Python. Run by tests/spark/test_failures.py
 import os
 import sys
 
-from penstock.spark import doctor, reason, session
+from laneway.spark import doctor, reason, session
 
 
 def main(url: str, schema: str, python: str) -> None:
@@ -14,7 +14,7 @@ def main(url: str, schema: str, python: str) -> None:
     spark = session("no pyarrow", master="local[2]")
     print("DOCTOR", doctor(spark)[-1].text)
     try:
-        read = spark.read.format("penstock").options(url=url, schema=schema, what="messages")
+        read = spark.read.format("laneway").options(url=url, schema=schema, what="messages")
         read.load().count()
     except Exception as error:
         print("REASON", reason(error))

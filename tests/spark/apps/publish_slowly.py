@@ -8,7 +8,7 @@ import time
 
 from pyspark.sql.functions import udf
 
-from penstock.spark import session
+from laneway.spark import session
 
 # A task is tried a second time as soon as it is slower than the others.
 SETTINGS = {
@@ -42,7 +42,7 @@ def main(url: str, schema: str, master: str) -> None:
     spark = session("publish slowly", master=master, settings=SETTINGS)
     frame = spark.range(0, 400, 1, 4)
     frame = frame.select(udf(slowly, "string", useArrow=False)("id").alias("payload"))
-    writer = frame.write.format("penstock").options(url=url, schema=schema)
+    writer = frame.write.format("laneway").options(url=url, schema=schema)
     writer.option("idempotency_key", "once").mode("append").save()
     spark.stop()
 

@@ -8,7 +8,7 @@ import sys
 
 from pyspark.sql.functions import udf
 
-from penstock.spark import session
+from laneway.spark import session
 
 
 def host(_: int) -> str:
@@ -21,15 +21,15 @@ def main(url: str, schema: str, folder: str, master: str) -> None:
     spark = session("round trip", master=None if master == "-" else master)
     options = {"url": url, "schema": schema}
     frame = spark.range(0, 1000, 1, 4).selectExpr("cast(id as string) as payload")
-    frame.write.format("penstock").options(**options).mode("append").save()
-    read = spark.read.format("penstock").options(**options, what="messages").load()
+    frame.write.format("laneway").options(**options).mode("append").save()
+    read = spark.read.format("laneway").options(**options, what="messages").load()
     print("MESSAGES", read.count())
-    stream = spark.readStream.format("penstock").options(**options, what="claims").load()
-    writing = stream.selectExpr("payload").writeStream.format("penstock").trigger(availableNow=True)
+    stream = spark.readStream.format("laneway").options(**options, what="claims").load()
+    writing = stream.selectExpr("payload").writeStream.format("laneway").trigger(availableNow=True)
     writing = writing.options(**options, queue="copies").option("checkpointLocation", folder)
     query = writing.start()
     assert query.awaitTermination(240)
-    history = spark.read.format("penstock").options(**options).load()
+    history = spark.read.format("laneway").options(**options).load()
     print("COMPLETED", history.where("outcome = 'completed'").count())
     places = spark.range(0, 8, 1, 8).select(udf(host, "string", useArrow=False)("id")).distinct()
     print("PROCESSES", places.count())

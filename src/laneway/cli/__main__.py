@@ -1,0 +1,5 @@
+"""``python -m laneway.cli``"""
+
+from . import main
+
+main()

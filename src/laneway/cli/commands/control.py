@@ -1,0 +1,157 @@
+"""pause, resume, run-now, limits, audit."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from laneway.cli.acting import acting
+from laneway.cli.connect import open_queue
+from laneway.cli.exits import Code
+from laneway.cli.options import For, InQueue, Json, Limit, OnlyQueue, Schema, Url
+from laneway.cli.output import Column, emit, emit_all, say, table
+from laneway.cli.times import age, length
+
+if TYPE_CHECKING:
+    from laneway.inspection import ChannelInfo
+    from laneway.operations import AuditEntry
+
+_AUDIT = (
+    Column("id", right=True),
+    Column("when", right=True),
+    Column("who"),
+    Column("from", wide=80),
+    Column("action"),
+    Column("count", right=True),
+    Column("target", wide=60),
+)
+_LIMITS = (
+    Column("queue"),
+    Column("channel"),
+    Column("running", right=True),
+    Column("rate", right=True),
+    Column("backlog", right=True),
+    Column("weight", right=True, wide=80),
+    Column("waits for"),
+)
+
+Kind = Annotated[
+    str | None, typer.Option("--kind", "-k", help="Only this kind.", show_default=False)
+]
+
+
+def pause(
+    queue: InQueue = None,
+    kind: Kind = None,
+    for_: For = None,
+    reason: Annotated[str, typer.Option(help="Why; the list of pauses shows it.")] = "",
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Start nothing more of a queue, or of one kind of it; what runs goes on."""
+    duration = None if for_ is None else length(for_)
+    with open_queue(url, schema, queue) as client:
+        done = acting(client).pause(kind=kind, duration=duration, reason=reason)
+    if as_json:
+        emit(done)
+    until = "until it is resumed" if done.until is None else f"until {done.until.isoformat()}"
+    say(f"Paused {_what(done.queue, kind)} {until}.")
+
+
+def resume(
+    queue: InQueue = None,
+    kind: Kind = None,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """End the pause of a queue, or of one kind of it."""
+    with open_queue(url, schema, queue) as client:
+        done = acting(client).resume(kind=kind)
+    if as_json:
+        emit({"queue": client.name, "kind": kind, "resumed": done})
+    if not done:
+        say(f"{_what(client.name, kind)} is not paused.")
+        raise typer.Exit(Code.NOTHING)
+    say(f"Resumed {_what(client.name, kind)}.")
+
+
+def run_now(
+    ids: Annotated[list[int], typer.Argument(help="Ids of the messages.", min=1)],
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Make messages that are scheduled for later due now."""
+    with open_queue(url, schema) as client:
+        answers = acting(client).run_now(ids)
+    if as_json:
+        emit_all(answers)
+    else:
+        table((Column("id", right=True), Column("status")), [(a.id, a.status) for a in answers])
+    done = sum(answer.status == "due" for answer in answers)
+    say(f"{done} of {len(answers)} due now.")
+    if not done:
+        raise typer.Exit(Code.NOTHING)
+
+
+def limits(
+    queue: OnlyQueue = None,
+    limit: Limit = 50,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """List channels that have limits, with how much of them is used."""
+    with open_queue(url, schema) as client:
+        found = acting(client).channels(queue=queue, limited=True, limit=limit)
+    if as_json:
+        emit_all(found)
+    else:
+        table(_LIMITS, [_limits_row(info) for info in found])
+    if not found:
+        say("No channel has limits.")
+
+
+def audit(
+    limit: Limit = 50,
+    before: Annotated[
+        int | None, typer.Option(help="Only entries before this id.", show_default=False)
+    ] = None,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """List what operators did, the newest first."""
+    with open_queue(url, schema) as client:
+        found = acting(client).audit(limit=limit, before=before)
+    if as_json:
+        emit_all(found)
+    else:
+        now = datetime.now(UTC)
+        table(_AUDIT, [_audit_row(entry, now) for entry in found])
+    if not found:
+        say("Nobody has done anything yet.")
+
+
+def _what(queue: str, kind: str | None) -> str:
+    return f"queue {queue!r}" if kind is None else f"kind {kind!r} of queue {queue!r}"
+
+
+def _limits_row(info: "ChannelInfo") -> tuple[object, ...]:
+    policy, stats = info.policy, info.stats
+    full = "∞" if policy.concurrency is None else policy.concurrency
+    rate = "" if policy.rate is None else f"{policy.rate:g}/s"
+    backlog = (
+        "" if policy.backlog is None else f"{stats.waiting + stats.scheduled}/{policy.backlog}"
+    )
+    running = f"{stats.leased}/{full}"
+    return info.queue, info.channel, running, rate, backlog, policy.weight, info.waits_for
+
+
+def _audit_row(entry: "AuditEntry", now: datetime) -> tuple[object, ...]:
+    target = ", ".join(f"{name}={value}" for name, value in entry.target.items())
+    when = age(entry.at, now)
+    who = entry.actor, entry.source, entry.action
+    return entry.id, when, *who, entry.affected, target

@@ -1,0 +1,213 @@
+"""lake: the history as Parquet; sync, verify, compact, purge, status, report, synth."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from laneway.cli.confirm import confirm
+from laneway.cli.connect import settled
+from laneway.cli.exits import Code, CommandGroup
+from laneway.cli.options import Json, Schema, Url, Yes
+from laneway.cli.output import Column, emit, emit_all, fields, say, table
+from laneway.cli.times import ago, length, moment
+
+if TYPE_CHECKING:
+    from laneway.lake import Lake
+
+app = typer.Typer(
+    cls=CommandGroup,
+    help="Export the history as Parquet, and build reports on it.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
+)
+
+Root = Annotated[
+    str, typer.Option("--lake", "-l", envvar="LANEWAY_LAKE", help="The lake's folder or URI.")
+]
+Name = Annotated[str, typer.Option(help="The lake's name, if there are several.")]
+Rows = Annotated[int, typer.Option(help="Max rows per batch.", min=1, max=10_000_000)]
+
+
+@app.command()
+def sync(
+    lake: Root,
+    batch_rows: Rows = 100_000,
+    name: Name = "lake",
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Export new history into the lake; continues where the last sync ended."""
+    done = _open(lake, name, url, schema).sync(batch_rows)
+    if as_json:
+        emit(asdict(done))
+    else:
+        say(f"{done.rows:,} rows in {done.batches} batches.")
+
+
+@app.command()
+def verify(
+    lake: Root,
+    name: Name = "lake",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also batches that were verified before.")
+    ] = False,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Read the files back and compare them with the history."""
+    done = _open(lake, name, url, schema).verify(everything)
+    if as_json:
+        emit(asdict(done))
+    for damage in done.damaged:
+        say(f"{damage.path}: {damage.problem}")
+    if done.again:
+        say(f"The next laneway lake sync writes batches {done.again} again.")
+    if done.lost:
+        say(f"Batches {done.lost} are lost: their rows are no longer in the history.")
+    say(f"{done.batches} batches in {done.files} files, {len(done.damaged)} damaged.")
+    if done.damaged or done.again or done.lost:
+        raise typer.Exit(Code.FAILED)
+
+
+@app.command()
+def compact(
+    lake: Root,
+    name: Name = "lake",
+    older: Annotated[
+        str, typer.Option(metavar="DURATION", help="Only days that ended this long ago.")
+    ] = "2d",
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Merge the files of each old day into one."""
+    done = _open(lake, name, url, schema).compact(ago(older))
+    if as_json:
+        emit(asdict(done))
+    else:
+        say(f"Merged {done.files} files of {done.days} days into {done.days}.")
+
+
+@app.command()
+def purge(
+    lake: Root,
+    name: Name = "lake",
+    keep: Annotated[
+        str, typer.Option(metavar="DURATION", help="Keep history younger than this.")
+    ] = "30d",
+    dry_run: Annotated[
+        bool, typer.Option(help="Only show what would be deleted, and what stays and why.")
+    ] = False,
+    yes: Yes = False,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Delete history from the database that the lake verifiably holds."""
+    opened = _open(lake, name, url, schema)
+    kept = ago(keep)
+    if not dry_run:
+        confirm(f"Delete verified history older than {keep}?", yes)
+    days = opened.purge(kept, dry_run=dry_run)
+    if as_json:
+        emit_all(days)
+        return
+    columns = (
+        Column("day"),
+        Column("rows", right=True),
+        Column("would delete" if dry_run else "deleted"),
+        Column("reason"),
+    )
+    table(columns, [(d.day, d.rows, "yes" if d.stays is None else "no", d.stays) for d in days])
+
+
+@app.command()
+def status(
+    lake: Root, name: Name = "lake", url: Url = None, schema: Schema = None, as_json: Json = False
+) -> None:
+    """Show what the lake holds and how far it is behind."""
+    found = _open(lake, name, url, schema).status()
+    if as_json:
+        emit(asdict(found))
+        return
+    states = ", ".join(f"{count} {state}" for state, count in found.batches.items())
+    fields(
+        {
+            "rows": f"{found.rows:,} in {found.files} files, {found.bytes / 1e6:,.1f} MB",
+            "days": f"{found.first_day} to {found.last_day}" if found.files else "none",
+            "batches": states or "none",
+            "behind": f"{found.behind:,} rows"
+            + (f", {found.unsettled:,} not settled" if found.unsettled else ""),
+            "readers": ", ".join(found.readers),
+        }
+    )
+    if found.kept != "all":
+        say(f"The queue keeps only {found.kept!r} of its history; reports cover only that.")
+
+
+@app.command()
+def report(
+    lake: Root,
+    objective: Annotated[
+        str, typer.Option(metavar="DURATION", help="Objective: messages start within this time.")
+    ] = "60s",
+    share: Annotated[float, typer.Option(help="Objective: share of messages that must.")] = 0.99,
+    as_json: Json = False,
+) -> None:
+    """Update the report: tables of changed days and one HTML page. Needs no database."""
+    from laneway.lake.report.objective import Objective
+
+    made = _open_folder(lake).report(Objective(length(objective), share))
+    if as_json:
+        emit(asdict(made))
+    else:
+        say(f"Computed {made.days} days.")
+        typer.echo(made.page)
+
+
+@app.command()
+def synth(
+    lake: Annotated[str | None, typer.Option("--lake", "-l", help="Write into this lake.")] = None,
+    messages: Annotated[int, typer.Option(min=1, help="Number of messages.")] = 1_000_000,
+    days: Annotated[float, typer.Option(min=0.05, help="Number of days.")] = 14,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same history.")] = 1,
+    until: Annotated[str | None, typer.Option(help="End of the history.  [default: now]")] = None,
+    calm: Annotated[bool, typer.Option("--calm", help="No incidents.")] = False,
+    url: Annotated[str | None, typer.Option(help="Write into this database's history.")] = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Generate a synthetic history to try reports on, in an empty lake or history."""
+    if (lake is None) == (url is None):
+        raise typer.BadParameter("give --lake or --url, one of them")
+    from laneway.lake.synth import synthesize
+    from laneway.lake.synth.write import write_database, write_lake
+
+    say(f"Generating {messages:,} messages of {days:g} days.")
+    end = moment(until) if until else datetime.now(UTC)
+    story = synthesize(messages, until=end, days=days, seed=seed, calm=calm)
+    if lake is not None:
+        write_lake(story, _open_folder(lake).folder)
+    else:
+        write_database(story, _open("", "lake", url, schema).catalog)
+    if as_json:
+        emit({"messages": messages, "rows": story.history.num_rows})
+    else:
+        say(f"{story.history.num_rows:,} rows of {messages:,} messages.")
+
+
+def _open(root: str, name: str, url: str | None, schema: str | None) -> "Lake":
+    from laneway.lake import Lake
+
+    config = settled(url, schema)
+    return Lake(config.url, root, schema=config.schema, name=name, say=say)
+
+
+def _open_folder(root: str) -> "Lake":
+    from laneway.lake import Lake
+
+    return Lake(None, root, say=say)

@@ -1,0 +1,207 @@
+"""publish: one message from the command line or a file, or one message per line."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from laneway.cli.bulk_publish import BulkPublisher, PublishCounts, progress
+from laneway.cli.connect import open_queue
+from laneway.cli.exits import Code
+from laneway.cli.options import InQueue, Json, Schema, Url
+from laneway.cli.output import emit, say
+from laneway.cli.publish_lines import (
+    PayloadFormat,
+    RejectsLost,
+    open_input,
+    open_rejects,
+    parsed,
+    read_batches,
+)
+from laneway.cli.stdio import OutputLost
+from laneway.cli.times import length, moment
+from laneway.errors import DatabaseFailed
+
+if TYPE_CHECKING:
+    from laneway import NewMessage, Queue
+
+
+def publish(
+    payload: Annotated[
+        str | None, typer.Argument(help="The payload: JSON, unless --as is given.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", help="Read the payload from this file; - is stdin."),
+    ] = None,
+    lines: Annotated[
+        str | None,
+        typer.Option(
+            "--lines", "-l", help="Publish one message per line of this file; - is stdin."
+        ),
+    ] = None,
+    form: Annotated[
+        PayloadFormat,
+        typer.Option(
+            "--as", help='Payload format. message: {"payload": …, "channel": …, "key": …}.'
+        ),
+    ] = PayloadFormat.JSON,
+    channel: Annotated[
+        str, typer.Option("--channel", "-c", help="The channel, e.g. one per tenant.")
+    ] = "default",
+    queue: InQueue = None,
+    kind: Annotated[
+        str, typer.Option("--kind", "-k", help="The message's kind: which handler gets it.")
+    ] = "",
+    key: Annotated[
+        str | None, typer.Option(help="Publish nothing if a message with this key exists.")
+    ] = None,
+    key_window: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="How long the key is held after its message ended, e.g. 1h."
+        ),
+    ] = None,
+    priority: Annotated[int, typer.Option(min=0, max=9, help="9 is the most urgent.")] = 0,
+    delay: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Delay before the message becomes due, e.g. 5m."),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="When the message becomes due, e.g. 2026-01-31T08:00+01:00."
+        ),
+    ] = None,
+    expires_in: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="The message lapses after this time, e.g. 1h."),
+    ] = None,
+    max_attempts: Annotated[
+        int | None,
+        typer.Option(min=1, help="Max attempts without progress before it becomes a dead letter."),
+    ] = None,
+    keep_result: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION", help="How long what the handler returns is kept, e.g. 1h."
+        ),
+    ] = None,
+    content_type: Annotated[
+        str | None, typer.Option(help="Content type, instead of the one of --as.")
+    ] = None,
+    header: Annotated[
+        list[str] | None, typer.Option("--header", "-H", help="name=value; may be repeated.")
+    ] = None,
+    skip: Annotated[int, typer.Option(min=0, help="With --lines: skip this many lines.")] = 0,
+    rejects: Annotated[
+        Path | None, typer.Option(help="With --lines: write bad lines to this file.")
+    ] = None,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Publish a message, or one message per line of a file.
+
+    Bad lines are reported and skipped; the others are published, and the exit code is 1.
+    """
+    from laneway import NewMessage
+
+    if sum(given is not None for given in (payload, file, lines)) != 1:
+        raise typer.BadParameter(
+            "give a payload, --file or --lines, exactly one of them (- is stdin)"
+        )
+    if lines is None and (skip or rejects):
+        raise typer.BadParameter("--skip and --rejects need --lines")
+    if key_window is not None and key is None and form is not PayloadFormat.MESSAGE:
+        raise typer.BadParameter("--key-window needs --key or --as message")
+    pattern = NewMessage(
+        None,
+        channel=channel,
+        kind=kind,
+        key=key,
+        key_window=None if key_window is None else length(key_window),
+        headers=_headers(header or []),
+        priority=priority,
+        delay=None if delay is None else length(delay),
+        at=None if at is None else moment(at),
+        expires_in=None if expires_in is None else length(expires_in),
+        max_attempts=max_attempts,
+        content_type=content_type,
+        keep_result=None if keep_result is None else length(keep_result),
+    )
+    with open_queue(url, schema, queue) as client:
+        if lines is not None:
+            _publish_lines(client, lines, form, pattern, skip, rejects, as_json)
+        else:
+            _publish_one(client, _content(payload, file), form, pattern, as_json)
+
+
+def _publish_one(
+    client: "Queue", content: bytes, form: PayloadFormat, pattern: "NewMessage", as_json: bool
+) -> None:
+    message = parsed(content, form, pattern)
+    (result,) = client.publish_many([replace(message, queue=message.queue or client.name)])
+    if as_json:
+        emit(result)
+    else:
+        typer.echo(result.id)
+        if result.existing:
+            say("A message with this key exists already; nothing was published.")
+
+
+def _publish_lines(
+    client: "Queue",
+    source: str,
+    form: PayloadFormat,
+    pattern: "NewMessage",
+    skip: int,
+    rejects: Path | None,
+    as_json: bool,
+) -> None:
+    counts = PublishCounts(last=skip)
+    stream, size = open_input(source)
+    try:
+        with stream, progress(size) as moved, open_rejects(rejects, stream, skip > 0) as save:
+            publisher = BulkPublisher(client, form, pattern, counts, save, as_json)
+            publisher.run(read_batches(stream, skip), moved)
+    except (OutputLost, RejectsLost, DatabaseFailed):
+        _report(counts, stopped=True)
+        raise
+    _report(counts, counts.stopped)
+    if counts.stopped:
+        raise typer.Exit(Code.INTERRUPTED)
+    if counts.bad:
+        raise typer.Exit(Code.FAILED)
+
+
+def _report(counts: PublishCounts, stopped: bool) -> None:
+    parts = [f"{counts.published:,} published"]
+    if counts.existing:
+        parts.append(f"{counts.existing:,} existed already")
+    if counts.bad:
+        parts.append(f"{counts.bad:,} bad lines skipped")
+    say(", ".join(parts) + ".")
+    if stopped:
+        say(f"Stopped after line {counts.last:,}: continue with --skip {counts.last}.")
+
+
+def _content(payload: str | None, file: str | None) -> bytes:
+    if payload is not None:
+        # As it was typed, even if not UTF-8: --as bytes allows that, the others refuse it.
+        return payload.encode(errors="surrogateescape")
+    assert file is not None
+    stream, _ = open_input(file)
+    with stream:
+        return stream.read()
+
+
+def _headers(pairs: list[str]) -> dict[str, str] | None:
+    headers = {}
+    for pair in pairs:
+        name, separator, value = pair.partition("=")
+        if not separator or not name:
+            raise typer.BadParameter(f"{pair!r} is not a header: write name=value")
+        headers[name] = value
+    return headers or None

@@ -1,0 +1,136 @@
+"""install, upgrade, sql, version."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from laneway.cli.config import read_config
+from laneway.cli.connect import open_config, settled
+from laneway.cli.options import Json, Schema, Url
+from laneway.cli.output import emit, say
+
+
+class SqlDialect(StrEnum):
+    POSTGRESQL = "postgresql"
+    MYSQL = "mysql"
+    SQLITE = "sqlite"
+
+
+Roles = Annotated[
+    bool,
+    typer.Option(
+        "--roles", help="Also create the database roles producer, consumer, viewer and admin."
+    ),
+]
+Prefix = Annotated[
+    str | None,
+    typer.Option(
+        "--role-prefix", show_default=False, help="Prefix of the roles' names.  [default: schema]"
+    ),
+]
+
+RepairToo = Annotated[
+    bool,
+    typer.Option("--repair", help="Also put back what somebody dropped or changed."),
+]
+
+
+def install(
+    roles: Roles = False,
+    prefix: Prefix = None,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Create Laneway's tables, or upgrade them; safe to repeat."""
+    config = settled(url, schema)
+    with open_config(config) as queue:
+        queue.install()
+        names = queue.install_roles(prefix) if roles else []
+        answer = {"schema": config.schema, "version": queue.schema_version()}
+    _report(answer | {"roles": list(names)} if roles else answer, as_json)
+    if names and not as_json:
+        say(f'Roles: {", ".join(names)}. Grant one to a login: GRANT "{names[0]}" TO app;')
+
+
+def upgrade(
+    repair: RepairToo = False, url: Url = None, schema: Schema = None, as_json: Json = False
+) -> None:
+    """Apply missing migrations to an installed schema."""
+    config = settled(url, schema)
+    repairs: list[dict[str, object]] = []
+    with open_config(config) as queue:
+        queue.upgrade()
+        if repair:
+            repairs = [{"part": one.part, "done": one.done} for one in queue.repair()]
+        answer = {"schema": config.schema, "version": queue.schema_version()}
+    _report(answer | {"repairs": repairs} if repair else answer, as_json)
+    for one in [] if as_json else repairs:
+        say(f"{'Put back' if one['done'] else 'Lost, restore it from a backup'}: {one['part']}.")
+    if any(not one["done"] for one in repairs):
+        raise typer.Exit(1)
+
+
+def sql(
+    since: Annotated[
+        int | None,
+        typer.Option("--from", help="Only the upgrade from this version."),
+    ] = None,
+    roles: Annotated[
+        bool, typer.Option("--roles", help="Only the database roles and their privileges.")
+    ] = False,
+    prefix: Prefix = None,
+    dialect: Annotated[
+        SqlDialect | None,
+        typer.Option(show_default=False, help="The SQL dialect.  [default: that of the URL]"),
+    ] = None,
+    url: Url = None,
+    schema: Schema = None,
+) -> None:
+    """Print the SQL of install or upgrade, without connecting."""
+    from laneway.migrate import install_sql, roles_sql, upgrade_sql
+
+    config = read_config()
+    name = config.schema if schema is None else schema
+    wanted = dialect or _dialect(url or config.url)
+    if roles and wanted is not SqlDialect.POSTGRESQL:
+        raise typer.BadParameter(
+            f"roles are for PostgreSQL only, not for {wanted}", param_hint="--roles"
+        )
+    if roles:
+        typer.echo(roles_sql(name, prefix))
+    elif since is None:
+        typer.echo(install_sql(name, dialect=wanted))
+    else:
+        typer.echo(upgrade_sql(since, name, dialect=wanted))
+
+
+def _dialect(url: str | None) -> SqlDialect:
+    from laneway.drivers.choice import driver_of
+
+    return SqlDialect.POSTGRESQL if url is None else SqlDialect(driver_of(url).dialect)
+
+
+def print_version(wanted: bool) -> None:
+    """``laneway --version``"""
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+def version(as_json: Json = False) -> None:
+    """Print the version of Laneway."""
+    from laneway import __version__
+
+    if as_json:
+        emit({"version": __version__})
+    else:
+        typer.echo(__version__)
+
+
+def _report(answer: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        emit(answer)
+    else:
+        say(f"Schema {answer['schema']!r} is at version {answer['version']}.")

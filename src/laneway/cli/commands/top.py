@@ -1,0 +1,170 @@
+"""top: queues and their fullest channels, live."""
+
+import sys
+import time
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from laneway.cli.connect import open_queue
+from laneway.cli.exits import Code
+from laneway.cli.options import Json, OnlyQueue, Schema, Url
+from laneway.cli.output import Column, emit, rich_table, say
+from laneway.cli.rates import Rates, recent_rates
+from laneway.cli.times import age
+
+from .stats import COLUMNS, counts, queue_document, queue_row
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from laneway import ChannelStats, Queue, QueueStats
+    from laneway.inspection import Totals
+
+_CHANNELS = (
+    Column("queue"),
+    Column("channel"),
+    Column("waiting", right=True),
+    Column("scheduled", right=True, wide=80),
+    Column("leased", right=True, wide=50),
+    Column("dead", right=True, wide=70),
+    Column("oldest", right=True),
+)
+_MOMENT = 0.5  # seconds
+_OTHER_LINES = 8
+"""Lines that are not rows of the second table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The stats of one moment. Rates are per second: ``rates`` by the last minute figures, the
+    others since the sample before."""
+
+    at: datetime
+    queues: list["QueueStats"]
+    channels: list["ChannelStats"]
+    totals: "Totals"
+    rates: dict[str, Rates]
+    published_rate: float | None = None
+    ended_rate: float | None = None
+
+
+def top(
+    queue: OnlyQueue = None,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
+    channels: Annotated[int, typer.Option(min=1, max=1000, help="Number of channels shown.")] = 20,
+    once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Watch queues, the fullest channels and throughput live."""
+    if not (once or as_json or sys.stdout.isatty()):
+        say("top needs a terminal: use --once, --json or laneway stats.")
+        raise typer.Exit(Code.USAGE)
+    with open_queue(url, schema) as client:
+        if as_json:
+            _stream(client, queue, channels, every, once)
+        elif once:
+            _print(single(client, queue, channels))
+        else:
+            _live(client, queue, channels, every)
+
+
+def sample(client: "Queue", queue: str | None, channels: int, before: Sample | None) -> Sample:
+    """The numbers of now, and how fast they moved since ``before``."""
+    at, totals = client.clock(), client.totals()
+    queues = [n for n in client.stats() if queue in (None, n.queue)]
+    fullest = client.channel_stats(queue=queue, limit=channels)
+    rates = {name: known for name, known in recent_rates(client).items() if queue in (None, name)}
+    if before is None or at <= before.at:
+        return Sample(at, queues, fullest, totals, rates)
+    seconds = (at - before.at).total_seconds()
+    published = (totals.published - before.totals.published) / seconds
+    ended = (totals.ended - before.totals.ended) / seconds
+    return Sample(at, queues, fullest, totals, rates, published, ended)
+
+
+def single(client: "Queue", queue: str | None, channels: int) -> Sample:
+    """One sample with rates: by the last minute figures, or, where upkeep has counted nothing, by
+    two readings a moment apart."""
+    first = sample(client, queue, channels, None)
+    if not first.rates:
+        time.sleep(_MOMENT)
+        seconds = max((client.clock() - first.at).total_seconds(), _MOMENT)
+        later, before = client.totals(), first.totals
+        return replace(
+            first,
+            published_rate=(later.published - before.published) / seconds,
+            ended_rate=(later.ended - before.ended) / seconds,
+        )
+    known = first.rates.values()
+    published, ended = sum(r.published for r in known), sum(r.ended for r in known)
+    return replace(first, published_rate=published, ended_rate=ended)
+
+
+def drawn(seen: Sample, width: int, height: int | None) -> "RenderableType":
+    """As many channels as fit."""
+    from rich.console import Group
+    from rich.text import Text
+
+    rows = None if height is None else max(1, height - len(seen.queues) - _OTHER_LINES)
+    queues = rich_table(COLUMNS, [queue_row(n, seen.at, seen.rates) for n in seen.queues], width)
+    lanes = rich_table(_CHANNELS, [_channel(n, seen.at) for n in seen.channels[:rows]], width)
+    return Group(Text(_headline(seen), no_wrap=True, overflow="ellipsis"), queues, lanes)
+
+
+def _headline(seen: Sample) -> str:
+    moment = seen.at.astimezone().strftime("%H:%M:%S")
+    if seen.published_rate is None or seen.ended_rate is None:
+        return f"laneway  {moment}"
+    speed = f"{seen.published_rate:,.0f} published/s  {seen.ended_rate:,.0f} ended/s"
+    return f"laneway  {moment}  {speed}"
+
+
+def _channel(n: "ChannelStats", now: datetime) -> tuple[Any, ...]:
+    numbers = counts(n.exact, None, n.waiting, n.scheduled, n.leased, n.dead)
+    return n.queue, n.channel, *numbers, age(n.oldest_due, now)
+
+
+def _print(seen: Sample) -> None:
+    from rich.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    console.print(drawn(seen, console.width, None))
+
+
+def _live(client: "Queue", queue: str | None, channels: int, every: float) -> None:
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console()
+    seen = sample(client, queue, channels, None)
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        while True:
+            live.update(drawn(seen, console.width, console.height), refresh=True)
+            time.sleep(every)
+            seen = sample(client, queue, channels, seen)
+
+
+def _stream(client: "Queue", queue: str | None, channels: int, every: float, once: bool) -> None:
+    seen = single(client, queue, channels) if once else sample(client, queue, channels, None)
+    while True:
+        emit(_document(seen))
+        sys.stdout.flush()
+        if once:
+            return
+        time.sleep(every)
+        seen = sample(client, queue, channels, seen)
+
+
+def _document(seen: Sample) -> dict[str, Any]:
+    return {
+        "at": seen.at,
+        "published_rate": seen.published_rate,
+        "ended_rate": seen.ended_rate,
+        "queues": [queue_document(n, seen.rates) for n in seen.queues],
+        "channels": seen.channels,
+    }

@@ -1,0 +1,128 @@
+"""Data on stdout, messages on stderr; tables for people, JSON for programs.
+
+In a terminal a table is cut to its width; in a pipe it is tab-separated and complete.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
+from dataclasses import fields as members
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """``wide``: shown only in terminals at least this many characters wide."""
+
+    name: str
+    right: bool = False
+    wide: int = 0
+
+
+def say(text: str) -> None:
+    """A message for a person, on stderr."""
+    typer.echo(_clean(text), err=True)
+
+
+def emit(value: object) -> None:
+    """One JSON object, on one line."""
+    typer.echo(as_json_text(value))
+
+
+def as_json_text(value: object) -> str:
+    """JSON that is safe for any terminal and reader: unprintable characters are escaped, including
+    lone surrogates, which a payload may hold but UTF-8 may not."""
+    text = json.dumps(_plain(value), ensure_ascii=False)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+def emit_all(values: Iterable[object]) -> None:
+    """JSON objects, one per line."""
+    for value in values:
+        emit(value)
+
+
+def table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
+    if not sys.stdout.isatty():
+        typer.echo("\t".join(column.name for column in columns))
+        for row in rows:
+            typer.echo("\t".join(printable(cell) for cell in row))
+        return
+    from rich.console import Console
+
+    console = Console()
+    console.print(rich_table(columns, rows, console.width))
+
+
+def rich_table(
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[object]],
+    width: int,
+    title: str | None = None,
+) -> "Table":
+    """Only the columns that ``width`` has room for."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    kept = [number for number, column in enumerate(columns) if column.wide <= width]
+    for number in kept:
+        made.add_column(columns[number].name, justify="right" if columns[number].right else "left")
+    for row in rows:
+        made.add_row(*(Text(printable(row[number])) for number in kept))
+    return made
+
+
+def fields(values: Mapping[str, object]) -> None:
+    """Names and values, one per line, without those that are None or empty."""
+    shown = {name: printable(value) for name, value in values.items() if value not in (None, "")}
+    width = max(map(len, shown), default=0)
+    for name, text in shown.items():
+        typer.echo(f"{name:<{width}}  {text}")
+
+
+def printable(value: object) -> str:
+    """Text that can neither break a line nor control the terminal."""
+    text = "" if value is None else str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _ESCAPES.get(c, _escaped(c)) for c in text)
+
+
+def _clean(text: str) -> str:
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode()
+
+
+def _plain(value: object) -> Any:
+    from laneway.to_json import plain
+
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
+    return plain(_in_utc(value))
+
+
+def _in_utc(value: Any) -> Any:
+    """Drivers return times in the session's time zone, which is the server's setting."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _in_utc(getattr(value, field.name)) for field in members(value)}
+    if isinstance(value, Mapping):
+        return {name: _in_utc(item) for name, item in value.items()}
+    return [_in_utc(item) for item in value] if isinstance(value, list | tuple) else value

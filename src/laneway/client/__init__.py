@@ -1,0 +1,58 @@
+"""The clients: ``aio`` is written by hand, ``sync`` is generated from it, both use ``shared``.
+
+The nouns that a client hands out can be imported from here, for annotations; they are loaded when
+they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from laneway.drivers.caller.protocols import AsyncExecutor, Executor
+
+    from .aio.channel import AsyncChannel
+    from .aio.dead_letters import AsyncDeadLetters
+    from .aio.events import AsyncEvents
+    from .aio.schedules import AsyncSchedules
+    from .aio.topic import AsyncTopic
+    from .sync.channel import Channel
+    from .sync.dead_letters import DeadLetters
+    from .sync.events import Events
+    from .sync.schedules import Schedules
+    from .sync.topic import Topic
+
+__all__ = [
+    "AsyncChannel",
+    "AsyncDeadLetters",
+    "AsyncEvents",
+    "AsyncExecutor",
+    "AsyncSchedules",
+    "AsyncTopic",
+    "Channel",
+    "DeadLetters",
+    "Events",
+    "Executor",
+    "Schedules",
+    "Topic",
+]
+
+_MODULE_OF = {
+    "AsyncChannel": ".aio.channel",
+    "AsyncDeadLetters": ".aio.dead_letters",
+    "AsyncEvents": ".aio.events",
+    "AsyncExecutor": "laneway.drivers.caller.protocols",
+    "AsyncSchedules": ".aio.schedules",
+    "AsyncTopic": ".aio.topic",
+    "Channel": ".sync.channel",
+    "DeadLetters": ".sync.dead_letters",
+    "Events": ".sync.events",
+    "Executor": "laneway.drivers.caller.protocols",
+    "Schedules": ".sync.schedules",
+    "Topic": ".sync.topic",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULE_OF[name], __name__), name)

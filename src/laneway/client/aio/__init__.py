@@ -1,0 +1,1 @@
+"""The client for asyncio: the source from which ``sync`` is generated."""

@@ -1,0 +1,114 @@
+"""publish and publish_many, and topics."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from laneway.client.shared.draft import draft_all, draft_new, refusal
+from laneway.durations import Duration
+from laneway.model import Draft, NewMessage, Published
+from laneway.names import check_name
+from laneway.topic import Subscription
+
+from .listen import AsyncListenVerbs
+from .published import AsyncPublishedMessage
+from .topic import AsyncTopic
+
+
+class AsyncPublishVerbs(AsyncListenVerbs):
+    """A part of the client: publish, publish_many and topics."""
+
+    async def publish(
+        self,
+        payload: Any,
+        *,
+        channel: str = "default",
+        queue: str | None = None,
+        kind: str = "",
+        key: str | None = None,
+        key_window: Duration | None = None,
+        headers: Mapping[str, Any] | None = None,
+        priority: int = 0,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        expires_in: Duration | None = None,
+        expires_at: datetime | None = None,
+        max_attempts: int | None = None,
+        content_type: str | None = None,
+        keep_result: Duration | None = None,
+        connection: object = None,
+    ) -> AsyncPublishedMessage:
+        """Publishes one message.
+
+        The payload is bytes, text, or anything that is JSON. ``priority`` is 0 to 9, higher first.
+        While a message with the same ``key`` is in the queue, and for ``key_window`` after it has
+        ended, nothing is published and the status is "existing", with that one's id. What its
+        handler returns is kept for ``keep_result``, for whoever asks the answer's ``result()``.
+        With ``connection`` the message belongs to the caller's transaction. Raises BacklogFull or
+        ChannelClosed, which leave that transaction as it was.
+
+        >>> await queue.publish({"order": 9182}, channel="tenant-42", key="receipt:9182")
+        """
+        message = NewMessage(
+            payload,
+            channel,
+            queue,
+            kind,
+            key,
+            key_window,
+            headers,
+            priority,
+            delay,
+            at,
+            expires_in,
+            expires_at,
+            max_attempts,
+            content_type,
+            keep_result,
+        )
+        options = self._core.options
+        draft = draft_new(message, options.queue, channel, options.max_payload)
+        published = (await self._publish([draft], connection))[0]
+        return AsyncPublishedMessage.of(published, self)
+
+    async def publish_many(
+        self,
+        messages: Iterable[Any],
+        *,
+        channel: str = "default",
+        queue: str | None = None,
+        connection: object = None,
+    ) -> list[Published]:
+        """Publishes many messages or none: up to 10,000 in one round trip, more in one transaction.
+
+        A message is a NewMessage or just a payload; ``channel`` and ``queue`` apply where it names
+        none. If a channel refuses some, raises BacklogFull or ChannelClosed, whose ``results`` say
+        what happened to each; the others are published.
+
+        >>> await queue.publish_many([{"order": 1}, NewMessage({"order": 2}, delay=hour)])
+        """
+        options = self._core.options
+        target = options.queue if queue is None else queue
+        drafts = draft_all(messages, target, channel, options.max_payload)
+        return await self._publish(drafts, connection)
+
+    def topic(self, name: str) -> AsyncTopic:
+        """A topic, to publish to, subscribe to or look at; it need not exist.
+
+        >>> await queue.topic("orders").publish({"order": 9182}, channel="tenant-42")
+        """
+        return AsyncTopic(self._core, check_name("topic", name))
+
+    async def subscriptions(self) -> Sequence[Subscription]:
+        """All subscriptions of all topics, by topic and queue."""
+        return await self._core.run(self._core.engine.subscriptions(None))
+
+    async def _publish(self, drafts: Sequence[Draft], connection: object) -> list[Published]:
+        engine = self._core.engine
+        keyed = any(draft.key is not None for draft in drafts)
+        results = await self._core.run_items(engine.publish, drafts, connection, waits=keyed)
+        for draft, result in zip(drafts, results, strict=True):
+            if result.id is None:
+                where = f"channel {draft.channel!r} of queue {draft.queue!r}"
+                raise refusal(where, results, result.status == "closed")
+        return results

@@ -1,0 +1,1 @@
+"""What both clients share: checks, drafts, options. Nothing here waits for anything."""

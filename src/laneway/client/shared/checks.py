@@ -1,0 +1,160 @@
+"""What may be passed in: checked before anything is written.
+
+Values of subclasses (a StrEnum, pandas' Timestamp) come out as the plain type, because drivers
+refuse lists of mixed types and have ideas of their own about enums.
+
+Which dead letters a call means.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
+from typing import Any
+
+from laneway.contract import BATCH
+from laneway.durations import Duration, check_duration
+from laneway.errors import InvalidOption, InvalidTime, shown
+from laneway.model import DeadLetterFilter
+from laneway.names import check_kind, check_name
+
+SHORTEST_LEASE = timedelta(seconds=1)
+LONGEST_LEASE = timedelta(days=1)
+MOST_TEXT = 1000
+_SHORTEST_PAUSE = timedelta(milliseconds=1)
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def check_lease(value: object, what: str = "lease") -> timedelta:
+    return check_duration(what, value, SHORTEST_LEASE, LONGEST_LEASE)
+
+
+def checked_pause(duration: object) -> timedelta | None:
+    """How long a pause lasts; None: until it is resumed."""
+    return None if duration is None else check_duration("duration", duration, _SHORTEST_PAUSE)
+
+
+def check_time(what: str, value: object) -> datetime:
+    if not isinstance(value, datetime):
+        raise InvalidTime(f"{what} must be a datetime, not {type(value).__name__}")
+    if value.utcoffset() is None:
+        raise InvalidTime(
+            f"{what} is {value.isoformat()} without a time zone: "
+            "use datetime.now(timezone.utc), or .astimezone() for local time"
+        )
+    if value.year in (MINYEAR, MAXYEAR):
+        _check_year(what, value)
+    return value if type(value) is datetime else datetime.combine(value.date(), value.timetz())
+
+
+def _check_year(what: str, value: datetime) -> None:
+    """What is the year 9999 there may be the year 10,000 in UTC, which nobody could read; and the
+    very first and last moments stand for infinity in some drivers."""
+    try:
+        fine = _FIRST < value.astimezone(UTC) < _LAST
+    except OverflowError:
+        fine = False
+    if not fine:
+        raise InvalidTime(
+            f"{what} is {value.isoformat()}: it must lie inside of the years 1 to 9999 in UTC; "
+            "leave it out if there is none"
+        )
+
+
+def check_delay_or_at(
+    delay: Duration | None, at: datetime | None, names: tuple[str, str] = ("delay", "at")
+) -> tuple[timedelta | None, datetime | None]:
+    if delay is not None:
+        if at is not None:
+            raise InvalidTime(f"{names[0]} and {names[1]} exclude each other: give one")
+        return check_duration(names[0], delay), None
+    return None, None if at is None else check_time(names[1], at)
+
+
+def check_number(what: str, value: object, least: int, most: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidOption(f"{what} must be an int, not {type(value).__name__}")
+    if not least <= value <= most:
+        raise InvalidOption(f"{what} is {shown(value)}: it must be between {least} and {most}")
+    return int(value)
+
+
+def check_switch(what: str, value: object) -> bool:
+    """The text "false" would be true."""
+    if not isinstance(value, bool):
+        raise InvalidOption(f"{what} is {shown(value)}: it must be True or False")
+    return value
+
+
+def check_limit(value: object) -> int:
+    return check_number("limit", value, 1, BATCH)
+
+
+def check_ids(values: Iterable[int]) -> list[int]:
+    numbers = check_list("ids", values)
+    return [check_number("a message id", value, 1, 2**63 - 1) for value in numbers]
+
+
+def check_list(what: str, values: object) -> list[Any]:
+    """Many values: a text is one, and a list of its letters is never meant."""
+    if isinstance(values, str | bytes | bytearray):
+        raise InvalidOption(f"{what} must be a list, not the text {shown(values)}")
+    if not isinstance(values, Iterable):
+        raise InvalidOption(f"{what} must be a list, not {type(values).__name__}")
+    return list(values)
+
+
+def check_choice(what: str, value: object, choices: Sequence[str]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise InvalidOption(f"{what} is {shown(value)}: use one of {', '.join(choices)}")
+    return str.__str__(value)
+
+
+def check_queues(values: Iterable[str]) -> tuple[str, ...]:
+    listed = check_list("queues", values)
+    names = tuple(dict.fromkeys(check_name("queue", value) for value in listed))
+    if not names:
+        raise InvalidOption("queues is empty: name at least one queue")
+    return names
+
+
+def check_kinds(values: Iterable[str]) -> tuple[str, ...]:
+    """Sorted: claims of the same kinds share what they remember."""
+    kinds = tuple(sorted({check_kind(value) for value in check_list("kinds", values)}))
+    if not kinds:
+        raise InvalidOption("kinds is empty: name at least one kind, or leave it out for all")
+    return kinds
+
+
+def check_storable(what: str, value: object, most: int = MOST_TEXT) -> str:
+    """Free text for the database: what it cannot hold is replaced, not refused; what is too long
+    is cut."""
+    if not isinstance(value, str):
+        raise InvalidOption(f"{what} must be str, not {type(value).__name__}")
+    kept = value[:most].replace("\0", "\N{SYMBOL FOR NULL}")
+    return kept.encode("utf-8", "replace").decode()
+
+
+_ALL = DeadLetterFilter()
+
+
+def selection(ids: Iterable[int] | None, by: DeadLetterFilter) -> list[int] | DeadLetterFilter:
+    """Ids or filters, not both and not neither: nobody empties everything by leaving words out."""
+    if ids is not None:
+        if by != _ALL:
+            raise InvalidOption("ids and filters exclude each other: give one")
+        return check_ids(ids)
+    if by == _ALL:
+        raise InvalidOption("say which dead letters: ids, or at least one filter")
+    return checked_filter(by)
+
+
+def checked_filter(by: DeadLetterFilter) -> DeadLetterFilter:
+    return DeadLetterFilter(
+        None if by.queue is None else check_name("queue", by.queue),
+        None if by.channel is None else check_name("channel", by.channel),
+        None if by.kind is None else check_kind(by.kind),
+        None if by.reason is None else check_storable("reason", by.reason),
+        None if by.since is None else check_time("since", by.since),
+        None if by.until is None else check_time("until", by.until),
+        None if by.error_type is None else check_storable("error_type", by.error_type),
+    )

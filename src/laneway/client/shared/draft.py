@@ -1,0 +1,187 @@
+"""A message as the caller writes it to a draft that an engine can store.
+
+What a channel that takes no more messages is answered with.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from laneway.contract import DEFAULT_MAX_ATTEMPTS
+from laneway.durations import Duration, check_duration
+from laneway.errors import (
+    BacklogFull,
+    ChannelClosed,
+    InvalidOption,
+    InvalidPayload,
+    PayloadTooLarge,
+    PublishRefused,
+    shown,
+)
+from laneway.kept_results import KEEP_RESULT, check_keep_result
+from laneway.model import Draft, NewMessage, Published
+from laneway.names import check_kind, check_name
+from laneway.payload import JSON, encode, encode_json
+from laneway.pydantic_models import is_model
+from laneway.topic import TopicCopy
+
+from .checks import check_delay_or_at, check_number
+
+MOST_HEADERS = 64 * 1024  # bytes of JSON
+MOST_CONTENT_TYPE = 255
+_MOST_ATTEMPTS = 2**31 - 1
+_DUE = ("delay", "at")
+_EXPIRY = ("expires_in", "expires_at")
+_ONE = (str, bytes, bytearray, memoryview, Mapping, NewMessage)
+_MOST_KNOWN = 10_000
+_known_queues: set[str] = set()
+_known_channels: set[str] = set()
+# jsonb has no word for it. (An even number of backslashes before it is just backslashes.)
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def draft_all(items: Any, queue: str, channel: str, most: int) -> list[Draft]:
+    """Drafts of NewMessages, or of bare payloads."""
+    if items.__class__ is not list:
+        _check_many(items)
+    return [
+        draft_new(item if isinstance(item, NewMessage) else NewMessage(item), queue, channel, most)
+        for item in items
+    ]
+
+
+def _check_many(items: object) -> None:
+    """One message that is iterable would be published in pieces."""
+    is_named_tuple = isinstance(items, tuple) and hasattr(items, "_fields")
+    is_one = is_named_tuple or isinstance(items, _ONE) or is_model(items)
+    if is_one or not isinstance(items, Iterable):
+        raise InvalidOption(
+            f"publish_many takes a list of messages, not one {type(items).__name__}: "
+            "use publish for one, or put it into a list"
+        )
+
+
+def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft:
+    """A draft of one message; ``queue`` and ``channel`` where it names none itself."""
+    payload, content_type = encode(message.payload, most)
+    if message.content_type is not None:
+        content_type = check_content_type(message.content_type)
+    queue = queue if message.queue is None else message.queue
+    channel = channel if message.channel is None else message.channel
+    priority, attempts = message.priority, message.max_attempts
+    delay, at, expires_in, expires_at = (
+        message.delay,
+        message.at,
+        message.expires_in,
+        message.expires_at,
+    )
+    if delay is not None or at is not None:
+        delay, at = check_delay_or_at(delay, at, _DUE)
+    if expires_in is not None or expires_at is not None:
+        expires_in, expires_at = check_delay_or_at(expires_in, expires_at, _EXPIRY)
+    # Batches come by the thousand: a plain tuple first, and no call for what is left out or known.
+    return tuple.__new__(
+        Draft,
+        (
+            payload,
+            queue
+            if queue.__class__ is str and queue in _known_queues
+            else _learn("queue", queue, _known_queues),
+            channel
+            if channel.__class__ is str and channel in _known_channels
+            else _learn("channel", channel, _known_channels),
+            "" if message.kind.__class__ is str and not message.kind else check_kind(message.kind),
+            content_type,
+            None if message.headers is None and message.keep_result is None else _headers(message),
+            None if message.key is None else check_name("key", message.key),
+            None if message.key_window is None else _key_window(message.key, message.key_window),
+            0
+            if priority.__class__ is int and not priority
+            else check_number("priority", priority, 0, 9),
+            delay,
+            at,
+            expires_in,
+            expires_at,
+            DEFAULT_MAX_ATTEMPTS
+            if attempts is None
+            else check_number("max_attempts", attempts, 1, _MOST_ATTEMPTS),
+        ),
+    )
+
+
+def _headers(message: NewMessage) -> str | None:
+    if message.keep_result is None:
+        return header_text(message.headers)
+    keep = check_keep_result(message.keep_result).total_seconds()
+    whole = int(keep) if keep == int(keep) else keep
+    headers = {} if message.headers is None else _checked_headers(message.headers)
+    return header_text({**headers, KEEP_RESULT: whole})
+
+
+def _learn(what: str, name: str, known: set[str]) -> str:
+    """As check_name; a name that was good is not looked at again."""
+    checked = check_name(what, name)
+    if len(known) >= _MOST_KNOWN:
+        known.clear()
+    known.add(checked)
+    return checked
+
+
+def draft_state(state: object, most: int) -> tuple[bytes | None, str | None]:
+    """A state to save, and its content type; None clears it."""
+    return (None, None) if state is None else encode(state, most)
+
+
+def header_text(headers: object) -> str | None:
+    """As it is stored; none for no header."""
+    if not _checked_headers(headers):
+        return None
+    text = encode_json(headers).decode()
+    if len(text) > MOST_HEADERS // 4 and len(text.encode()) > MOST_HEADERS:
+        raise PayloadTooLarge(
+            f"the headers have {len(text.encode()):,} bytes, {MOST_HEADERS:,} are allowed: "
+            "put what is long into the payload"
+        )
+    if _NUL.search(text):
+        raise InvalidPayload("a header holds a NUL character, which cannot be stored")
+    return text
+
+
+def _checked_headers(headers: object) -> Mapping[str, Any]:
+    if not isinstance(headers, Mapping):
+        raise InvalidPayload(f"headers must be a mapping, not {type(headers).__name__}")
+    return headers
+
+
+def _key_window(key: str | None, window: Duration) -> timedelta:
+    if key is None:
+        raise InvalidOption("key_window says how long a key lives: give a key too")
+    return check_duration("key_window", window)
+
+
+def check_content_type(value: object) -> str:
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable() or not value:
+        raise InvalidOption(f"the content type {shown(value)} is none: use something like {JSON!r}")
+    if len(value) > MOST_CONTENT_TYPE:
+        raise InvalidOption(
+            f"the content type {shown(value, 40)} has {len(value)} characters, "
+            f"{MOST_CONTENT_TYPE} are allowed"
+        )
+    return str.__str__(value)
+
+
+def refusal(
+    where: str, results: Sequence[Published] | Sequence[TopicCopy], closed: bool
+) -> PublishRefused:
+    """The error to raise; ``where`` names the first channel that refused."""
+    refused = sum(result.refused for result in results)
+    count = f"{refused} of {len(results)} messages refused"
+    if closed:
+        return ChannelClosed(
+            f"{where} is being removed, {count}: publish elsewhere or wait until it has drained",
+            results,
+        )
+    return BacklogFull(
+        f"{where} is full, {count}: publish later, or raise its backlog limit", results
+    )

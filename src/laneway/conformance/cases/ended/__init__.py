@@ -1,0 +1,1 @@
+"""What becomes known of messages while they run and when they end."""

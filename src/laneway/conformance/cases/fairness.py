@@ -1,0 +1,219 @@
+"""Fairness: turns by channel, shares by weight."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from laneway.client.aio.queue import AsyncQueue
+from laneway.conformance.registry import case
+from laneway.conformance.world import World
+from laneway.model import NewMessage, Policy
+
+QUANTUM = 10
+
+
+async def shares(
+    world: World, calls: int, limit: int = 1, clients: Sequence[AsyncQueue] = ()
+) -> Counter[str]:
+    """How many messages of each channel start, a moment after each other."""
+    found: Counter[str] = Counter()
+    for turn in range(calls):
+        world.clock.advance(0.001)
+        client = clients[turn % len(clients)] if clients else world.queue
+        claim = await world.claim(limit, client)
+        found.update(message.channel for message in claim)
+        await world.queue.complete(claim)
+    return found
+
+
+@case("fairness", "one at a time goes round the channels, a quantum each")
+async def round_robin(world: World) -> None:
+    for name in "abc":
+        await world.fill(name, 60)
+    assert await shares(world, 90) == {"a": 30, "b": 30, "c": 30}
+
+
+@case(
+    "fairness",
+    "a big backlog buys no extra share: quiet channels wait one round",
+)
+async def backlog(world: World) -> None:
+    await world.fill("big", 500)
+    await world.queue.claim(1)
+    for number in range(20):
+        await world.fill(f"small {number}", 2)
+    found = await shares(world, 8, 10)
+    assert len(found) == 21
+    assert found["big"] <= 40
+
+
+@case("fairness", "a batch spreads over many busy channels")
+async def spreads(world: World) -> None:
+    await world.queue.publish_many([NewMessage(n, channel=f"c{n % 20}") for n in range(1000)])
+    found = Counter(m.channel for m in await world.queue.claim(200))
+    assert len(found) == 20 and set(found.values()) == {10}
+
+
+@case("fairness", "a batch fills up from one busy channel")
+async def fills(world: World) -> None:
+    await world.fill("a", 500)
+    assert len(await world.queue.claim(400)) == 400
+
+
+@case("fairness", "a batch fills up from a few busy channels")
+async def fills_few(world: World) -> None:
+    await world.fill("a", 500)
+    await world.fill("b", 20)
+    assert len(await world.claim(300)) == 300
+    found = await shares(world, 1, 100)
+    assert sum(found.values()) == 100
+    stats = await world.queue.channel("b").stats()
+    assert stats.waiting == 0
+
+
+@case("fairness", "a big channel does not fill a batch before a small one")
+async def big_and_small(world: World) -> None:
+    await world.fill("big", 300)
+    for name in ("one", "two"):
+        await world.fill(name, 1)
+    assert await shares(world, 1, 100) == {"big": 98, "one": 1, "two": 1}
+
+
+@case("fairness", "many single publishes of one channel keep no other waiting, one at a time too")
+async def many_single_publishes(world: World) -> None:
+    for _ in range(150):
+        await world.fill("loud", 1)
+    for name in ("one", "two"):
+        await world.fill(name, 1)
+    found = await shares(world, 12)
+    assert (found["one"], found["two"]) == (1, 1)
+
+
+@case("fairness", "single publishes of a few channels keep no other waiting")
+async def few_singly(world: World) -> None:
+    await publish_singly(world, channels=5, each=30)
+    assert await starts_before_quiet(world, limit=8) <= 5 * QUANTUM + 8
+
+
+@case("fairness", "single publishes of many channels keep no other waiting")
+async def many_singly(world: World) -> None:
+    """An engine that now and then looks further than this may take its time: two rounds."""
+    await publish_singly(world, channels=12, each=30)
+    assert await starts_before_quiet(world, limit=1) <= 2 * 12 * QUANTUM
+
+
+@case("fairness", "news buys no earlier turn, also where others give less than they have")
+async def news(world: World) -> None:
+    loud = ["loud 0", "loud 1", "loud 2"]
+    limited = [f"limited {number}" for number in range(20)]
+    await world.queue.set_policies({name: Policy(rate=0.5, burst=1) for name in limited})
+    for name in limited:
+        await world.fill(name, 5)
+    await shares(world, 20)
+    for name in loud:
+        await world.fill(name, 60)
+    await shares(world, 3, QUANTUM)
+    world.clock.advance(2.5)
+    found: Counter[str] = Counter()
+    for _ in range(10):
+        for name in loud:
+            await world.fill(name, 1)
+        found.update(await shares(world, 1, 5))
+    # A visit each, in fifty starts: nobody's second comes before another's first.
+    assert {name: found[name] for name in limited} == dict.fromkeys(limited, 1)
+    assert sum(found[name] for name in loud) == len(loud) * QUANTUM
+
+
+async def publish_singly(world: World, channels: int, each: int) -> None:
+    """Turn by turn for loud channels, each message by itself; a quiet one comes last."""
+    for turn in range(channels * each):
+        world.clock.advance(0.001)
+        await world.fill(f"loud {turn % channels}", 1)
+    await world.fill("quiet", 1)
+
+
+async def starts_before_quiet(world: World, limit: int) -> int:
+    before = 0
+    while claim := await world.claim(limit):
+        world.clock.advance(0.001)
+        await world.queue.complete(claim)
+        names = [message.channel for message in claim]
+        if "quiet" in names:
+            return before + names.index("quiet")
+        before += len(names)
+    raise AssertionError("the quiet channel never had its turn")
+
+
+@case("fairness", "shares follow the weights")
+async def weights(world: World) -> None:
+    await world.queue.set_policies({"a": Policy(weight=1), "b": Policy(weight=3)})
+    for name in "ab":
+        await world.fill(name, 1000)
+    await shares(world, 4, 40)
+    found = await shares(world, 16, 40)
+    assert 0.72 <= found["b"] / sum(found.values()) <= 0.78
+
+
+@case("fairness", "shares follow the weights in claims of any size")
+async def any_size(world: World) -> None:
+    """Also a share that is no whole number, or less than one message a round."""
+    weights = {"a": 1.0, "b": 3.0, "quarter": 0.25, "little": 0.05}
+    await world.queue.set_policies({name: Policy(weight=w) for name, w in weights.items()})
+    for name in weights:
+        await world.fill(name, 1600)
+    for limit in (1, 8, 20, 50):
+        found = await shares(world, 480 // limit, limit)
+        for name, weight in weights.items():
+            share = found[name] / sum(found.values())
+            assert abs(share - weight / sum(weights.values())) < 0.04, (limit, name, found)
+
+
+@case("fairness", "channels of little weight do not wait for each other")
+async def little(world: World) -> None:
+    for name in "ab":
+        await world.queue.channel(name).limit(weight=0.05)
+        await world.fill(name, 100)
+    for limit in (1, 2, 10):
+        found = await shares(world, 40, limit)
+        assert found["a"] and found["b"], (limit, found)
+
+
+@case("fairness", "a returning channel joins at the current position and hoards no credit")
+async def no_credit(world: World) -> None:
+    await world.fill("a", 300)
+    await world.fill("b", 1)
+    for _ in range(20):
+        await world.queue.claim(5)
+        world.clock.advance(1)
+    await world.fill("b", 100)
+    found = await shares(world, 40)
+    assert 10 <= found["b"] <= 30
+
+
+@case("fairness", "an old time buys no place")
+async def old_time(world: World) -> None:
+    await world.fill("a", 100)
+    await world.fill("old", 100, at=world.later(-86_400))
+    assert await shares(world, 40) == {"a": 20, "old": 20}
+
+
+@case("fairness", "several clients are as fair together as one")
+async def together(world: World) -> None:
+    clients = [world.client() for _ in range(3)]
+    for name in "abcd":
+        await world.fill(name, 100)
+    found = await shares(world, 12, 10, clients)
+    assert found == dict.fromkeys("abcd", 30)
+
+
+@case("fairness", "a crashing tenant does not take over")
+async def crashing(world: World) -> None:
+    await world.fill("crash", 50)
+    await world.fill("good", 50)
+    found: Counter[str] = Counter()
+    for _ in range(10):
+        for message in await world.claim(8):
+            found[message.channel] += 1
+            if message.channel == "good":
+                await message.complete()
+        await world.expire(31)
+    assert found["good"] >= 30

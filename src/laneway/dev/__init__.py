@@ -1,0 +1,1 @@
+"""For development: embedded database servers, chaos runs and the demo."""

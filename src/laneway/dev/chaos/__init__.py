@@ -1,0 +1,1 @@
+"""`laneway chaos`: real processes, injected faults, ledgers outside the database, and a verdict."""

@@ -1,0 +1,162 @@
+"""The contents of the tables at the end of a run, as JSON for the checker."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from laneway import HistoryEntry, LanewayError, Queue
+from laneway.operations import Minute
+
+from .config import LEASE, RunConfig, query, sql
+
+PAGE = 1000
+MICROSECOND = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SPANS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
+OUTCOMES = (
+    "completed", "retried", "failed", "expired", "deferred", "given_back", "cancelled", "lapsed",
+    "redriven", "discarded",
+)  # fmt: skip
+
+
+def settled_dump(
+    config: RunConfig, queue: Queue, position: str, begun: datetime, timeout: float
+) -> dict[str, Any]:
+    """After upkeep has counted everything, for which it waits: it counts what is certainly
+    committed, and looks again for what came late. Nobody else is at work. ``position`` is where the
+    history began."""
+    deadline = time.monotonic() + timeout
+    while True:
+        with suppress(LanewayError):  # the server may have to end sessions that were killed
+            queue.upkeep()
+            queue.upkeep()
+            document = dump(config, queue, position, begun)
+            if _is_counted(document) or time.monotonic() > deadline:
+                return document
+        if time.monotonic() > deadline + timeout:
+            return dump(config, queue, position, begun)
+        time.sleep(0.5)
+
+
+def dump(config: RunConfig, queue: Queue, position: str, begun: datetime) -> dict[str, Any]:
+    now = queue.clock()
+    return {
+        "taken_at": now.timestamp(),
+        "lease": LEASE.total_seconds(),
+        "server": str(queue._core.run(query(sql(config.engine, "version")))[0][0]),
+        "messages": list(_messages(queue)),
+        "dead": list(_dead(queue)),
+        "history": list(_history(queue, position)),
+        "results": list(_results(queue)),
+        "effects": [row[0] for row in queue._core.run(query(sql(config.engine, "effects")))],
+        "minutes": {
+            name: list(map(_minute, queue.minutes(since=begun, until=now, step=step, by="kind")))
+            for name, step in SPANS.items()
+        },
+        "kinds": _kinds(config, queue),
+        "operations": [
+            {
+                "id": one.id, "action": one.action, "wanted": dict(one.wanted), "total": one.total,
+                "done": one.done, "state": one.state, "started_at": one.started_at.timestamp(),
+            }
+            for one in queue.operations.list(limit=PAGE)
+        ],
+        "stats": [
+            {
+                "queue": one.queue, "waiting": one.waiting + one.scheduled, "leased": one.leased,
+                "dead": one.dead, "exact": one.exact,
+            }
+            for one in queue.stats()
+        ],
+    }  # fmt: skip
+
+
+def _is_counted(document: dict[str, Any]) -> bool:
+    minutes = document["minutes"]["minute"]
+    history = [row for row in document["history"] if row["outcome"] in OUTCOMES]
+    ids = {row["id"] for row in document["messages"] + document["dead"]}
+    ids |= {row["message_id"] for row in history}
+    ended = sum(one[name] for one in minutes for name in OUTCOMES)
+    published = sum(one["published"] for one in minutes)
+    return bool(ended == len(history) and published == len(ids))
+
+
+def _results(queue: Queue) -> Iterator[dict[str, Any]]:
+    """Of all messages that were ever published, also of those that have not ended."""
+    last = queue.totals().published
+    for start in range(1, last + 1, PAGE):
+        ids = range(start, min(start + PAGE, last + 1))
+        for id, stored in zip(ids, queue._core.run(queue._core.engine.results(ids)), strict=True):
+            if stored is not None:
+                yield {"id": id, "fence": json.loads(stored.payload)["fence"]}
+
+
+def _messages(queue: Queue) -> Iterator[dict[str, Any]]:
+    after = 0
+    while page := queue.messages(limit=PAGE, after=after):
+        after = page[-1].id
+        for m in page:
+            yield {
+                "id": m.id, "queue": m.queue, "kind": m.kind, "channel": m.channel,
+                "state": m.state, "due": _seconds(m.due) or 0.0, "attempt": m.attempt,
+                "worker": m.worker, "fence": m.fence, "claimed_at": _seconds(m.claimed_at),
+            }  # fmt: skip
+
+
+def _dead(queue: Queue) -> Iterator[dict[str, Any]]:
+    last = None
+    while page := queue.dead_letters.list(limit=PAGE, after=last):
+        last = page[-1]
+        for one in page:
+            yield {
+                "id": one.id, "queue": one.queue, "kind": one.kind, "channel": one.channel,
+                "reason": one.reason, "died_at": one.died_at.timestamp(),
+            }  # fmt: skip
+
+
+def _history(queue: Queue, position: str) -> Iterator[dict[str, Any]]:
+    while True:
+        page = queue.history_since(position, limit=PAGE)
+        position = page.position
+        if not page.entries:
+            return
+        yield from map(_row, page.entries)
+
+
+def _row(entry: HistoryEntry) -> dict[str, Any]:
+    times = entry.due, entry.published_at, entry.claimed_at, entry.started_at, entry.ended_at
+    return {
+        "id": entry.id, "message_id": entry.message_id, "queue": entry.queue, "kind": entry.kind,
+        "channel": entry.channel, "attempt": entry.attempt, "fence": entry.fence,
+        "worker": entry.worker, "outcome": entry.outcome, "claimed_at": _seconds(entry.claimed_at),
+        "ended_at": _seconds(entry.ended_at), "terminal": entry.terminal, "dead": entry.dead,
+        "times": [None if at is None else (at - EPOCH) // MICROSECOND for at in times],
+    }  # fmt: skip
+
+
+def _minute(one: Minute) -> dict[str, Any]:
+    return asdict(one) | {
+        "at": (one.at - EPOCH) // MICROSECOND,
+        "oldest_due": _seconds(one.oldest_due),
+    }
+
+
+def _kinds(config: RunConfig, queue: Queue) -> list[dict[str, Any]]:
+    """How many messages have not ended and how many are dead letters, as upkeep has counted."""
+    rows = queue._core.run(query(sql(config.engine, "kind_counts")))
+    return [
+        {"queue": _text(row[0]), "kind": _text(row[1]), "live": int(row[2]), "dead": int(row[3])}
+        for row in rows
+    ]
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return None if moment is None else moment.timestamp()

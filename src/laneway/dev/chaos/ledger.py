@@ -1,0 +1,23 @@
+"""One append-only file per process, outside the database: what was tried and its result."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+# Taken before anything can shift the process's clock.
+_wall = time.time
+_steady = time.monotonic
+
+
+class Ledger:
+    """Every line is written to the kernel at once, so that a kill loses none."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self.name = name
+        self._file = os.open(folder / f"{name}.jsonl", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+
+    def record(self, what: str, **fields: Any) -> None:
+        line = {"what": what, "t": _wall(), "m": _steady(), **fields}
+        os.write(self._file, (json.dumps(line) + "\n").encode())

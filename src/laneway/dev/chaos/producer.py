@@ -1,0 +1,250 @@
+"""Publishes messages of all kinds at random: ``python -m laneway.dev.chaos.producer``."""
+
+import random
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+from laneway import LanewayError, NewMessage, Queue
+from laneway.errors import PublishRefused
+
+from .app_transactions import TransactionalPublisher, TransactionPlan
+from .child import begin, config_text, stop_on_sigterm
+from .config import (
+    BOUNDED,
+    BURST,
+    CHANGING,
+    DELAYED,
+    ENDLESS,
+    FAILS,
+    KEYED,
+    LIMITED,
+    MANUAL,
+    ORDERED,
+    PAUSABLE,
+    PAUSABLE_KIND,
+    POISON,
+    PRIORITIZED,
+    RATED,
+    UNLIMITED,
+    WORK,
+    RunConfig,
+    channel,
+)  # fmt: skip
+from .publish_log import PublishLog
+
+HOUR = timedelta(hours=1)
+NEVER = 1000  # tries that fail
+KEYS = 6
+POISONS = ("exit", "segfault", "hog")
+FIRST_POISON = {"producer-1.1": "exit", "producer-2.1": "segfault"}
+CONCURRENT = 4
+
+
+class Producer:
+    def __init__(self, config: RunConfig, queue: Queue) -> None:
+        self._config = config
+        self._queue = queue
+        self._rng = config.rng
+        self._log = PublishLog(config.ledger())
+        self._count = 0
+        self._transactions = TransactionalPublisher(config, queue, self._log, self._rng)
+        self._threads = ThreadPoolExecutor(CONCURRENT)
+
+    def act(self) -> None:
+        actions: dict[Callable[[], None], int] = {
+            self._plain: 8, self._many: 4, self._ordered: 4, self._in_transaction: 4,
+            self._keyed: 4, self._repeat_unknown: 2, self._delayed: 2, self._special: 6,
+            self._poison: 1, self._prioritized: 1, self._over_backlog: 2, self._concurrent: 2,
+            self._late_commit: 1, self._rated: 1, self._pausable: 4, self._far: 1,
+            self._endless: 1, self._doomed: 2,
+        }  # fmt: skip
+        action = self._rng.choices(list(actions), list(actions.values()))[0]
+        action()
+
+    def begin(self) -> None:
+        """One poison message comes early, so that a short run sees it become a dead letter, and one
+        that runs until it is cancelled."""
+        if self._config.name == "producer-1.1":
+            self._publish([self._message(UNLIMITED[0], ENDLESS, queue=WORK)])
+        if self._config.poison and self._config.name in FIRST_POISON:
+            self._publish_poison(FIRST_POISON[self._config.name])
+
+    def _plain(self) -> None:
+        self._publish([self._message(self._rng.choice(UNLIMITED))])
+
+    def _many(self) -> None:
+        names = [*UNLIMITED, LIMITED, RATED, CHANGING, PAUSABLE]
+        self._publish(
+            [self._message(self._rng.choice(names)) for _ in range(self._rng.randint(2, 9))]
+        )
+
+    def _ordered(self) -> None:
+        """To a channel of concurrency 1 whose order is checked; nothing else goes there. In one
+        call or in calls close together, so that one claim may be the first to see them all."""
+        queue = self._rng.choice((WORK, MANUAL))
+        messages = [self._message(ORDERED, queue=queue) for _ in range(self._rng.randint(1, 3))]
+        parts = [messages] if self._rng.random() < 0.5 else [[message] for message in messages]
+        for part in parts:
+            self._publish(part, ordered=True)
+
+    def _late_commit(self) -> None:
+        """To the same channel: one message that is committed late, and a younger one after it."""
+        queue = self._rng.choice((WORK, MANUAL))
+        older, younger = (self._message(ORDERED, queue=queue) for _ in range(2))
+        pause = self._rng.uniform(0.25, 1.2)
+        self._transactions.run(TransactionPlan(older, None, True, ordered=True, pause=pause))
+        self._publish([younger], ordered=True)
+
+    def _prioritized(self) -> None:
+        """Several priorities in one call, to a channel of concurrency 1."""
+        queue = self._rng.choice((WORK, MANUAL))
+        self._publish(
+            [
+                self._message(PRIORITIZED, queue=queue, priority=self._rng.choice((0, 0, 4, 9)))
+                for _ in range(5)
+            ]
+        )
+
+    def _over_backlog(self) -> None:
+        """More than the channel's backlog allows."""
+        queue = self._rng.choice((WORK, MANUAL))
+        self._publish([self._message(BOUNDED, queue=queue) for _ in range(self._rng.randint(1, 4))])
+
+    def _rated(self) -> None:
+        """More than the rate lets start at once."""
+        queue = self._rng.choice((WORK, MANUAL))
+        self._publish([self._message(RATED, queue=queue) for _ in range(2 * BURST)])
+
+    def _concurrent(self) -> None:
+        """From threads, so that they are batched into one commit; each gets its own result."""
+        messages = [self._message(self._rng.choice(UNLIMITED)) for _ in range(CONCURRENT)]
+        list(self._threads.map(self._publish_one, messages))
+
+    def _delayed(self) -> None:
+        delay = timedelta(seconds=self._rng.uniform(0.2, 4))
+        self._publish([self._message(DELAYED, delay=delay)])
+
+    def _pausable(self) -> None:
+        """Of a kind that is paused now and then, beside others in its channel."""
+        place = self._rng.choice((*UNLIMITED, PAUSABLE))
+        kinds = (PAUSABLE_KIND, PAUSABLE_KIND, "plain")
+        self._publish([self._message(place, kind) for kind in kinds])
+
+    def _far(self) -> None:
+        """Later than the run lasts: it starts only because somebody hurries it."""
+        self._publish([self._message(DELAYED, delay=HOUR)])
+
+    def _endless(self) -> None:
+        """Rarely: it holds a place until it is cancelled."""
+        if self._rng.random() < 0.3:
+            self._publish([self._message(UNLIMITED[0], ENDLESS, queue=WORK)])
+
+    def _doomed(self) -> None:
+        """They fail whenever they are tried: work for bulk operations."""
+        doomed = [self._message(FAILS, "fail", queue=WORK, max_attempts=1) for _ in range(4)]
+        for message in doomed:
+            message.payload["fails"] = NEVER
+        self._publish(doomed)
+
+    def _keyed(self) -> None:
+        """A few keys, used again and again; some are kept after the message's end."""
+        mark = self._rng.randrange(KEYS)
+        if self._rng.random() < 0.5:
+            self._publish([self._message(KEYED, queue=WORK, key=f"short-{mark}")])
+        else:
+            key = f"{self._config.name}-{mark}-{self._count // 20}"
+            self._publish([self._message(KEYED, queue=WORK, key=key, key_window=HOUR)])
+
+    def _repeat_unknown(self) -> None:
+        """After an unknown outcome: the same message with the same key."""
+        if self._log.unknown:
+            self._publish([self._log.unknown.pop(0)])
+
+    def _special(self) -> None:
+        kind = self._rng.choice(("repeat", "fail", "fail", "effect", "effect", "long"))
+        queue = MANUAL if kind == "effect" and self._config.engine != "postgresql" else None
+        place = FAILS if kind == "fail" else self._rng.choice(UNLIMITED)
+        message = self._message(place, kind, queue=queue, max_attempts=3)
+        if kind == "fail":
+            message.payload["fails"] = self._rng.randint(1, 4)
+        if kind == "effect":
+            message.payload["fails"] = self._rng.choice((0, 0, 1))
+        self._publish([message])
+
+    def _poison(self) -> None:
+        # Rarely: it stops a worker for seconds, and more would stop both for good.
+        if not self._config.poison or self._rng.random() < 0.7:
+            return
+        self._publish_poison(self._rng.choice(POISONS))
+
+    def _publish_poison(self, kind: str) -> None:
+        self._publish([self._message(POISON, kind, queue=WORK, max_attempts=2)])
+
+    def _message(
+        self, place: str, kind: str = "plain", *, queue: str | None = None, key: str | None = None,
+        key_window: timedelta | None = None, delay: timedelta | None = None, max_attempts: int = 5,
+        priority: int = 0,
+    ) -> NewMessage:  # fmt: skip
+        self._count += 1
+        target = queue or self._rng.choice((WORK, MANUAL))
+        if kind == "plain" and place in (LIMITED, CHANGING, BOUNDED):
+            kind = "slow"
+        if self._config.by_kind and place == ORDERED and self._count % 2:
+            kind = "slow"
+        return NewMessage(
+            {"n": f"{self._config.name}:{self._count}"},
+            channel=channel(place, target), queue=target, kind=kind, key=key, delay=delay,
+            key_window=key_window, max_attempts=max_attempts, priority=priority,
+            keep_result=None if self._count % 3 else HOUR,
+        )  # fmt: skip
+
+    def _publish(self, messages: list[NewMessage], ordered: bool = False) -> None:
+        self._log.tried(messages, ordered)
+        try:
+            results = self._queue.publish_many(messages)
+        except PublishRefused as error:
+            results = list(error.results)
+        except LanewayError as error:
+            self._log.failed(messages, error)
+            return
+        self._log.results(messages, results)
+
+    def _publish_one(self, message: NewMessage) -> None:
+        self._log.tried([message], False)
+        try:
+            result = self._queue.publish(
+                message.payload, channel=str(message.channel), queue=message.queue,
+                kind=message.kind,
+                max_attempts=message.max_attempts, keep_result=message.keep_result,
+            )  # fmt: skip
+        except LanewayError as error:
+            self._log.failed([message], error)
+        else:
+            self._log.results([message], [result])
+
+    def _in_transaction(self) -> None:
+        """At random, one message is undone by a savepoint and one by a rollback. Its key is then
+        free again."""
+        first = self._message(self._rng.choice(UNLIMITED))
+        if self._rng.random() < 0.5:
+            key = f"undone-{self._config.name}-{self._count // 40}"
+            first = self._message(KEYED, queue=WORK, key=key, key_window=HOUR)
+        undone = self._message(self._rng.choice(UNLIMITED))
+        commits, saves = self._rng.random() < 0.6, self._rng.random() < 0.5
+        self._transactions.run(TransactionPlan(first, undone if saves else None, commits))
+
+
+def main(text: str) -> None:
+    config = begin(text)
+    stopping = stop_on_sigterm()
+    pace = random.Random(f"{config.seed}/{config.name}/pace")
+    with config.queue() as queue:
+        producer = Producer(config, queue)
+        producer.begin()
+        while not stopping.wait(pace.uniform(0.0, 0.08)):
+            producer.act()
+
+
+if __name__ == "__main__":
+    main(config_text())

@@ -1,0 +1,1 @@
+"""`laneway demo`: worker processes on a real queue, two faults, and a verdict."""

@@ -1,0 +1,107 @@
+"""What laneway dashboard --demo shows: tenants that publish, workers, things that fail."""
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event, Thread
+
+from laneway import LanewayError, NewMessage, Queue
+from laneway.dev.embedded import EmbeddedPostgres
+
+from .tenants import SCHEMA, URL
+
+WORKERS = ("worker-1", "worker-2")
+_EVERY = 0.5  # seconds
+_STOP_TIMEOUT = 15.0
+
+
+@contextmanager
+def demo_queue(workers: int = len(WORKERS)) -> Iterator[Queue]:
+    """A queue on a temporary server, in use until the block ends."""
+    with EmbeddedPostgres() as server:
+        url = server.create_database("demo")
+        with Queue(url, schema=SCHEMA) as queue:
+            queue.install()
+            prepare(queue)
+            with _processes(url, WORKERS[:workers]), _tenants(queue):
+                yield queue
+
+
+def prepare(queue: Queue) -> None:
+    """Limits, a backlog of each sort, a queue that nobody serves, a schedule, a topic."""
+    queue.channel("acme").limit(weight=2)
+    queue.channel("globex").limit(concurrency=2)
+    queue.channel("initech").limit(rate=2, burst=4)
+    queue.channel("umbrella").pause()
+    queue.publish_many(
+        [NewMessage({"to": n}, channel="noisy-import", kind="email") for n in range(4000)]
+    )
+    for tenant in ("globex", "initech", "umbrella"):
+        queue.publish_many(
+            [NewMessage({"invoice": n}, channel=tenant, kind="invoice") for n in range(150)]
+        )
+    queue.publish_many(
+        [NewMessage({"row": n}, channel="globex", kind="import", max_attempts=1) for n in range(90)]
+    )
+    queue.publish_many(
+        [NewMessage({"n": n}, channel="acme", kind="thumbnail", queue="images") for n in range(40)]
+    )
+    queue.publish({"quarter": 3}, channel="acme", kind="report", delay=timedelta(hours=6))
+    queue.schedule("reports", {"daily": True}, every=timedelta(minutes=1), kind="report")
+    queue.topic("orders").subscribe("default", kind="email")
+    queue.topic("orders").subscribe("warehouse")
+
+
+@contextmanager
+def _processes(url: str, names: tuple[str, ...]) -> Iterator[None]:
+    command = [sys.executable, "-m", "laneway.dev.demo.console_jobs"]
+    # Not an argument: other users can read those, and the URL may hold a password.
+    environment = {**os.environ, URL: url}
+    running = [subprocess.Popen([*command, name], env=environment) for name in names]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            try:
+                process.wait(_STOP_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+@contextmanager
+def _tenants(queue: Queue) -> Iterator[None]:
+    """Publishes as long as the block lasts."""
+    stop = Event()
+    thread = Thread(target=_publish, args=(queue, stop), name="demo-tenants", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join(5)
+
+
+def _publish(queue: Queue, stop: Event) -> None:
+    number = 0
+    while not stop.wait(_EVERY):
+        number += 1
+        messages = [
+            NewMessage({"to": number}, channel="noisy-import", kind="email") for _ in range(8)
+        ]
+        messages += [
+            NewMessage({"to": number}, channel=f"tenant-{random.randrange(30):02}", kind="email")
+            for _ in range(4)
+        ]
+        messages.append(NewMessage({"url": number}, channel="acme", kind="webhook", max_attempts=2))
+        messages.append(NewMessage({"invoice": number}, channel="initech", kind="invoice"))
+        try:
+            queue.publish_many(messages)
+        except LanewayError:
+            continue  # the server is going away, or a channel is full: the demo goes on

@@ -1,0 +1,93 @@
+"""The demo's results, computed from the history."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from laneway import HistoryEntry, Queue
+
+from .tenants import group_of
+
+_CLOCK = 1e-3  # seconds; the coarsest clock of an engine
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    completed: int
+    dead: int
+    twice: int
+    expired: dict[str, int]
+    redelivered: int
+    most_at_once: int
+    rate_excess: float
+    first_starts: dict[str, int]
+
+
+class HistoryReader:
+    """Reads the history page by page as it grows."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._position = queue.history_since().position
+        self.entries: list[HistoryEntry] = []
+
+    def read(self) -> None:
+        while True:
+            page = self._queue.history_since(self._position)
+            self._position = page.position
+            self.entries += page.entries
+            if not page.entries:
+                return
+
+
+def summarize(entries: Sequence[HistoryEntry], window: int, rate: float, burst: int) -> Results:
+    done = [entry for entry in entries if entry.outcome == "completed"]
+    started = sorted(
+        (entry for entry in entries if entry.claimed_at is not None),
+        key=lambda entry: (entry.claimed_at, entry.fence, entry.id),
+    )
+    # First attempts only: later ones follow from the faults, not from fairness.
+    fresh = [entry for entry in started if entry.attempt == 1]
+    return Results(
+        completed=len(done),
+        dead=sum(entry.dead for entry in entries),
+        twice=len(done) - len({entry.message_id for entry in done}),
+        expired=Counter(e.worker or "" for e in entries if e.outcome == "expired"),
+        redelivered=sum(entry.attempt > 1 for entry in done),
+        most_at_once=most_at_once(e for e in started if e.channel == "limited"),
+        rate_excess=rate_excess(_starts(started, "rated"), rate, burst),
+        first_starts=Counter(group_of(e.channel) for e in fresh[:window]),
+    )
+
+
+def _starts(entries: Iterable[HistoryEntry], channel: str) -> list[datetime]:
+    return [e.claimed_at for e in entries if e.channel == channel and e.claimed_at is not None]
+
+
+def most_at_once(entries: Iterable[HistoryEntry]) -> int:
+    """The most leases held at one moment; a lease that ends at a moment no longer counts."""
+    changes = [
+        change
+        for entry in entries
+        for change in ((entry.claimed_at, 1), (entry.ended_at, -1))
+        if change[0] is not None
+    ]
+    held = most = 0
+    for _, change in sorted(changes):
+        held += change
+        most = max(most, held)
+    return most
+
+
+def rate_excess(starts: Sequence[datetime], rate: float, burst: int) -> float:
+    """By how many starts any window held more than ``burst + window * rate``; 0 if none did."""
+    times = [moment.timestamp() for moment in starts]
+    return max(
+        (
+            (last - first + 1) - (burst + (times[last] - times[first] + _CLOCK) * rate)
+            for first in range(len(times))
+            for last in range(first, len(times))
+        ),
+        default=0.0,
+    )

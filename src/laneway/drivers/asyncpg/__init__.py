@@ -1,0 +1,1 @@
+"""PostgreSQL by asyncpg, for asyncio only."""

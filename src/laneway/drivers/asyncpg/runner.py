@@ -1,0 +1,250 @@
+"""asyncpg on a pool of our own: autocommit, so that one statement is one round trip."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+import asyncpg
+
+from laneway.drivers.deadline.aio import AsyncDeadline
+from laneway.drivers.deadline.limits import (
+    CALL_TIMEOUT,
+    CONNECT_TIMEOUT,
+    PING_TIMEOUT,
+    keep_alive,
+    patience,
+)
+from laneway.drivers.errors import NOT_READ_COMMITTED, is_away, sqlstate, translated, unreadable
+from laneway.drivers.pool.aio import AsyncHeld, AsyncPool
+from laneway.drivers.runner import drive_async
+from laneway.drivers.session import (
+    BEGIN,
+    LOCK_TIMEOUT,
+    READ_COMMITTED,
+    lock_timeout,
+    warn_of_pooler,
+)
+from laneway.errors import LanewayError
+from laneway.plan import Plan, Row, Statement
+
+from .probe import probe
+
+T = TypeVar("T")
+
+# The last is what a connection says that the server ended while it was idle.
+_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    OSError,
+    asyncpg.InternalClientError,
+)
+_PATIENCE = 5.0  # seconds
+_BEGIN = Statement(BEGIN, script=True)
+_COMMIT = Statement("COMMIT", script=True)
+_ROLLBACK = Statement("ROLLBACK", script=True)
+
+
+class AsyncpgRunner:
+    """Connects at the first call. ``pooler`` is for PgBouncer in transaction mode: no prepared
+    statements, and a transaction around each, because asyncpg parses and binds in two steps. A
+    pooler that nobody announced is noticed and treated alike. One that ``lends`` connections leaves
+    their sessions as they are.
+
+    asyncpg's own pool makes a task and two timers for every connection that comes back, to reset
+    what we never set: a quarter of what a small call costs.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int,
+        pooler: bool,
+        wait: float = 30,
+        call_timeout: float | None = CALL_TIMEOUT,
+        lends: bool = False,
+    ) -> None:
+        self._url = url
+        self._call_timeout = call_timeout
+        self._lends = lends
+        self._statements = 0 if pooler else 100
+        self._pool = AsyncPool(self._connect, _socket, _is_alive, pool_size, wait, _drop)
+        # Also set when the server's default is another isolation than ours: claim needs it, and
+        # keyed publishes would fail where they only have to wait.
+        self._explicit = pooler
+
+    async def run(self, plan: Plan[T], *, atomic: bool = False) -> T:
+        held = AsyncHeld(self._pool)
+        try:
+            result = await self._run_on(held, plan, atomic)
+        except BaseException as error:
+            await self._after(held, error)
+            if isinstance(error, _ERRORS):
+                raise translated(error, self._url, sent=held.writes) from error
+            raise
+        self._pool.release(held.connection)
+        return result
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Any]:
+        """A connection in a transaction that commits at the end, or rolls back if that raises."""
+        connection = await self._pool.acquire()
+        transaction = connection.transaction()
+        try:
+            with self._deadline(connection):
+                await transaction.start()
+            try:
+                yield connection
+            except BaseException:
+                with self._deadline(connection):
+                    await transaction.rollback()
+                raise
+            with self._deadline(connection):
+                await transaction.commit()
+        except Exception:
+            # The caller's own, mostly: all was rolled back, the connection is as good as before.
+            self._give(connection)
+            raise
+        except BaseException:
+            await self._leave(connection)
+            raise
+        self._give(connection)
+
+    async def close(self) -> None:
+        for connection in self._pool.idle():
+            await connection.close()
+        await self._pool.close()
+
+    async def _after(self, held: AsyncHeld, error: BaseException) -> None:
+        if is_away(error):
+            self._pool.close_idle()
+        if held.connection is None:
+            return
+        if isinstance(error, (LanewayError, asyncpg.PostgresError)):
+            self._give(held.connection)
+        else:
+            await self._leave(held.connection)
+
+    def _give(self, connection: Any) -> None:
+        """Who borrowed it may have begun something by hand."""
+        if connection.is_closed() or connection.is_in_transaction():
+            self._pool.discard(connection)
+        else:
+            self._pool.release(connection)
+
+    async def _leave(self, connection: Any) -> None:
+        """It may be in the middle of something, given up by its caller for one: asyncpg tells the
+        server to stop before it closes."""
+        try:
+            with suppress(*_ERRORS, TimeoutError):
+                await asyncio.shield(connection.close(timeout=_PATIENCE))
+        finally:
+            self._pool.discard(connection)
+
+    async def _connect(self) -> Any:
+        try:
+            connection = await asyncpg.connect(
+                self._url, statement_cache_size=self._statements, timeout=CONNECT_TIMEOUT
+            )
+        except ValueError:
+            raise unreadable(self._url) from None
+        keep_alive(_socket(connection))
+        try:
+            with AsyncDeadline(connection._transport, CONNECT_TIMEOUT):
+                process, isolation = await probe(connection)
+                if self._statements and process == connection.get_server_pid():
+                    await self._limit(connection)
+        except BaseException:
+            connection.terminate()
+            raise
+        if isolation != READ_COMMITTED:
+            self._explicit = True
+        if process == connection.get_server_pid() or not self._statements:
+            return connection
+        connection.terminate()
+        self._statements, self._explicit = 0, True
+        warn_of_pooler(self._url)
+        return await self._connect()
+
+    async def _limit(self, connection: Any) -> None:
+        if not self._lends and self._call_timeout is not None:
+            await connection.fetch(LOCK_TIMEOUT, lock_timeout(self._call_timeout))
+
+    async def _run_on(self, held: AsyncHeld, plan: Plan[T], atomic: bool) -> T:
+        async def execute_alone(statement: Statement) -> Sequence[Row]:
+            held.writes = held.writes or not statement.reads
+            try:
+                return await self._execute_alone(held.connection, statement)
+            except _ERRORS as error:
+                if not (statement.reads and is_away(error)):
+                    raise
+            await held.replace()
+            return await self._execute_alone(held.connection, statement)
+
+        connection = await held.take()
+        if not atomic:
+            return await drive_async(plan, execute_alone)
+
+        async def execute(statement: Statement) -> Sequence[Row]:
+            return await self._execute(connection, statement)
+
+        await self._execute(connection, _BEGIN)
+        try:
+            result = await drive_async(plan, execute)
+        except BaseException:
+            await self._roll_back(connection)
+            raise
+        held.writes = True
+        await self._execute(connection, _COMMIT)
+        return result
+
+    async def _execute_alone(self, connection: Any, statement: Statement) -> Sequence[Row]:
+        if not self._explicit or statement.outside:
+            try:
+                return await self._execute(connection, statement)
+            except asyncpg.PostgresError as error:
+                if sqlstate(error) != NOT_READ_COMMITTED:
+                    raise
+                self._explicit = True
+        await self._execute(connection, _BEGIN)
+        try:
+            rows = await self._execute(connection, statement)
+        except BaseException:
+            await self._roll_back(connection)
+            raise
+        await self._execute(connection, _COMMIT)
+        return rows
+
+    async def _execute(self, connection: Any, statement: Statement) -> Sequence[Row]:
+        with AsyncDeadline(connection._transport, patience(statement, self._call_timeout)):
+            if statement.script:
+                await connection.execute(statement.sql)
+                return ()
+            return await connection.fetch(statement.sql, *statement.params)  # type: ignore[no-any-return]
+
+    async def _roll_back(self, connection: Any) -> None:
+        if not connection.is_closed():
+            await self._execute(connection, _ROLLBACK)
+
+    def _deadline(self, connection: Any) -> AsyncDeadline:
+        return AsyncDeadline(connection._transport, self._call_timeout)
+
+
+def _socket(connection: Any) -> Any:
+    if connection.is_closed():
+        return None
+    return connection._transport.get_extra_info("socket")  # there is no public name for it
+
+
+async def _is_alive(connection: Any) -> bool:
+    try:
+        with AsyncDeadline(connection._transport, PING_TIMEOUT):
+            await connection.execute("select 1")
+    except _ERRORS:
+        return False
+    return True
+
+
+def _drop(connection: Any) -> None:
+    connection.terminate()

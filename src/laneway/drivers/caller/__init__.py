@@ -1,0 +1,1 @@
+"""Connections that the caller passes as ``connection=``, in the caller's transaction."""

@@ -1,0 +1,107 @@
+"""Recognises the caller's connection by the names of its classes, without importing anything."""
+
+import inspect
+import re
+
+from laneway.errors import UnsupportedConnection
+
+KINDS = {
+    "psycopg.Connection": "psycopg",
+    "psycopg.AsyncConnection": "async psycopg",
+    "asyncpg.connection.Connection": "async asyncpg",
+    "asyncpg.pool.PoolConnectionProxy": "async asyncpg",
+    "sqlalchemy.orm.session.Session": "sqlalchemy",
+    "sqlalchemy.orm.scoping.scoped_session": "sqlalchemy",
+    "sqlalchemy.engine.base.Connection": "sqlalchemy",
+    "sqlalchemy.ext.asyncio.session.AsyncSession": "async sqlalchemy",
+    "sqlalchemy.ext.asyncio.scoping.async_scoped_session": "async sqlalchemy",
+    "sqlalchemy.ext.asyncio.engine.AsyncConnection": "async sqlalchemy",
+    "django.db.backends.base.base.BaseDatabaseWrapper": "django",
+    "django.utils.connection.ConnectionProxy": "django",
+    "psycopg2.extensions.connection": "psycopg2",
+    "sqlite3.Connection": "sqlite3",
+    "aiosqlite.core.Connection": "async aiosqlite",
+    "pymysql.connections.Connection": "mysql",
+    "MySQLdb.connections.Connection": "mysql",
+    "aiomysql.connection.Connection": "async mysql",
+    "asyncmy.connection.Connection": "async mysql",
+}
+
+# The others are for any database.
+_DIALECTS = {
+    "psycopg": "postgresql",
+    "psycopg2": "postgresql",
+    "asyncpg": "postgresql",
+    "sqlite3": "sqlite",
+    "aiosqlite": "sqlite",
+    "mysql": "mysql",
+}
+
+_CURSOR = re.compile(
+    r"(psycopg2?|asyncpg|sqlite3|aiosqlite|pymysql|MySQLdb|aiomysql|asyncmy|django|sqlalchemy)\."
+    r".*Cursor(Wrapper)?$",
+    re.IGNORECASE,
+)
+
+_ADVICE = (
+    "pass a connection of psycopg, asyncpg, PyMySQL, asyncmy, sqlite3, aiosqlite, SQLAlchemy or "
+    "Django, or an object "
+    "with one method execute(sql, params) that returns the rows"
+)
+
+
+def kind_of_class(kind: type) -> str | None:
+    """The kind of connection, with "async " before it for asyncio; None for other classes."""
+    return _known(kind)
+
+
+def kind_of(connection: object, *, dialect: str, is_async: bool) -> str:
+    """Which adapter fits; raises UnsupportedConnection if none does."""
+    shown = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    kind = _known(type(connection))
+    if kind is None:
+        if instead := _instead(type(connection)):
+            raise UnsupportedConnection(f"a {shown} is not a connection: pass {instead}")
+        kind = _protocol(connection)
+    if kind is None:
+        raise UnsupportedConnection(f"cannot work on a {shown}: {_ADVICE}")
+    if kind.startswith("async ") != is_async:
+        ours, other = ("AsyncQueue", "Queue") if is_async else ("Queue", "AsyncQueue")
+        needed = "an async" if is_async else "a sync"
+        raise UnsupportedConnection(
+            f"a {shown} cannot be used with {ours}: use {other}, or {needed} connection"
+        )
+    kind = kind.removeprefix("async ")
+    if _DIALECTS.get(kind, dialect) != dialect:
+        raise UnsupportedConnection(
+            f"a {shown} cannot be used: this queue is in another database, on {dialect}"
+        )
+    return kind
+
+
+def _known(kind: type) -> str | None:
+    for base in kind.__mro__:
+        name = f"{base.__module__}.{base.__qualname__}"
+        # psycopg's classes say where they are exported, or where they are written.
+        found = KINDS.get(name.replace("psycopg.connection.", "psycopg."))
+        found = found or KINDS.get(name.replace("psycopg.connection_async.", "psycopg."))
+        if found:
+            return found
+    return None
+
+
+def _instead(kind: type) -> str | None:
+    """What to pass, for objects that have an ``execute`` of another meaning than the protocol's."""
+    names = [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__]
+    if "sqlalchemy.pool.base._ConnectionFairy" in names:
+        return "the Session or Connection of SQLAlchemy itself, not the driver's below it"
+    if any(_CURSOR.match(name) for name in names):
+        return "the connection that the cursor belongs to"
+    return None
+
+
+def _protocol(connection: object) -> str | None:
+    execute = getattr(connection, "execute", None)
+    if not callable(execute):
+        return None
+    return "async protocol" if inspect.iscoroutinefunction(execute) else "protocol"

@@ -1,0 +1,150 @@
+"""Runs plans on the caller's connection, in the caller's transaction."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from laneway.drivers.errors import missing_schema
+from laneway.drivers.placeholders import in_order, percent
+from laneway.drivers.runner import Execute, drive
+from laneway.drivers.sqlite.text import text_as_str
+from laneway.plan import Plan, Row, Statement
+
+from .detect import kind_of
+from .mysql import mysql_sqlalchemy, on_mysql
+from .savepoints import Savepoint, is_over, savepoint_for
+from .transactions import (
+    check_together,
+    check_transaction,
+    needs_check,
+    opens_transactions,
+)
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from .protocols import Executor
+
+
+def run_on(connection: Any, dialect: str, plan: Plan[T], *, several: bool = False) -> T:
+    """All of the plan or nothing, on this connection; never begins or commits. ``several``: the
+    call takes more than one statement, so it needs a transaction."""
+    kind = kind_of(connection, dialect=dialect, is_async=False)
+    if needs_check(dialect, several=several):
+        check_together(kind, connection, dialect)
+    execute = _executes(kind, connection)
+    savepoint = savepoint_for(kind, dialect)
+    if savepoint is None:
+        return drive(plan, execute)
+    execute(savepoint.begin)
+    try:
+        result = drive(plan, execute)
+    except BaseException:
+        _undo(connection, execute, savepoint)
+        raise
+    for statement in savepoint.done:
+        execute(statement)
+    return result
+
+
+def _executes(kind: str, connection: Any) -> Execute:
+    run = _ADAPTERS[kind]
+
+    def execute(statement: Statement) -> Sequence[Row]:
+        try:
+            return run(connection, statement)
+        except Exception as error:
+            if missing := missing_schema(error):
+                raise missing from error
+            raise
+
+    return execute
+
+
+def _undo(connection: Any, execute: Execute, savepoint: Savepoint) -> None:
+    """What cannot be undone is gone already: with the connection, or with the transaction, which
+    MySQL ends after a deadlock."""
+    if is_over(connection):
+        return
+    with suppress(Exception):
+        for statement in savepoint.undo:
+            execute(statement)
+
+
+def _on_psycopg(connection: Any, statement: Statement) -> Sequence[Row]:
+    from psycopg import RawCursor
+    from psycopg.rows import tuple_row
+
+    with RawCursor(connection, row_factory=tuple_row) as cursor:
+        cursor.execute(statement.sql.encode(), statement.params, binary=True)
+        return cursor.fetchall()
+
+
+def _on_sqlalchemy(connection: Any, statement: Statement) -> Sequence[Row]:
+    if statement.percent:
+        return mysql_sqlalchemy(connection, statement)
+    from .sqlalchemy_text import bound
+
+    result = connection.execute(*bound(statement))
+    return result.all() if result.returns_rows else ()
+
+
+def _on_django(connection: Any, statement: Statement) -> Sequence[Row]:
+    if statement.percent:
+        return on_mysql(connection, statement)
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite" and not connection.connection.in_transaction:
+            check_transaction(not connection.get_autocommit())
+            cursor.execute("begin immediate")
+        return _on_cursor(cursor, statement)
+
+
+def _on_psycopg2(connection: Any, statement: Statement) -> Sequence[Row]:
+    from psycopg2.extensions import cursor as plain_cursor  # type: ignore[import-untyped]
+
+    # The connection's own may answer dictionaries.
+    with connection.cursor(cursor_factory=plain_cursor) as cursor:
+        return _on_cursor(cursor, statement)
+
+
+def _on_cursor(cursor: Any, statement: Statement) -> Sequence[Row]:
+    """One that takes ``%s``."""
+    sql, order = percent(statement.sql)
+    if statement.many:
+        cursor.executemany(sql, [in_order(row, order) for row in statement.params])
+        return ()
+    cursor.execute(sql, in_order(statement.params, order))
+    return cursor.fetchall() if cursor.description else ()
+
+
+def _on_sqlite3(connection: Any, statement: Statement) -> Sequence[Row]:
+    """A connection that opens transactions by itself has one opened now, with the write lock."""
+    from sqlite3 import Cursor
+
+    from laneway.drivers.sqlite.sync import execute
+
+    if not connection.in_transaction:
+        check_transaction(opens_transactions(connection))
+        connection.execute("begin immediate")
+    with text_as_str(connection):
+        # A cursor of its own: the connection's may answer dictionaries.
+        return execute(Cursor(connection), statement)
+
+
+def _on_protocol(connection: "Executor", statement: Statement) -> Sequence[Row]:
+    if not statement.many:
+        return connection.execute(statement.sql, statement.params)
+    for row in statement.params:
+        connection.execute(statement.sql, row)
+    return ()
+
+
+_ADAPTERS = {
+    "psycopg": _on_psycopg,
+    "sqlalchemy": _on_sqlalchemy,
+    "django": _on_django,
+    "psycopg2": _on_psycopg2,
+    "sqlite3": _on_sqlite3,
+    "mysql": on_mysql,
+    "protocol": _on_protocol,
+}

@@ -1,0 +1,175 @@
+"""What drivers raise, in our own terms; and URLs that can be shown."""
+
+import re
+from urllib.parse import unquote
+
+from laneway.errors import (
+    ConnectionUnavailable,
+    DatabaseFailed,
+    InvalidOption,
+    LanewayError,
+    OutcomeUnknown,
+    SchemaMissing,
+)
+
+_MISSING = {"42883", "42P01", "3F000"}  # function, table, schema
+# 08: connection; the others: shutting down, starting up, too many clients, idle and killed.
+_AWAY = re.compile("08|57P0[1-5]|53300|25P0[34]")
+_AWAY_NAMES = {
+    "OperationalError",
+    "InterfaceError",
+    "InternalClientError",
+    "ConnectionDoesNotExistError",
+    "PoolTimeout",
+    "PoolClosed",
+    "TooManyRequests",
+}
+_MYSQL_MODULES = ("pymysql", "aiomysql", "asyncmy", "MySQLdb")
+_MYSQL_MISSING = {1146, 1356}  # a table, a view's table
+# Too many connections, shutting down, killed; and what the client finds: no server, gone.
+_MYSQL_AWAY = {0, 1040, 1053, 1152, 1184, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031}
+_MYSQL_REPEAT = {1205, 1213, 1020}  # lock wait, deadlock, a record that changed
+# Names and passwords may hold anything themselves, @ and spaces too: rather mask too much.
+_CREDENTIALS = re.compile(r"(?<=://)([^:\n]*):(.*)@")
+# Of a URL's query, or of a list of words, where a value may be quoted.
+_PASSWORD = re.compile(
+    r"(?P<query>[?&]\w*password=)(?P<value>[^&\n]+)"
+    r"|(?P<word>password\s*=\s*)(?P<text>'(?:[^'\\]|\\.)*'?|\S+)",
+    re.IGNORECASE,
+)
+_CUTS = re.compile(r"[/?#@:&=\s]")
+
+NOT_READ_COMMITTED = "25000"
+LOCK_WAIT = 1205  # of MySQL
+LOCK_TIMEOUTS = ("55P03", str(LOCK_WAIT))
+"""The states of an error that says: somebody keeps a row locked."""
+
+
+def masked(url: str) -> str:
+    """The URL without its password."""
+    shown = _CREDENTIALS.sub(r"\1:***@", url)
+    return _PASSWORD.sub(lambda found: f"{found['query'] or found['word']}***", shown)
+
+
+def unreadable(url: str) -> InvalidOption:
+    """For a URL that a driver cannot take apart: its own text may hold a piece of the password."""
+    return InvalidOption(
+        f"the host or port of {masked(url)} cannot be read: write / ? # @ : and spaces in a user's "
+        "name or password as %2F %3F %23 %40 %3A %20"
+    )
+
+
+def sqlstate(error: BaseException) -> str | None:
+    """The SQLSTATE of any driver's error, also through SQLAlchemy's and Django's wrapping."""
+    for layer in (error, getattr(error, "orig", None), error.__cause__):
+        if layer is None:
+            continue
+        state = getattr(layer, "sqlstate", None) or getattr(layer, "pgcode", None)
+        if isinstance(state, str):
+            return state
+    return None
+
+
+def mysql_number(error: BaseException) -> int | None:
+    """MySQL's own number of an error, also through SQLAlchemy's and Django's wrapping."""
+    for layer in (error, getattr(error, "orig", None), error.__cause__):
+        if layer is None or type(layer).__module__.split(".")[0] not in _MYSQL_MODULES:
+            continue
+        if layer.args and isinstance(layer.args[0], int):
+            return layer.args[0]
+    return None
+
+
+def must_repeat(error: BaseException) -> bool:
+    """Whether MySQL asks to begin the transaction anew."""
+    return mysql_number(error) in _MYSQL_REPEAT
+
+
+def missing_schema(error: BaseException) -> SchemaMissing | None:
+    """Whether the error means that Laneway is not there; all that is mapped on connections that
+    are not ours, whose other errors belong to their owner."""
+    number = mysql_number(error)
+    states = sqlstate(error) in _MISSING or number in _MYSQL_MISSING
+    if not states and not _no_such_table(error):
+        return None
+    return SchemaMissing(
+        "Laneway is not installed in this schema of the database, or an older version is: run "
+        "queue.install() or `laneway install`; if a part of it was dropped, `laneway upgrade "
+        f"--repair` ({_first_line(error)})"
+    )
+
+
+def _no_such_table(error: BaseException) -> bool:
+    """SQLite has no SQLSTATE, only this sentence."""
+    layers = (error, getattr(error, "orig", None), error.__cause__)
+    return any(
+        type(layer).__module__ == "sqlite3" and str(layer).startswith("no such table")
+        for layer in layers
+    )
+
+
+def translated(error: Exception, url: str, *, sent: bool = False) -> LanewayError:
+    """Our error for a driver's error on a connection of our own. ``sent``: a write was under way,
+    and nobody knows what became of it."""
+    if isinstance(error, LanewayError):
+        return error
+    number = mysql_number(error)
+    state = sqlstate(error) if number is None else str(number)
+    _scrub(error, url)
+    text = _without_password(_first_line(error), url)
+    if missing := missing_schema(error):
+        return missing
+    if is_away(error) and sent:
+        return OutcomeUnknown(
+            f"the connection to {masked(url)} was lost during the call, which may or may not have "
+            f"been carried out: {text}"
+        )
+    if is_away(error):
+        return ConnectionUnavailable(f"no connection to {masked(url)}: {text}")
+    if state is None:
+        return DatabaseFailed(f"the statement could not be sent to {masked(url)}: {text}")
+    return DatabaseFailed(f"the database refused: {text}", state)
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether the connection, rather than the statement, is at fault."""
+    if (number := mysql_number(error)) is not None:
+        return number in _MYSQL_AWAY
+    state = sqlstate(error)
+    if state is not None:
+        return _AWAY.match(state) is not None
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, OSError) or bool(names & _AWAY_NAMES)
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text.splitlines()[0]
+
+
+def _without_password(text: str, url: str) -> str:
+    for secret in _secrets(url):
+        text = text.replace(secret, "***")
+    return text
+
+
+def _secrets(url: str) -> list[str]:
+    """The password as it may occur in a driver's text: as written, as meant, and in pieces, because
+    one with a slash or a hash in it is read as a port or a path."""
+    whole = [found[2] for found in _CREDENTIALS.finditer(url)]
+    whole += [found["value"] or found["text"].strip("'") for found in _PASSWORD.finditer(url)]
+    pieces = [piece for text in whole for piece in _CUTS.split(text)]
+    found = {form for text in [*whole, *pieces] for form in (text, unquote(text))}
+    # One or two letters are in every sentence.
+    return sorted((form for form in found if len(form) > 2), key=len, reverse=True)
+
+
+def _scrub(error: BaseException | None, url: str) -> None:
+    """What we raise shows where it came from, so that must not hold the password either."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        if any(isinstance(arg, str) for arg in error.args):
+            kept = [_without_password(a, url) if isinstance(a, str) else a for a in error.args]
+            error.args = tuple(kept)
+        error = error.__cause__ or error.__context__

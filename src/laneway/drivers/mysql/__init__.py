@@ -1,0 +1,1 @@
+"""MySQL and MariaDB: PyMySQL for sync code, asyncmy for asyncio."""

@@ -1,0 +1,1 @@
+"""A small connection pool, for drivers without one that suits us."""

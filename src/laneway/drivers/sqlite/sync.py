@@ -1,0 +1,170 @@
+"""Runs plans on sqlite3: short write transactions, and reads that wait for no lock."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from threading import Semaphore
+from typing import TypeVar
+
+from laneway.drivers.placeholders import numbered
+from laneway.plan import Plan, Row, Statement
+
+from .busy_retry import BUSY_TIMEOUT, retry_while_busy
+from .errors import translated
+from .url import connect, file_id, read_url
+from .write_queue import WriteQueue
+
+T = TypeVar("T")
+
+
+class MemoryWrites:
+    """Counts the writes to databases in memory, for the notifiers of this process."""
+
+    number = 0
+
+
+Opened = tuple[sqlite3.Connection, object]
+"""A connection, and the file that it has open."""
+
+
+class SqliteRunner:
+    """Connects on the first call.
+
+    A plan's transaction begins with its first statement that is not ``outside``, and takes the
+    write lock at once: a transaction that reads first and writes later could be refused in the
+    middle. Threads of one client wait for each other inside the process. A database in memory has
+    one connection.
+    """
+
+    def __init__(
+        self, url: str, *, pool_size: int, pooler: bool = False, wait: float = BUSY_TIMEOUT
+    ) -> None:
+        self._location = read_url(url)
+        self._wait = wait
+        self._size = 1 if self._location.in_memory else pool_size
+        self._closed = False
+        self._idle: list[Opened] = []
+        self._slots = Semaphore(self._size)
+        self._write_queue = WriteQueue(
+            None if self._location.in_memory else self._location.path, wait
+        )
+
+    def run(self, plan: Plan[T], *, atomic: bool = False) -> T:
+        try:
+            with self._connection() as connection:
+                return self._drive(connection, plan)
+        except (sqlite3.Error, OSError) as error:
+            raise translated(error, self._location.path, self._wait) from error
+
+    def close(self) -> None:
+        """Running calls close their connections when they are done."""
+        self._closed = True
+        while opened := self._pop():
+            opened[0].close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        with self._slots:
+            connection, file = self._take()
+            self._closed = False
+            try:
+                yield connection
+            finally:
+                # A connection that could not be rolled back must not be reused.
+                if self._closed or connection.in_transaction:
+                    connection.close()
+                else:
+                    self._idle.append((connection, file))
+
+    def _take(self) -> Opened:
+        """Drops connections whose file was deleted or replaced: what they write would be lost."""
+        while opened := self._pop():
+            if opened[1] == file_id(self._location):
+                return opened
+            opened[0].close()
+        return connect(self._location), file_id(self._location)
+
+    def _pop(self) -> Opened | None:
+        """Does not test first: another thread could take the last one in between."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
+    def _drive(self, connection: sqlite3.Connection, plan: Plan[T]) -> T:
+        transaction = SqliteTransaction(connection, self._write_queue, self._wait)
+        try:
+            statement = next(plan)
+            while True:
+                statement = plan.send(transaction.execute(statement))
+        except StopIteration as end:
+            transaction.commit()
+            if transaction.wrote and self._location.in_memory:
+                MemoryWrites.number += 1
+            return end.value  # type: ignore[no-any-return]
+        finally:
+            transaction.roll_back()
+
+
+class SqliteTransaction:
+    """Begun at the first statement that is not ``outside``, committed before the next that is."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, write_queue: WriteQueue, wait: float
+    ) -> None:
+        self._connection = connection
+        self._write_queue = write_queue
+        self._wait = wait
+        self._begun = False
+        self.wrote = False
+
+    def execute(self, statement: Statement) -> Sequence[Row]:
+        if statement.outside:
+            self.commit()
+            return retry_while_busy(lambda: execute(self._connection, statement), self._wait)
+        self._begin()
+        return execute(self._connection, statement)
+
+    def commit(self) -> None:
+        if self._begun:
+            self._connection.execute("commit")
+            self._end()
+
+    def roll_back(self) -> None:
+        """Does nothing after a commit."""
+        if self._begun:
+            try:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+            finally:
+                self._end()
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._write_queue.begin(self._connection)
+            self._begun = self.wrote = True
+
+    def _end(self) -> None:
+        self._begun = False
+        self._write_queue.end()
+
+
+def execute(on: sqlite3.Connection | sqlite3.Cursor, statement: Statement) -> Sequence[Row]:
+    if statement.script:
+        for part in split(statement.sql):
+            on.execute(part)
+        return ()
+    if statement.many:
+        on.executemany(numbered(statement.sql), statement.params)
+        return ()
+    return on.execute(numbered(statement.sql), statement.params).fetchall()
+
+
+def split(script: str) -> Iterator[str]:
+    """The statements of a script: executescript() would commit the open transaction."""
+    part = ""
+    for piece in script.split(";")[:-1]:
+        part += piece + ";"
+        if sqlite3.complete_statement(part):
+            yield part
+            part = ""

@@ -1,0 +1,57 @@
+"""Numbered migrations: each engine has one folder of SQL files per migration."""
+
+from collections.abc import Callable, Iterator
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
+
+from laneway.errors import SchemaTooNew
+
+
+class Migration(NamedTuple):
+    """One folder ``0001_name``: ``tables.sql`` first, ``views.sql`` last, the others by name."""
+
+    number: int
+    name: str
+    text: str
+
+    def rendered(self, render: Callable[[str], str], note: str) -> str:
+        """The script for one schema; ``note`` is the statement that records that it was run."""
+        # A migration's name is a folder of this package: letters and underscores.
+        note = note.replace("$1", str(self.number)).replace("$2", f"'{self.name}'")
+        header = f"-- Laneway, migration {self.number:04}: {self.name}"
+        return "\n".join([header, render(self.text), render(note) + ";\n"])
+
+
+def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
+    """All migrations of this version, in order, with the schema still called ``laneway``."""
+    folders = sorted(folder.iterdir(), key=lambda one: one.name)
+    return tuple(_read(one) for one in folders if one.name[:4].isdigit())
+
+
+def check_known(version: int, known: int, schema: str) -> None:
+    """Refuse a schema that a newer Laneway created."""
+    if version > known:
+        raise SchemaTooNew(
+            f"schema {schema!r} has version {version}, this Laneway knows {known}: "
+            "upgrade the package"
+        )
+
+
+def _read(folder: Traversable) -> Migration:
+    number, _, name = folder.name.partition("_")
+    texts = [file.read_text(encoding="utf-8") for file in sorted(_sql_files(folder), key=_order)]
+    return Migration(int(number), name, "\n".join(texts))
+
+
+def _sql_files(folder: Traversable) -> Iterator[Traversable]:
+    """In the folder and in those that are in it."""
+    for one in folder.iterdir():
+        if one.is_dir():
+            yield from _sql_files(one)
+        elif one.name.endswith(".sql"):
+            yield one
+
+
+def _order(file: Traversable) -> tuple[int, str]:
+    ends = {"tables.sql": 0, "views.sql": 2}
+    return ends.get(file.name, 1), file.name

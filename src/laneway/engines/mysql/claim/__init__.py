@@ -1,0 +1,1 @@
+"""Claiming: find the channels that are due, lock them, and lease their messages fairly."""

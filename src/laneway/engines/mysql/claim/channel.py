@@ -1,0 +1,124 @@
+"""A channel whose row a claim has locked: how much it may start, and its row afterwards."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from laneway.engines.fairness import Share, next_skips, rate_limit, startable
+from laneway.plan import Row
+
+from .pick import Position, Positions, lowest_positions, positions_text, read_positions
+
+PARKED = 1 << 62
+"""The turn of a channel that has work and waits for a wake: its limit is full, it is paused, or all
+that is left has expired and counts as waiting until upkeep ends it."""
+
+
+class LockedChannel(NamedTuple):
+    """The columns of lock_free_channels."""
+
+    id: bytes
+    queue: bytes
+    name: bytes
+    weight: float
+    concurrency: int | None
+    rate: float | None
+    burst: int | None
+    paused: int
+    turn: int | None
+    n: int
+    leased: int
+    tat: int | None
+    credit: float
+    skips: int
+    places: bytes
+    now: int
+
+
+class ChannelVisit:
+    """The channel, what its wakes added, and its share of the batch."""
+
+    def __init__(self, row: Row) -> None:
+        self.channel = LockedChannel(*row)
+        self.n = self.channel.n
+        self.leased = self.channel.leased
+        self.positions: Positions = read_positions(self.channel.places)
+        self.early = False
+        self.share = Share(0.0, 0.0)
+        self.quota = self.taken = 0
+        self.rate = rate_limit(self.channel.rate, self.channel.burst)
+
+    def add_wakes(self, wakes: Sequence[Row]) -> None:
+        """For each priority: how many more messages, how many freed slots, and a position that none
+        of those messages comes before."""
+        starts: list[tuple[int, Position]] = []
+        for _, priority, _, n, freed, due, id in wakes:
+            self.n += int(n)
+            self.leased -= int(freed)
+            if due is not None:
+                starts.append((int(priority), (int(due), int(id) - 1)))
+        self.positions = lowest_positions(self.positions, starts)
+
+    @property
+    def supply(self) -> int:
+        """How many messages wait. The count can be too low, because messages may be claimed before
+        the wake that counts them; a known position is never wrong."""
+        return max(self.n, 1) if self.positions else 0
+
+    def in_ring(self, now: int) -> bool:
+        return self.channel.turn is not None and self.channel.turn <= now
+
+    def set_share(self, limit: int, quantum: int, last: int, sole: bool, now: int) -> None:
+        """Its part of a round. ``sole``: it has all the work, and fills the batch."""
+        channel = self.channel
+        turn = channel.turn
+        # Its turn is still to come: read its wakes, and leave its place in the ring as it is.
+        self.early = turn is not None and last < turn <= now
+        self.share = Share(limit if sole else channel.credit, quantum * channel.weight)
+
+    def set_quota(self, rounds: int, now: int) -> None:
+        """The most that it may start, if the batch were unlimited."""
+        channel = self.channel
+        if channel.paused or self.early:
+            self.quota = 0
+            return
+        limits = self.leased, channel.concurrency, self.rate, channel.tat, now
+        self.quota = min(startable(self.supply, *limits), int(self.share.offer(rounds)))
+
+    def row_after(self, started: int, more: bool, left: Positions, now: int) -> "Row | None":
+        """The row to write: (id, queue, name, turn, n, leased, tat, credit, skips, oldest, places);
+        None if nothing changed."""
+        channel = self.channel
+        leased = self.leased + (started if channel.concurrency is not None else 0)
+        tat = None if self.rate is None else self.rate.after(started, channel.tat, now)
+        n = self.n - started
+        turn = self._next_turn(started, tat, now) if more else PARKED if n > 0 else None
+        credit = self._next_credit() if more else 0.0
+        skips = next_skips(channel.skips, started) if more and len(left) > 1 else 0
+        places = positions_text(left) if more else b""
+        oldest = min(due for due, _ in left.values()) if more else None
+        new = (turn, n, leased, tat, credit, skips, places)
+        old = channel.turn, channel.n, channel.leased, channel.tat, channel.credit, channel.skips
+        if new == (*old, channel.places):
+            return None
+        row = (turn, n, leased, tat, credit, skips, oldest, places)
+        return (channel.id, channel.queue, channel.name, *row)
+
+    def _next_turn(self, started: int, tat: int | None, now: int) -> int:
+        channel = self.channel
+        full = channel.concurrency is not None and channel.concurrency - self.leased <= started
+        if channel.paused or full:
+            return PARKED
+        if self.early and channel.turn is not None:
+            return channel.turn
+        open_at = None if self.rate is None else self.rate.open_at(tat, now)
+        if open_at is not None:
+            return open_at
+        # Cut short, or not reached in the last round: it keeps its turn, if it had one.
+        if self.share.cut and channel.turn is not None and channel.turn <= now:
+            return channel.turn
+        return now
+
+    def _next_credit(self) -> float:
+        """What it did not get of its share; a channel that was not reached keeps its credit."""
+        unreached = self.share.cut and not self.taken
+        return self.channel.credit if self.early or unreached else self.share.credit

@@ -1,0 +1,178 @@
+"""claim: lease messages, fairly over the channels of the given queues.
+
+Invariants: a channel never has more than `concurrency` leases, nor more than `burst + window x
+rate` starts in a window. Channels are served least recently served first, `quantum x weight`
+messages at a time; inside a channel by priority, due time and publish order. A claim that finds
+nothing writes nothing.
+
+Locks: channel rows, with SKIP LOCKED. It waits only while it holds no lock on a row that existed
+before: to insert new channel rows (in id order), and once for a channel when all are held by
+others. So claims cannot deadlock, neither with each other nor with the verbs that lock channel rows
+in id order. Before it adds leases it shares the lock that a pause of a queue or kind takes, and may
+wait for such a pause, which locks no channels.
+
+One pass: scan (which channels are next), lock (their rows), serve (consume their wakes, add leases,
+write their schedule back). Every step is a new statement and sees what was committed before it.
+"""
+
+import random
+from collections.abc import Sequence
+from datetime import timedelta
+
+from laneway.engines.fairness import QUANTUM
+from laneway.engines.mysql.base import Clock, repeatable
+from laneway.engines.mysql.events import MysqlEventOutbox
+from laneway.engines.times import micros, moment
+from laneway.model import ClaimStatus
+from laneway.plan import Plan, Row
+from laneway.taken import Taken
+
+from .channel import PARKED
+from .lock import MysqlChannelLocks
+from .scan import MysqlScan, NextDue, Scan, supply
+from .serve import MysqlServe
+
+_MAX_PASSES = 20
+_MAX_REACH = 1024
+
+
+class _Progress:
+    """What a claim has got so far, and where its next pass looks."""
+
+    def __init__(self, limit: int, offset: int) -> None:
+        self.limit = limit
+        self.offset = offset
+        self.rows: list[Row] = []
+        self.claimed_at: int | None = None
+        self.locked = False
+        """Whether it holds locks."""
+        self.more = False
+        """Whether there may be more at once."""
+        self.reach = 1
+        """How many times the limit the next scan looks for."""
+        self.now = 0
+
+    @property
+    def left(self) -> int:
+        return self.limit - len(self.rows)
+
+
+class MysqlClaim(MysqlScan, MysqlServe, MysqlEventOutbox, MysqlChannelLocks):
+    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
+        super().__init__(schema, clock)
+        # Claims that find channels locked by others start at a random offset, up to this far, so
+        # that they do not all try the same channels first.
+        self._spread: dict[tuple[str, ...], int] = {}
+
+    @repeatable
+    def claim(
+        self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
+    ) -> Plan[Taken]:
+        progress = _Progress(limit, self._random_offset(queues))
+        for number in range(_MAX_PASSES):
+            want = progress.left * progress.reach
+            scan = yield from self._scan(queues, want, progress.offset)
+            progress.now, progress.more = scan.now, progress.offset > 0
+            if not scan.channels:
+                if not progress.offset:
+                    break
+                progress.offset = 0
+                continue
+            locked = yield from self._lock_found(scan, progress.locked)
+            self._update_spread(queues, len(scan.channels), len(locked))
+            progress.more = progress.more or scan.cut or len(locked) < len(scan.channels)
+            if locked:
+                yield from self._take(progress, scan, locked, micros(lease), worker.encode())
+                if not progress.left or not progress.more:
+                    break
+            else:
+                if progress.locked:
+                    break
+                yield from self._wait_or_look_further(progress, scan, number)
+        return (yield from self._taken(progress, queues, scan, micros(lease)))
+
+    def _lock_found(self, scan: Scan, locked: bool) -> Plan[Sequence[Row]]:
+        if not locked:
+            new = [channel for channel in scan.channels if not channel.known]
+            yield from self._add_channels((c.id, c.queue, c.name) for c in new)
+        ids = [channel.id for channel in scan.channels]
+        return (yield from self._lock_free_channels(ids, self._now()))
+
+    def _take(
+        self, progress: _Progress, scan: Scan, locked: Sequence[Row], lease: int, worker: bytes
+    ) -> Plan[None]:
+        progress.locked = True
+        # A claim that one channel can fill makes rounds of its own size. A whole quantum of each
+        # channel would keep channels waiting that claims take one by one, and a weight only counts
+        # if what the end of the batch cuts off is remembered.
+        quantum = min(QUANTUM, progress.limit)
+        served = yield from self._serve(scan, locked, progress.left, quantum, lease, worker)
+        progress.rows += served.rows
+        yield from self._add_message_events("claimed", [int(row[0]) for row in served.rows])
+        if progress.claimed_at is None:
+            progress.claimed_at = served.now
+        # Nothing: these were wakes of ended leases, or of channels whose turn is still to come.
+        progress.reach = 1 if served.rows else min(4 * progress.reach, _MAX_REACH)
+        progress.offset = 0
+        progress.more = progress.more or served.more
+
+    def _wait_or_look_further(self, progress: _Progress, scan: Scan, number: int) -> Plan[None]:
+        """Others hold every channel that was found: start elsewhere, then look further. When that
+        was everything due, wait for the first channel, once, while no lock is held."""
+        if number == 0:
+            return
+        if progress.offset:
+            progress.offset = 0
+        elif scan.cut or supply(scan.channels) >= progress.left * progress.reach:
+            # Further than one channel could fill: a few locked ones must not hide all others.
+            further = max(4 * progress.reach, QUANTUM // progress.left + 1)
+            progress.reach = min(further, _MAX_REACH)
+        else:
+            yield from self._wait_for_channel(scan.channels[0].id)
+            progress.locked = True
+
+    def _taken(
+        self, progress: _Progress, queues: tuple[str, ...], scan: Scan, lease: int
+    ) -> Plan[Taken]:
+        if not progress.left:
+            start = moment(progress.claimed_at or 0)
+            times = (start, start + timedelta(microseconds=lease))
+            return Taken(progress.rows, ClaimStatus.GOT, None, *times, scan.kinds)
+        next_due = scan.next_due
+        if progress.locked:
+            next_due, missed = yield from self._read_next_due(queues, scan)
+            progress.more = progress.more or missed
+        wait = _wait((*next_due, *scan.ends), progress)
+        status = _status(next_due, progress)
+        if scan.ends and status is ClaimStatus.EMPTY:
+            status = ClaimStatus.BLOCKED
+        if progress.claimed_at is None:
+            return Taken(progress.rows, status, wait, None, None)
+        start = moment(progress.claimed_at)
+        times = (start, start + timedelta(microseconds=lease))
+        return Taken(progress.rows, status, wait, *times, scan.kinds)
+
+    def _random_offset(self, queues: tuple[str, ...]) -> int:
+        return random.randint(0, self._spread.get(queues, 0))
+
+    def _update_spread(self, queues: tuple[str, ...], found: int, locked: int) -> None:
+        spread = self._spread.get(queues, 0)
+        if 2 * locked < found:
+            self._spread[queues] = max(2 * found, min(2 * spread, 16 * found))
+        else:
+            self._spread[queues] = spread // 2
+
+
+def _wait(next_due: Sequence[int | None], progress: _Progress) -> timedelta | None:
+    if progress.more:
+        return timedelta(0)
+    times = [time for time in next_due if time is not None and time < PARKED]
+    return timedelta(microseconds=max(0, min(times) - progress.now)) if times else None
+
+
+def _status(next_due: NextDue, progress: _Progress) -> ClaimStatus:
+    if progress.rows:
+        return ClaimStatus.GOT
+    if progress.more:
+        return ClaimStatus.BUSY
+    return ClaimStatus.EMPTY if next_due.turn is None else ClaimStatus.BLOCKED

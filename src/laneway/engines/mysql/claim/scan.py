@@ -1,0 +1,253 @@
+"""The first step of a claim: find the channels whose turn comes next. Only reads.
+
+A channel is found in the ring (channels with known work, ordered by turn) or by its wakes (rows
+that publish and others append: something changed in this channel).
+
+Every client remembers floors: where the live part of the ring and of the wakes begins, so that it
+does not read deleted entries again. A transaction that commits late appears below the floors. It is
+found by a full scan, which starts at the very beginning. A full scan is made
+
+- whenever the scan from the floors finds nothing,
+- once a second,
+- after a claim that was not filled, if something turned up below the floors.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence, Set
+from datetime import timedelta
+from math import floor, inf
+from types import MappingProxyType
+from typing import NamedTuple
+
+from laneway.engines.fairness import QUANTUM
+from laneway.engines.kind_pauses import put_back_for
+from laneway.engines.mysql.base import Clock, MysqlBase
+from laneway.engines.mysql.names import text
+from laneway.engines.times import SECOND
+from laneway.plan import Plan, Row
+
+from .channel import PARKED
+
+_FULL_SCAN_EVERY = 1.0  # seconds
+# Sessions commit out of order by some milliseconds; that much is scanned again.
+_MARGIN = SECOND // 5
+# Once a channel is served, its own wakes are read from further back: an older message whose commit
+# took this long still starts before a newer one.
+_LATE = 60 * SECOND
+_MAX_WAKES = 200_000
+
+
+class ReadyChannel(NamedTuple):
+    """A channel whose turn it may be. ``place`` is the time by which it is queued."""
+
+    id: bytes
+    place: int
+    supply: int
+    """How many messages it can start, as far as its row and its wakes tell."""
+    weight: float
+    ringed: bool
+    """Whether it was found in the ring, not only by its wakes."""
+    known: bool
+    """Whether the channel has a row."""
+    queue: bytes
+    name: bytes
+
+
+class NextDue(NamedTuple):
+    """When something may start next: the next turn (far in the future if there are only parked
+    channels) and the next wake."""
+
+    turn: int | None
+    wake: int | None
+
+
+class Floors(NamedTuple):
+    turn: int
+    wake: int
+
+
+class Scan(NamedTuple):
+    """What a scan found."""
+
+    channels: list[ReadyChannel]
+    now: int
+    next_due: NextDue
+    start: Floors
+    cut: bool
+    """Whether there was more to read."""
+    ends: tuple[int | None, ...] = ()
+    """Of the pauses of whole queues; None: for good."""
+    kinds: Mapping[tuple[str, str], timedelta] = MappingProxyType({})
+    """Those that are paused, and for how long to put their messages back."""
+    closed: Set[bytes] = frozenset()
+    """The queues that are paused: nothing of them is in ``channels``."""
+    pauses: int = 0
+    """How many there were, of any queue."""
+
+    @property
+    def wake_from(self) -> int:
+        """From when on the channels' own wakes are read."""
+        return self.start.wake - _LATE
+
+
+class MysqlScan(MysqlBase):
+    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
+        super().__init__(schema, clock)
+        # All of these only save work: a claim is correct without them.
+        self._floors: dict[tuple[str, ...], Floors] = {}
+        self._full_scan_at: dict[tuple[str, ...], float] = {}
+        self._turns_needed: dict[tuple[str, ...], int] = {}
+        self._wakes_needed: dict[tuple[str, ...], int] = {}
+
+    def _scan(self, queues: tuple[str, ...], want: int, offset: int) -> Plan[Scan]:
+        floors = self._floors.get(queues)
+        if floors is None or self._seconds() >= self._full_scan_at.get(queues, -inf):
+            return (yield from self._full_scan(queues, want, offset, floors))
+        scan = yield from self._scan_from(queues, want, offset, floors, floors)
+        if not scan.channels:
+            scan = yield from self._full_scan(queues, want, offset, floors)
+        return scan
+
+    def _full_scan(
+        self, queues: tuple[str, ...], want: int, offset: int, known: Floors | None
+    ) -> Plan[Scan]:
+        self._full_scan_at[queues] = self._seconds() + _FULL_SCAN_EVERY
+        return (yield from self._scan_from(queues, want, offset, None, known))
+
+    def _seconds(self) -> float:
+        now = self._now()
+        return time.monotonic() if now is None else now / SECOND
+
+    def _scan_from(
+        self,
+        queues: tuple[str, ...],
+        want: int,
+        offset: int,
+        floors: Floors | None,
+        known: Floors | None,
+    ) -> Plan[Scan]:
+        start = Floors(-PARKED, -PARKED) if floors is None else floors
+        turns = min(max(2 * (want // QUANTUM) + 8, self._turns_needed.get(queues, 0)), want + 8)
+        wakes = min(max(turns, self._wakes_needed.get(queues, 0)), want + 10)
+        while True:
+            params = (*start, turns, offset, wakes, offset, self._now())
+            rows = yield self._union("ready_channels", [(q.encode(), *params) for q in queues])
+            ring = [row for row in rows if int(row[0]) == 0]
+            woken = [row for row in rows if int(row[0]) == 1]
+            pauses = [row for row in rows if int(row[0]) == 5]
+            closed = {bytes(row[4]): row[2] for row in pauses if row[5] is None}
+            if closed:
+                ring = [row for row in ring if bytes(row[4]) not in closed]
+                woken = [row for row in woken if bytes(row[4]) not in closed]
+                rows = [row for row in rows if row[4] is None or bytes(row[4]) not in closed]
+            now, number = max((int(row[2]), int(row[3])) for row in rows if int(row[0]) == 4)
+            channels = _chosen(_merged(ring, woken, known, now), want)
+            short = supply(channels) < want
+            ring_cut = len(ring) >= turns
+            read = sum(int(row[7]) for row in woken)
+            wakes_cut = read >= wakes
+            # Many wakes of few channels: read on, so that other channels need not wait for them.
+            crowded = 10 * len(woken) < read
+            if ring_cut and short and turns < want:
+                turns = want
+            elif wakes_cut and (short or crowded) and wakes < _MAX_WAKES:
+                wakes = want + 10 if wakes < want else 10 * wakes
+            else:
+                break
+        self._turns_needed[queues] = 2 * sum(channel.ringed for channel in channels)
+        self._wakes_needed[queues] = 2 * read if wakes_cut or wakes > turns else 0
+        if closed:
+            # Floors of fewer queues would hide what waits in the others.
+            self._floors.pop(queues, None)
+        elif offset == 0:
+            self._floors[queues] = Floors(_first(ring, now) - _MARGIN, _first(woken, now) - _MARGIN)
+        kinds = _paused_kinds(pauses, now)
+        ends = tuple(None if until is None else int(until) for until in closed.values())
+        due, cut = _next_due(rows), ring_cut or wakes_cut
+        return Scan(channels, now, due, start, cut, ends, kinds, set(closed), number)
+
+    def _read_next_due(self, queues: tuple[str, ...], scan: Scan) -> Plan[tuple[NextDue, bool]]:
+        """And whether something was committed late, below where the scan started."""
+        params = (scan.now, *scan.start)
+        open = [queue.encode() for queue in queues if queue.encode() not in scan.closed]
+        if not open:
+            return NextDue(None, None), False
+        rows = yield self._union("next_due", [(queue, *params) for queue in open])
+        missed = any(int(row[2]) for row in rows)
+        if missed:
+            self._full_scan_at.pop(queues, None)
+        return NextDue(_lowest(row[0] for row in rows), _lowest(row[1] for row in rows)), missed
+
+
+def _paused_kinds(pauses: Sequence[Row], now: int) -> dict[tuple[str, str], timedelta]:
+    found = {}
+    for _, _, until, since, queue, kind, *_ in pauses:
+        if kind is not None:
+            left = None if until is None else timedelta(microseconds=int(until) - now)
+            length = put_back_for(timedelta(microseconds=now - int(since)), left)
+            found[text(queue) or "", text(kind) or ""] = length
+    return found
+
+
+def _merged(
+    ring: Sequence[Row], woken: Sequence[Row], known: Floors | None, now: int
+) -> list[ReadyChannel]:
+    """A channel in the ring keeps its turn whatever its wakes say. A wake that was committed late
+    queues at the end, so that nobody gains by holding a transaction open."""
+    wakes = {bytes(row[1]): row for row in woken}
+    channels = []
+    for row in ring:
+        _, id, turn, n, queue, name, *_ = row
+        wake = wakes.pop(bytes(id), row)
+        # The count can be too low: messages may be claimed before the wake that counts them.
+        total = max(int(n) + (int(wake[3]) if wake is not row else 0), 1)
+        supply, weight = _supply(total, wake), _weight(row)
+        channels.append(ReadyChannel(bytes(id), int(turn), supply, weight, True, True, queue, name))
+    for row in wakes.values():
+        _, id, at, n, queue, name, row_exists, *_ = row
+        place = now if known is not None and int(at) < known.wake else int(at)
+        supply, weight, exists = _supply(int(n), row), _weight(row), bool(row_exists)
+        channels.append(ReadyChannel(bytes(id), place, supply, weight, False, exists, queue, name))
+    # Channels that were served by the same claim have the same place: the heavier came first.
+    return sorted(channels, key=lambda channel: (channel.place, -channel.weight, channel.id))
+
+
+def _weight(row: Row) -> float:
+    return 1.0 if row[10] is None else float(row[10])
+
+
+def _supply(n: int, row: Row) -> int:
+    slots, allowed, _, credit = row[8:]
+    portion = max(1, QUANTUM * _weight(row))
+    most = [n, portion if credit is None or credit < 1 else credit]
+    most += [float(bound) + 1e-9 for bound in (slots, allowed) if bound is not None]
+    return max(0, floor(min(most)))
+
+
+def _chosen(channels: Sequence[ReadyChannel], want: int) -> list[ReadyChannel]:
+    """As many from the ring as fill the batch, and as many by their wakes: the turn of those may
+    turn out to be still to come."""
+    before = {True: 0, False: 0}
+    chosen = []
+    for channel in channels:
+        if before[channel.ringed] < want:
+            chosen.append(channel)
+            before[channel.ringed] += channel.supply
+    return chosen[: 2 * want + 50]
+
+
+def supply(channels: Sequence[ReadyChannel]) -> int:
+    """How many messages one round over the channels can start."""
+    return sum(channel.supply for channel in channels)
+
+
+def _first(rows: Sequence[Row], now: int) -> int:
+    return min((int(row[2]) for row in rows), default=now)
+
+
+def _next_due(rows: Sequence[Row]) -> NextDue:
+    return NextDue(*(_lowest(row[2] for row in rows if int(row[0]) == kind) for kind in (2, 3)))
+
+
+def _lowest(times: Iterable[int | None]) -> int | None:
+    return min((int(time) for time in times if time is not None), default=None)

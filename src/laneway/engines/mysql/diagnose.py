@@ -1,0 +1,100 @@
+"""diagnose: problems of the server and the schema, as far as an ordinary user may see them."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from laneway.engines.findings import schema_finding, upkeep_finding
+from laneway.engines.service_findings import WORKERS_LOOKED, lately, service_findings
+from laneway.engines.times import SECOND, moment
+from laneway.inspection import Finding
+from laneway.plan import Plan
+
+from .names import text
+from .operate.service import MysqlService
+from .repair import MysqlRepair
+
+if TYPE_CHECKING:
+    from laneway.contract import Engine
+
+_UPKEEP_LATE = 30 * SECOND
+_STATEMENTS = "binlog_format is STATEMENT: the server rejects all writes at READ COMMITTED."
+
+
+class MysqlServerSettings(NamedTuple):
+    """The columns of diagnose_server."""
+
+    version: bytes | str
+    flush: int
+    sync_binlog: int
+    log_bin: int
+    doublewrite: int | bytes | str
+    read_only: int
+    packet: int
+    binlog_format: bytes | str
+
+
+class MysqlDiagnose(MysqlRepair, MysqlService):
+    def diagnose(self) -> Plan[list[Finding]]:
+        rows = yield self._statement("diagnose_server")
+        findings = list(_server_findings(MysqlServerSettings(*rows[0])))
+        version = yield from self._applied()
+        findings.append(schema_finding(version, self.newest_version, self.schema))
+        if version == self.newest_version:
+            findings.append((yield from self.drift()))
+            if findings[-1].level == "fail":  # the other questions need what is missing
+                return findings
+        if version is not None:
+            rows = yield self._statement("diagnose_leases", _UPKEEP_LATE, self._now())
+            expired, since = rows[0]
+            findings.append(upkeep_finding(expired, since and moment(since)))
+        if version == self.newest_version:
+            findings += yield from self._diagnose_service()
+        return findings
+
+    def _diagnose_service(self) -> Plan[list[Finding]]:
+        engine = cast("Engine", self)
+        now = yield from engine.clock()
+        workers = yield from engine.workers(WORKERS_LOOKED)
+        waiting = yield from self._waiting_work()
+        minutes = yield from engine.minutes(lately(now))
+        started = {minute.queue or "" for minute in minutes if minute.started}
+        return service_findings(now, workers, waiting, started)
+
+
+def _server_findings(server: MysqlServerSettings) -> Iterator[Finding]:
+    name = text(server.version)
+    if int(server.read_only):
+        says = f"{name} is read-only: it accepts no writes."
+        yield Finding("server", "fail", says, "Point the URL at the primary.")
+    else:
+        yield Finding("server", "ok", f"{name}, writable.")
+    yield _commits(int(server.flush))
+    if int(server.log_bin) and int(server.sync_binlog) != 1:
+        value = server.sync_binlog
+        says = f"sync_binlog is {value}: after a crash, replicas can miss acknowledged changes."
+        yield Finding("sync_binlog", "warn", says, "Set sync_binlog = 1.")
+    else:
+        yield Finding("sync_binlog", "ok", "The binary log holds every acknowledged change.")
+    if int(server.log_bin) and text(server.binlog_format) == "STATEMENT":
+        yield Finding("binlog_format", "fail", _STATEMENTS, "Set binlog_format to MIXED or ROW.")
+    yield _doublewrite(server.doublewrite)
+    megabytes = int(server.packet) // 1024 // 1024
+    says = f"max_allowed_packet is {megabytes} MiB: a message must fit, and a byte may take two."
+    yield Finding("max_allowed_packet", "ok", says)
+
+
+def _commits(flush: int) -> Finding:
+    check = "innodb_flush_log_at_trx_commit"
+    if flush == 1:
+        return Finding(check, "ok", f"{check} is 1: acknowledged work is on disk.")
+    says = f"{check} is {flush}: a crash can lose the last second of acknowledged work."
+    return Finding(check, "warn", says, f"Set {check} = 1, unless that loss is acceptable.")
+
+
+def _doublewrite(value: int | bytes | str) -> Finding:
+    on = (text(value) if isinstance(value, bytes) else str(value)) in ("1", "ON")
+    if on:
+        return Finding("innodb_doublewrite", "ok", "innodb_doublewrite is on.")
+    says = "innodb_doublewrite is off: a power failure can leave torn pages."
+    fix = "Set innodb_doublewrite = ON, unless the file system writes whole pages atomically."
+    return Finding("innodb_doublewrite", "fail", says, fix)

@@ -1,0 +1,98 @@
+"""The engine: all groups of verbs in one object."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from laneway.contract import Ability
+from laneway.engines.kind_pauses import without_paused
+from laneway.errors import InvalidOption
+from laneway.plan import Plan
+from laneway.taken import Taken
+
+from .base import repeatable
+from .channels import MysqlChannels
+from .claim.claim import MysqlClaim
+from .dead_letters import MysqlDeadLetters
+from .diagnose import MysqlDiagnose
+from .events import MysqlEvents
+from .inspect import MysqlInspect
+from .operate.audit import MysqlAudit
+from .operate.channel_list import MysqlChannelList
+from .operate.messages import MysqlMessageList
+from .operate.minutes import MysqlMinutes
+from .operate.operations import MysqlOperations
+from .operate.pauses import MysqlPauses
+from .operate.queue_list import MysqlQueueList
+from .operate.run_now import MysqlRunNow
+from .schedules import MysqlSchedules
+from .settle.settle import MysqlSettle
+from .stats import MysqlStats
+from .upkeep.upkeep import MysqlUpkeep
+
+if TYPE_CHECKING:
+    from laneway.contract import Engine
+
+
+class MysqlEngine(
+    MysqlSchedules,
+    MysqlClaim,
+    MysqlSettle,
+    MysqlUpkeep,
+    MysqlChannels,
+    MysqlAudit,
+    MysqlPauses,
+    MysqlOperations,
+    MysqlRunNow,
+    MysqlDeadLetters,
+    MysqlStats,
+    MysqlInspect,
+    MysqlQueueList,
+    MysqlChannelList,
+    MysqlMessageList,
+    MysqlMinutes,
+    MysqlDiagnose,
+    MysqlEvents,
+):
+    """Every verb is a few statements in one transaction."""
+
+    dialect = "mysql"
+    atomic = True
+    lacks: Mapping[Ability, str] = {
+        "handlers' transactions": "the worker has none to give on MySQL: begin your own and "
+        "complete the message on its connection",
+        "claims by kind": "not there on MySQL yet: claim without kinds, and give back what you "
+        "cannot handle",
+    }
+
+    def notify_channel(self) -> Plan[str | None]:
+        """MySQL cannot notify clients, so workers poll."""
+        yield from ()
+        return None
+
+    def sleep(
+        self,
+        queues: tuple[str, ...],
+        worker: str,
+        length: timedelta | None,
+        kinds: tuple[str, ...] | None = None,
+    ) -> Plan[None]:
+        yield from ()
+
+    @repeatable
+    def claim(
+        self,
+        queues: tuple[str, ...],
+        limit: int,
+        lease: timedelta,
+        worker: str,
+        kinds: tuple[str, ...] | None = None,
+    ) -> Plan[Taken]:
+        if kinds is not None:
+            raise InvalidOption(self.lacks["claims by kind"])
+        taken = yield from super().claim(queues, limit, lease, worker)
+        return (yield from without_paused(taken, self.give_back))
+
+
+if TYPE_CHECKING:
+    _: type[Engine] = MysqlEngine

@@ -1,0 +1,263 @@
+-- The private tables. People, reports and Spark read the views (views.sql).
+--
+-- Times are microseconds since 1970 in UTC, so that no session's time zone changes them. Names are
+-- bytes of UTF-8: equal only if every byte is the same, including trailing spaces. There are no
+-- foreign keys and no unique indexes except primary keys: other sessions would wait for their locks.
+--
+-- Two kinds of tables:
+--   one row per thing     channel, setting, dedupe, dead.
+--   append and delete     message, wake, lease, history. Rows are found from a position that only
+--                         moves to the right. So deleted rows that an old snapshot keeps from being
+--                         purged stay to the left of it and are not read.
+--
+-- Every statement can be repeated: MySQL commits each of them separately.
+
+create table if not exists `laneway_migration` (
+    number int primary key,
+    name varchar(64) not null,
+    applied_at bigint not null
+) engine = InnoDB default charset = utf8mb4;
+
+-- One row: the settings of this installation.
+create table if not exists `laneway_setting` (
+    single tinyint primary key,
+    history varbinary(8) not null default 'all',
+    history_days int not null default 30,
+    backoff_initial bigint not null default 1000000,
+    backoff_max bigint not null default 300000000,
+    audit_days int not null default 90
+) engine = InnoDB;
+insert ignore into `laneway_setting` (single) values (1);
+
+-- Tasks that one session at a time may do, which locks the task's row: 'upkeep', 'settle' (stamping
+-- the history; n is the last stamp) and 'pause'.
+create table if not exists `laneway_turnstile` (
+    name varbinary(16) primary key,
+    n bigint not null default 0
+) engine = InnoDB;
+insert ignore into `laneway_turnstile` (name) values ('upkeep'), ('settle');
+
+-- Fences: one number for each claim. The counter is never rolled back; upkeep deletes the rows.
+create table if not exists `laneway_fence` (
+    id bigint auto_increment primary key
+) engine = InnoDB;
+
+-- One row per channel: its names, its policy, and its state for scheduling. Claims create it,
+-- publishing never does (others would wait for an open transaction). Only a session that has locked
+-- the row changes the state. The id is computed from the two names, so publishers need no lookup.
+--   gated    1 if publishers must check it (a backlog limit, or closing), else null
+--   turn     when its turn came (it is in the ring), when its rate allows the next start (a future
+--            time), far in the future (parked: it has work and waits for a wake), or null (no known
+--            work)
+--   n        waiting messages, except those that unread wakes count
+--   leased   leases charged to its concurrency limit, before subtracting what unread wakes freed
+--   tat      theoretical arrival time of its rate limit
+--   credit   what is left of its share of a round
+--   skips    starts by priority since the message that had waited longest was started
+--   oldest   the earliest due time of its known messages
+--   places   for each priority with known work, the position after which it begins
+create table if not exists `laneway_channel` (
+    id binary(16) primary key,
+    queue varbinary(255) not null,
+    name varbinary(255) not null,
+    created_at bigint not null default (timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
+    weight double not null default 1,
+    concurrency bigint,
+    rate double,
+    burst bigint,
+    backlog bigint,
+    paused boolean not null default false,
+    paused_until bigint,
+    closing boolean not null default false,
+    gated tinyint,
+    turn bigint,
+    n bigint not null default 0,
+    leased bigint not null default 0,
+    tat bigint,
+    credit double not null default 0,
+    skips bigint not null default 0,
+    oldest bigint,
+    places varbinary(1000) not null default '',
+    key channel_ring (queue, turn),
+    key channel_gate (gated),
+    key channel_timed (paused_until)
+) engine = InnoDB;
+
+create table if not exists `laneway_message` (
+    id bigint auto_increment primary key,
+    channel_id binary(16) not null,
+    due bigint not null,
+    published_at bigint not null,
+    first_published_at bigint not null,
+    expires_at bigint,
+    key_window bigint,
+    attempt bigint not null default 0,
+    spent int not null default 0,
+    max_attempts int not null,
+    priority tinyint not null,
+    queue varbinary(255) not null,
+    channel varbinary(255) not null,
+    kind varbinary(255) not null,
+    `key` varbinary(255),
+    content_type varbinary(1024) not null,
+    headers longblob,
+    state_type varbinary(1024),
+    state longblob,
+    payload longblob not null,
+    key message_order (channel_id, priority, due, id)
+) engine = InnoDB row_format = dynamic;
+
+-- Messages that expire, by time.
+create table if not exists `laneway_expiry` (
+    message_id bigint primary key,
+    expires_at bigint not null,
+    key expiry_order (expires_at)
+) engine = InnoDB;
+
+-- A wake tells the next claim to look at a channel from a position on: n more (or fewer) messages
+-- wait there, or `freed` leases of a channel with a limit ended. Added by sessions that change a
+-- channel without locking it; consumed only by a session that has locked it and looks for messages
+-- afterwards, so none can be lost.
+--   ahead    whether its messages may have to start before those of earlier wakes of the channel
+create table if not exists `laneway_wake` (
+    id bigint auto_increment primary key,
+    at bigint not null,
+    channel_id binary(16) not null,
+    due bigint not null,
+    message_id bigint not null,
+    n bigint not null,
+    freed bigint not null default 0,
+    priority tinyint not null,
+    ahead boolean not null,
+    queue varbinary(255) not null,
+    channel varbinary(255) not null,
+    key wake_order (queue, at),
+    key wake_channel (channel_id, ahead, at)
+) engine = InnoDB;
+
+-- The right to work on a message until a time. counted: the claim charged it to the channel's
+-- concurrency limit, so its end adds a wake.
+create table if not exists `laneway_lease` (
+    message_id bigint primary key,
+    fence bigint not null,
+    until bigint not null,
+    claimed_at bigint not null,
+    channel_id binary(16) not null,
+    counted boolean not null,
+    worker varbinary(255) not null,
+    key lease_until (until)
+) engine = InnoDB;
+
+-- Leases that somebody was writing to while their channel got a limit. They are charged to the
+-- channel; upkeep settles them when it is known whether the lease still exists.
+create table if not exists `laneway_stray` (
+    message_id bigint not null,
+    fence bigint not null,
+    channel_id binary(16) not null,
+    queue varbinary(255) not null,
+    channel varbinary(255) not null,
+    primary key (message_id, fence)
+) engine = InnoDB;
+
+-- Publish keys in use; the id is computed from queue and key. expires_at is null while the message
+-- exists; afterwards the key stays taken until then.
+create table if not exists `laneway_dedupe` (
+    id binary(16) primary key,
+    queue varbinary(255) not null,
+    `key` varbinary(255) not null,
+    message_id bigint not null,
+    expires_at bigint,
+    key dedupe_expiry (expires_at)
+) engine = InnoDB;
+
+create table if not exists `laneway_dead` (
+    id bigint primary key,
+    died_at bigint not null,
+    published_at bigint not null,
+    first_published_at bigint not null,
+    expires_at bigint,
+    key_window bigint,
+    attempt bigint not null,
+    max_attempts int not null,
+    priority tinyint not null,
+    queue varbinary(255) not null,
+    channel varbinary(255) not null,
+    kind varbinary(255) not null,
+    `key` varbinary(255),
+    content_type varbinary(1024) not null,
+    headers longblob,
+    state_type varbinary(1024),
+    state longblob,
+    reason longblob not null,
+    error_type longblob,
+    error longblob,
+    traceback longblob,
+    payload longblob not null,
+    key dead_order (queue, died_at, id),
+    key dead_time (died_at, id)
+) engine = InnoDB row_format = dynamic;
+
+-- Changes of the number of dead letters; upkeep adds the rows up.
+create table if not exists `laneway_dead_count` (
+    id bigint auto_increment primary key,
+    queue varbinary(255) not null,
+    channel varbinary(255) not null,
+    n bigint not null
+) engine = InnoDB;
+
+-- One row per finished attempt, and one for each end without an attempt (cancelled, lapsed,
+-- discarded, redriven, stale). started_at: when its handler began, if the message had waited inside a
+-- worker before; null: claimed_at. Wait and run times are measured from coalesce(started_at, claimed_at).
+-- settled: a stamp that is set after the commit, by one session at a
+-- time; a reader that follows (settled, id) misses nothing.
+create table if not exists `laneway_history` (
+    id bigint auto_increment primary key,
+    settled bigint,
+    message_id bigint not null,
+    fence bigint,
+    attempt bigint not null,
+    first_published_at bigint,
+    published_at bigint,
+    due bigint,
+    claimed_at bigint,
+    started_at bigint,
+    ended_at bigint not null,
+    payload_size bigint,
+    terminal boolean not null,
+    dead boolean not null,
+    priority tinyint,
+    queue varbinary(255) not null,
+    channel varbinary(255) not null,
+    kind varbinary(255) not null,
+    worker varbinary(255),
+    outcome varbinary(16) not null,
+    reason longblob,
+    error_type longblob,
+    error longblob,
+    key history_message (message_id),
+    key history_settled (settled)
+) engine = InnoDB row_format = dynamic;
+
+-- Listeners to events: a mailbox each, until a time. The filters are JSON lists, null matches all.
+create table if not exists `laneway_listener` (
+    id bigint auto_increment primary key,
+    until bigint not null,
+    read_to bigint not null,
+    what longtext,
+    queues longblob,
+    channels longblob,
+    kinds longblob,
+    key listener_until (until)
+) engine = InnoDB default charset = utf8mb4;
+
+-- Events, for one listener each: added by the verbs, deleted by the listener after reading, so that
+-- none is missed in whatever order transactions commit. events is a JSON list of [message id, queue,
+-- channel, kind].
+create table if not exists `laneway_mail` (
+    number bigint auto_increment primary key,
+    listener_id bigint not null,
+    at bigint not null,
+    what varbinary(16) not null,
+    events longblob not null,
+    key mail_order (listener_id, number)
+) engine = InnoDB;

@@ -1,0 +1,1 @@
+"""What operators see and do: workers, pauses, the audit, bulk operations, minutes."""

@@ -1,0 +1,150 @@
+"""Bounded looks at what waits: so many rows of each table and no more, however many there are.
+
+First it is counted, up to a limit, how many rows there are. If that is all, they are read, and the
+result is exact. If there are more, only those that wait longest are read.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from laneway.engines.mysql.base import MysqlBase
+from laneway.engines.mysql.names import pair_id, text
+from laneway.engines.times import moment
+from laneway.model import ChannelStats
+from laneway.plan import Plan, Row
+
+ROWS = 1_000
+"""The most rows of a table that a look reads. They are found through indexes and grouped in
+temporary tables, so ten times as many would take longer than a look may."""
+
+ChannelName = tuple[bytes, bytes]
+"""Queue and name."""
+
+
+class ChannelFigures:
+    """How many messages of a channel are in which state, as far as was looked."""
+
+    __slots__ = ("dead", "leased", "oldest", "scheduled", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting = self.scheduled = self.leased = self.dead = 0
+        self.oldest: int | None = None
+
+    def add(self, row: Row) -> None:
+        _, _, waiting, scheduled, leased, dead, oldest, *_ = row
+        self.waiting += int(waiting)
+        self.scheduled += int(scheduled)
+        self.leased += int(leased)
+        self.dead += int(dead)
+        if oldest is not None:
+            self.oldest = int(oldest) if self.oldest is None else min(self.oldest, int(oldest))
+
+    @property
+    def holds_anything(self) -> bool:
+        return any((self.waiting > 0, self.scheduled > 0, self.leased, self.dead))
+
+    def stats(self, name: ChannelName, exact: bool) -> ChannelStats:
+        waiting, scheduled = max(self.waiting, 0), max(self.scheduled, 0)
+        oldest = moment(self.oldest) if waiting else None
+        queue, channel = (text(part) or "" for part in name)
+        return ChannelStats(
+            queue, channel, waiting, scheduled, self.leased, self.dead, oldest, exact
+        )
+
+
+class Sizes(NamedTuple):
+    """Which queues can be read whole, also with the channels that hold nothing (``whole``); and
+    whether the tables can that all queues share."""
+
+    queues: Sequence[bytes]
+    small: frozenset[bytes]
+    whole: frozenset[bytes]
+    leases: bool
+    dead: bool
+    looked: int
+
+    @property
+    def all_small(self) -> bool:
+        return len(self.small) == len(self.queues) and self.leases and self.dead
+
+    @property
+    def all_whole(self) -> bool:
+        return self.all_small and len(self.whole) == len(self.queues)
+
+
+Figures = dict[ChannelName, ChannelFigures]
+
+
+class MysqlLooks(MysqlBase):
+    def _queue_names(self) -> Plan[list[bytes]]:
+        names: list[bytes] = []
+        last = b""
+        while True:
+            rows = yield self._statement("next_queue", last)
+            if rows[0][0] is None:
+                return names
+            last = name_bytes(rows[0][0])
+            names.append(last)
+
+    def _sizes(self, queue: str | None) -> Plan[Sizes]:
+        names = (yield from self._queue_names()) if queue is None else [queue.encode()]
+        ((leases, dead),) = yield self._statement("table_sizes", ROWS)
+        rows: Sequence[Row] = ()
+        if names:
+            rows = yield self._union("queue_sizes", [(name, ROWS) for name in names])
+        small = frozenset(name_bytes(row[0]) for row in rows if max(map(int, row[1:4])) < ROWS)
+        whole = frozenset(name_bytes(row[0]) for row in rows if int(row[4]) < ROWS)
+        looked = int(leases) + int(dead) + sum(int(size) for row in rows for size in row[1:])
+        return Sizes(names, small, whole, int(leases) < ROWS, int(dead) < ROWS, looked)
+
+    def _read_all(self, queues: Iterable[bytes], *, policies: bool = False) -> Plan[Figures]:
+        """Everything in these queues, and with ``policies`` also channels that hold nothing."""
+        names = sorted(queues)
+        if not names:
+            return {}
+        now = self._now()
+        rows = [*(yield self._union("look_at_ring", [(name,) for name in names]))]
+        rows += yield self._union("look_at_wakes", [(name, now) for name in names])
+        rows += yield self._union("look_at_dead", [(name,) for name in names])
+        rows += yield self._statement("look_at_leases")
+        if policies:
+            rows += yield self._union("channels_with_policy", [(name,) for name in names])
+        return _figures(rows, set(names))
+
+    def _read_channels(self, channels: Sequence[ChannelName]) -> Plan[tuple[Figures, bool]]:
+        """What these channels hold, and whether that is certain."""
+        if not channels:
+            return {}, True
+        ids = [pair_id(*channel) for channel in channels]
+        rows = yield self._statement("look_at_channels", ids, ROWS, self._now())
+        ((leases, dead),) = yield self._statement("table_sizes", ROWS)
+        counts = yield self._statement("look_at_dead_counts", ROWS)
+        exact = max(sum(int(row[7]) for row in rows), int(leases), int(dead)) < ROWS
+        wanted = set(channels)
+        found = _figures([*rows, *counts], {queue for queue, _ in channels})
+        return {name: figures for name, figures in found.items() if name in wanted}, exact
+
+
+class MysqlOldest(MysqlLooks):
+    def _oldest_by_queue(self) -> Plan[dict[bytes, int]]:
+        """When the oldest waiting message of each queue was due, as far as a look sees."""
+        names = yield from self._queue_names()
+        if not names:
+            return {}
+        asked = [(name, ROWS, self._now()) for name in names]
+        rows = yield self._union("queue_summary", asked)
+        return {name_bytes(row[0]): int(row[4]) for row in rows if row[4] is not None}
+
+
+def _figures(rows: Iterable[Row], queues: set[bytes]) -> Figures:
+    found: Figures = defaultdict(ChannelFigures)
+    for row in rows:
+        name = name_bytes(row[0]), name_bytes(row[1])
+        if name[0] in queues:
+            found[name].add(row)
+    return dict(found)
+
+
+def name_bytes(name: bytes | str) -> bytes:
+    return name.encode() if isinstance(name, str) else bytes(name)

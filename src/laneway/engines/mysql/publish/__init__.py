@@ -1,0 +1,1 @@
+"""Publishing: append messages, reserve their keys, refuse what a channel does not take."""

@@ -1,0 +1,95 @@
+"""Drafts as rows, and the wakes that tell claims about new messages."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from laneway.engines.mysql.names import pair_id
+from laneway.engines.times import micros
+from laneway.model import Draft, Published, PublishStatus
+
+WakeRow = tuple[int, bytes, int, int, int, int, int, bool, bytes, bytes]
+"""The columns of add_wakes."""
+
+
+class NewRow:
+    """A draft, its row, and what becomes of it: ``status`` is None while it is to be published."""
+
+    __slots__ = (
+        "channel_id",
+        "due",
+        "expires_at",
+        "first",
+        "id",
+        "key",
+        "key_id",
+        "priority",
+        "queue",
+        "row",
+        "status",
+    )
+
+    def __init__(self, draft: Draft, now: int) -> None:
+        queue, channel = draft.queue.encode(), draft.channel.encode()
+        self.queue = queue
+        self.channel_id = pair_id(queue, channel)
+        self.priority = draft.priority
+        self.due = _time(now, draft.at, draft.delay, now)
+        self.expires_at = _time(now, draft.expires_at, draft.expires_in, None)
+        self.key = None if draft.key is None else draft.key.encode()
+        self.key_id = b"" if self.key is None else pair_id(queue, self.key)
+        self.id: int | None = None
+        self.status: PublishStatus | None = None
+        self.first: NewRow | None = None
+        """The one with the same key that comes before it in the batch."""
+        self.row: tuple[Any, ...] = (
+            self.channel_id,
+            self.due,
+            now,
+            now,
+            self.expires_at,
+            None if draft.key_window is None else micros(draft.key_window),
+            draft.max_attempts,
+            draft.priority,
+            queue,
+            channel,
+            draft.kind.encode(),
+            self.key,
+            draft.content_type.encode(),
+            None if draft.headers is None else draft.headers.encode(),
+            draft.payload,
+        )
+
+    def published(self) -> Published:
+        if self.first is not None:
+            taken = self.first.id is not None
+            return Published(self.first.id, "existing" if taken else self.first.published().status)
+        return Published(self.id, self.status or "published")
+
+
+def new_rows(drafts: Sequence[Draft], now: int) -> list[NewRow]:
+    return [NewRow(draft, now) for draft in drafts]
+
+
+def wakes(new: Sequence[NewRow], now: int) -> list[WakeRow]:
+    """One for each channel, priority and time. Its position need not be that of a message: no
+    message of the group comes before it."""
+    groups: dict[tuple[bytes, int, int], list[NewRow]] = {}
+    for row in new:
+        at = row.due if row.due > now else now
+        groups.setdefault((row.channel_id, row.priority, at), []).append(row)
+    return [_wake(at, group) for (_, _, at), group in groups.items()]
+
+
+def _wake(at: int, group: list[NewRow]) -> WakeRow:
+    first = group[0]
+    due = min(row.due for row in group)
+    lowest = min(row.id for row in group if row.id is not None)
+    queue, channel = first.row[8], first.row[9]
+    ahead = first.priority > 0 or due < at
+    return at, first.channel_id, due, lowest, len(group), 0, first.priority, ahead, queue, channel
+
+
+def _time(now: int, moment: Any, after: Any, default: Any) -> Any:
+    if moment is not None:
+        return micros(moment)
+    return default if after is None else now + micros(after)

@@ -1,0 +1,103 @@
+"""MySQL's side of :mod:`laneway.sqlfile`: the tables' prefix, ``%s``, and lists as tables.
+
+``$1:ids``, ``$1:keys`` and ``$1:pairs`` stand for a table of what the parameter lists: numbers
+(column id), bytes (column id, in hexadecimal), and pairs (columns id and fence). Every statement
+that locks rows by a list joins such a table, so that it looks the rows up one by one. With a plain
+``in (…)`` the server may scan a small table from end to end and wait for rows that others hold.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from laneway.plan import Statement
+from laneway.sqlfile import Piece, pieces, statements
+
+_PACKAGE = __package__
+FOLDER = files(_PACKAGE)
+
+_TABLE_FORMS = {
+    "ids": "json_table(%s, '$[*]' columns (id bigint path '$'))",
+    "keys": "json_table(%s, '$[*]' columns (id char(32) path '$'))",
+    "pairs": "json_table(%s, '$[*]' columns (id bigint path '$[0]', fence bigint path '$[1]'))",
+}
+_TABLE = re.compile(r"`laneway_(\w+)`")
+
+
+def render(text: str, prefix: str) -> str:
+    """The text with this prefix in place of ``laneway``."""
+    quoted = prefix.replace("`", "``")
+    return _TABLE.sub(lambda match: f"`{quoted}_{match[1]}`", text)
+
+
+def template(name: str) -> str:
+    """The named statement as it is in its file, without comments."""
+    return statements(_PACKAGE)[name]
+
+
+def statement(name: str, prefix: str, params: Sequence[Any]) -> Statement:
+    """The named statement with these parameters."""
+    texts, values = _filled(name, prefix, params)
+    return Statement("".join(texts), values, percent=True)
+
+
+def union(name: str, prefix: str, rows: Sequence[Sequence[Any]]) -> Statement:
+    """The named query once for each row of parameters, combined with ``union all``."""
+    queries, values = [], []
+    for row in rows:
+        texts, more = _filled(name, prefix, row)
+        queries.append("".join(texts))
+        values += more
+    return Statement("\nunion all\n".join(queries), values, percent=True)
+
+
+def _filled(name: str, prefix: str, params: Sequence[Any]) -> tuple[list[str], list[Any]]:
+    texts: list[str] = []
+    values: list[Any] = []
+    for text, parameter, form in _pieces(name, prefix):
+        texts.append(text)
+        if parameter is None:
+            continue
+        value = params[int(parameter) - 1]
+        if form is None:
+            texts.append("%s")
+            values.append(value)
+        elif form in _TABLE_FORMS:
+            texts.append(_TABLE_FORMS[form])
+            values.append(_json_list(value))
+        else:
+            texts.append(_placeholders(value))
+            values += _flat(value)
+    return texts, values
+
+
+@cache
+def _pieces(name: str, prefix: str) -> tuple[Piece, ...]:
+    # Cut first: the prefix may look like a parameter.
+    return tuple(
+        piece._replace(text=render(piece.text, prefix).replace("%", "%%"))
+        for piece in pieces(template(name))
+    )
+
+
+def _json_list(items: Sequence[Any]) -> str:
+    """In ASCII, so that a connection's character set cannot change it."""
+    if items and isinstance(items[0], bytes):
+        items = [item.hex() for item in items]
+    return json.dumps(items, separators=(",", ":"))
+
+
+def _flat(items: Sequence[Any]) -> Sequence[Any]:
+    if isinstance(items[0], tuple):
+        return [value for row in items for value in row]
+    return items
+
+
+def _placeholders(items: Sequence[Any]) -> str:
+    if not isinstance(items[0], tuple):
+        return ", ".join(["%s"] * len(items))
+    row = "(" + ", ".join(["%s"] * len(items[0])) + ")"
+    return ", ".join([row] * len(items))

@@ -1,0 +1,128 @@
+"""Numbered migrations: one folder each under ``migrations/``, tables first, then views.
+
+MySQL commits every change of a table separately. So each statement can be repeated, and the row
+that records a migration is written last: an install that was interrupted is simply run again.
+"""
+
+from functools import cache
+from hashlib import sha256
+
+from laneway.engines.migration_files import Migration, check_known, read_migrations
+from laneway.errors import DatabaseFailed, InvalidOption, LanewayError, SchemaMissing
+from laneway.plan import Plan, Statement
+
+from .base import MysqlBase
+from .names import check_prefix
+from .render import FOLDER, render, template
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All migrations of this version, in order, with the prefix still ``laneway``."""
+    return read_migrations(FOLDER / "migrations")
+
+
+def install_sql(schema: str = "laneway") -> str:
+    """The SQL that installs Laneway's tables with this prefix into the connected database.
+
+    >>> print(install_sql("jobs"))
+    """
+    return upgrade_sql(0, schema)
+
+
+def upgrade_sql(version: int, schema: str = "laneway") -> str:
+    """The SQL that upgrades tables from ``version`` to this version; empty if they are current.
+
+    >>> print(upgrade_sql(1, "jobs"))
+    """
+    check_prefix(schema)
+    return "\n\n".join(_rendered(m, schema) for m in migrations() if m.number > version)
+
+
+class MysqlSchema(MysqlBase):
+    @property
+    def newest_version(self) -> int:
+        return migrations()[-1].number
+
+    def install(self) -> Plan[None]:
+        """Safe to repeat, and safe when two processes do it at the same time."""
+        yield from self._one_at_a_time(self._install())
+
+    def upgrade(self) -> Plan[None]:
+        yield from self._one_at_a_time(self._upgrade())
+
+    def install_roles(self, prefix: str | None) -> Plan[list[str]]:
+        raise InvalidOption("roles are for PostgreSQL only: grant rights on the tables yourself")
+
+    def uninstall(self) -> Plan[None]:
+        yield from self._one_at_a_time(self._uninstall())
+
+    def schema_version(self) -> Plan[int]:
+        applied = yield from self._applied()
+        if applied is None:
+            raise SchemaMissing(
+                f"Laneway is not installed with prefix {self.schema!r}: "
+                "run queue.install() or laneway install"
+            )
+        return applied
+
+    def _install(self) -> Plan[None]:
+        applied = yield from self._applied()
+        yield from self._apply(applied or 0)
+
+    def _upgrade(self) -> Plan[None]:
+        yield from self._apply((yield from self.schema_version()))
+
+    def _uninstall(self) -> Plan[None]:
+        yield from self.schema_version()
+        yield from self._run(render(template("uninstall"), self.schema))
+
+    def _one_at_a_time(self, work: Plan[None]) -> Plan[None]:
+        """The lock belongs to the session, not to the transaction, so it is released before the
+        connection returns to its pool. (After a failed statement the session is closed.)"""
+        yield from self._lock_migrations()
+        try:
+            yield from work
+        except LanewayError:
+            yield self._statement("migration_unlock", self._lock_name)
+            raise
+        yield self._statement("migration_unlock", self._lock_name)
+
+    @property
+    def _lock_name(self) -> bytes:
+        """At most 64 characters."""
+        return b"laneway.migrate." + sha256(self.schema.encode()).hexdigest()[:32].encode()
+
+    def _lock_migrations(self) -> Plan[None]:
+        lock = self._statement("migration_lock", self._lock_name)
+        rows = yield lock._replace(long=True)
+        if rows[0][0] != 1:
+            raise DatabaseFailed(
+                "another process has been migrating for more than a minute: try again"
+            )
+
+    def _applied(self) -> Plan[int | None]:
+        rows = yield self._statement("migration_exists", f"{self.schema}_migration".encode())
+        if not int(rows[0][0]):
+            return None
+        rows = yield self._statement("migration_number")
+        return None if rows[0][0] is None else int(rows[0][0])
+
+    def _apply(self, version: int) -> Plan[None]:
+        check_known(version, self.newest_version, self.schema)
+        yield from self._run(upgrade_sql(version, self.schema))
+
+    def _run(self, script: str) -> Plan[None]:
+        for part in _statements(script):
+            yield Statement(part, (), percent=True, long=True)
+
+
+def _statements(script: str) -> list[str]:
+    """Ours end with a semicolon at the end of a line; no string in them contains one there."""
+    lines = [line for line in script.splitlines() if not line.startswith("--")]
+    parts = "\n".join(lines).split(";\n")
+    return [part.strip().rstrip(";") for part in parts if part.strip()]
+
+
+def _rendered(migration: Migration, schema: str) -> str:
+    return migration.rendered(lambda text: render(text, schema), template("migration_note"))

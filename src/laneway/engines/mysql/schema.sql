@@ -1,0 +1,28 @@
+-- name: migration_exists
+-- $1: name of the migration table.
+select count(*) from information_schema.tables where table_schema = database() and table_name = $1
+
+-- name: migration_number
+select max(number) from `laneway_migration`
+
+-- name: migration_lock
+-- $1: name. One process at a time migrates. The session holds the lock, because MySQL commits every change
+-- of a table separately.
+select get_lock($1, 60)
+
+-- name: migration_unlock
+-- $1: name.
+select release_lock($1)
+
+-- name: migration_note
+-- The last statement of each migration's script; $1 and $2 are replaced by literals.
+insert ignore into `laneway_migration` (number, name, applied_at)
+values ($1, $2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))
+
+-- name: uninstall
+-- Drops everything that install creates, with its data.
+drop view if exists `laneway_worker_v1`, `laneway_lake_sure`, `laneway_subscription_v1`, `laneway_schedule_v1`, `laneway_queue_stats_v1`, `laneway_channel_stats_v1`, `laneway_stats`,
+    `laneway_channel_v1`, `laneway_history_v1`, `laneway_dead_letter_v1`, `laneway_message_v1`;
+drop table if exists `laneway_progress`, `laneway_result`, `laneway_dead_sum`, `laneway_dead_queue`, `laneway_minute`, `laneway_kind_count`, `laneway_gap`, `laneway_fold`, `laneway_cancel_request`, `laneway_worker`, `laneway_operation`, `laneway_audit`, `laneway_pause`, `laneway_lake_file`, `laneway_lake_commit`, `laneway_mail`, `laneway_listener`, `laneway_done`, `laneway_subscription`, `laneway_schedule`, `laneway_history`, `laneway_dead_count`, `laneway_dead`, `laneway_dedupe`,
+    `laneway_stray`, `laneway_lease`, `laneway_wake`, `laneway_expiry`, `laneway_message`,
+    `laneway_channel`, `laneway_fence`, `laneway_turnstile`, `laneway_setting`, `laneway_migration`

@@ -1,0 +1,113 @@
+"""Leases: lock them, extend them, and hold them for a batch of work.
+
+A lease that is locked may be gone by then. At REPEATABLE READ, MySQL's default and so what most
+callers have, a locking read of a row that does not exist locks the gap where it would be. For the
+newest messages that gap is everything to the right, where every claim adds its leases. So in such a
+transaction a missing lease gets a placeholder row first. Our own connections use READ COMMITTED and
+lock no gaps.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TypeVar
+
+from laneway.contract import Hold
+from laneway.engines.mysql.base import repeatable
+from laneway.engines.mysql.claim.channel import PARKED
+from laneway.engines.mysql.names import data, text
+from laneway.engines.times import micros, moment
+from laneway.model import Extension, Progress, ProgressNote, Settled
+from laneway.plan import Plan, Row
+
+from .end import LostLease, MysqlSettleEnd
+
+Item = TypeVar("Item", bound=Row)
+LeaseKey = tuple[int, int]
+"""Message id and fence."""
+
+
+class MysqlLeases(MysqlSettleEnd):
+    def _lock_leases(self, statement: str, leases: Sequence[LeaseKey]) -> Plan[Sequence[Row]]:
+        """The statement's rows for those of the leases that are still held."""
+        ids = sorted({id for id, _ in leases})
+        yield self._statement("add_lease_placeholders", ids, PARKED)._replace(guest=True)
+        rows = yield self._statement(statement, list(leases), self._now())
+        if len(rows) < len(leases):
+            yield self._statement("delete_lease_placeholders", ids)._replace(guest=True)
+        return rows
+
+    @repeatable
+    def extend(
+        self, extensions: Sequence[Extension], notes: Sequence[ProgressNote] = ()
+    ) -> Plan[list[Settled]]:
+        items = by_lease(extensions)
+        rows = yield from self._lock_leases("lock_leases_to_extend", list(items))
+        ends: dict[int, list[int]] = defaultdict(list)
+        until: dict[LeaseKey, int] = {}
+        for id, fence, old, now in rows:
+            end = int(now) + micros(items[id, fence].length)
+            ends[end].append(id)
+            until[id, fence] = max(int(old), end)
+        for end, ids in ends.items():
+            yield self._statement("extend", ids, end)
+        if rows:
+            yield from self._note_progress(notes, set(until), int(rows[0][3]))
+        lost = [LostLease(*key) for key in items if key not in until]
+        yield from self._add_stale_history(lost, "extend")
+        return [
+            Settled(e.id, e.fence, "extended", moment(until[e.id, e.fence]))
+            if (e.id, e.fence) in until
+            else Settled(e.id, e.fence, "lost")
+            for e in extensions
+        ]
+
+    @repeatable
+    def hold(
+        self, leases: Sequence[Row], span: timedelta, notes: Sequence[ProgressNote] = ()
+    ) -> Plan[list[Hold]]:
+        items = list(by_lease(leases))
+        rows = yield self._statement("lock_free_leases", items, self._now())
+        found: dict[LeaseKey, Hold] = {(row[0], row[1]): "extended" for row in rows}
+        if rows:
+            until = int(rows[0][2]) + micros(span)
+            yield self._statement("extend", [row[0] for row in rows], until)
+            yield from self._note_progress(notes, set(found), int(rows[0][2]))
+        if left := [item for item in items if item not in found]:
+            rows = yield self._statement("existing_leases", left)
+            found |= {(row[0], row[1]): "locked" for row in rows}
+        return [found.get((row[0], row[1]), "lost") for row in leases]
+
+    def _note_progress(
+        self, notes: Sequence[ProgressNote], held: set[LeaseKey], now: int
+    ) -> Plan[None]:
+        """Of the leases that this transaction has locked."""
+        rows = sorted(
+            (note.id, note.fence, now, note.share, data(note.note and note.note[:500]))
+            for note in notes
+            if (note.id, note.fence) in held
+        )
+        yield from self._insert("note_progress", rows)
+
+    @repeatable
+    def progress(self, ids: Sequence[int]) -> Plan[list[Progress | None]]:
+        rows = yield self._statement("progress", sorted(set(ids)))
+        found = {
+            int(id): Progress(share, text(note), moment(at), int(fence))
+            for id, share, note, at, fence in rows
+        }
+        return [found.get(id) for id in ids]
+
+    def _delete_old_progress(self, now: int, limit: int) -> Plan[int]:
+        rows = yield self._statement("old_progress", now, limit)
+        if rows:
+            yield self._statement("delete_progress", [int(row[0]) for row in rows])
+        return len(rows)
+
+
+def by_lease(items: Sequence[Item]) -> dict[LeaseKey, Item]:
+    """In id order; of several items for the same lease, the first."""
+    found: dict[LeaseKey, Item] = {}
+    for item in sorted(items, key=lambda item: (item[0], item[1])):
+        found.setdefault((item[0], item[1]), item)
+    return found

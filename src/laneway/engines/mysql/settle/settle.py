@@ -1,0 +1,194 @@
+"""complete, defer, fail and give_back: how a lease holder ends its leases.
+
+Invariant: only the holder of the lease with this fence ends it. Every verb carries the fence and
+returns a status for each message. Locks leases in id order.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from laneway.engines.mysql.base import repeatable
+from laneway.engines.mysql.names import data
+from laneway.engines.times import micros
+from laneway.model import Deferral, Failure, Results, Return, Settled, SettleStatus
+from laneway.plan import Plan, Row
+
+from .end import LostLease
+from .ended_lease import CompletedLease, EndedLease, SlotAndKey
+from .lease import LeaseKey, MysqlLeases, by_lease
+from .requeue import Cause, MysqlRequeue, Requeue
+from .results import MysqlResults
+
+ERROR_CHARACTERS = 16 * 1024
+
+
+class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
+    @repeatable
+    def complete(
+        self,
+        leases: Sequence[Row],
+        waited: Mapping[int, int] | None = None,
+        results: Results | None = None,
+    ) -> Plan[list[Settled]]:
+        return (yield from self._finish("completed", leases, waited or {}, results or {}))
+
+    @repeatable
+    def end_cancelled(
+        self,
+        leases: Sequence[Row],
+        waited: Mapping[int, int] | None = None,
+        results: Results | None = None,
+    ) -> Plan[list[Settled]]:
+        return (yield from self._finish("cancelled", leases, waited or {}, results or {}))
+
+    def _finish(
+        self,
+        outcome: SettleStatus,
+        leases: Sequence[Row],
+        waited: Mapping[int, int],
+        results: Results,
+    ) -> Plan[list[Settled]]:
+        items = by_lease(leases)
+        rows = yield from self._lock_leases("lock_leases", list(items))
+        held = [CompletedLease.read(row[0]) for row in rows]
+        kept = {(lease.id, lease.fence) for lease in held}
+        if ours := {key: result for key, result in results.items() if key in kept}:
+            yield from self._keep_results(ours, outcome, held[0].now)
+        if held:
+            yield from self._end_messages(outcome, held, waited)
+        lost = [LostLease(*key) for key in items if key not in kept]
+        yield from self._add_stale_history(lost, "complete" if outcome == "completed" else "cancel")
+        return [
+            Settled(*lease, outcome if lease in kept else "lost")
+            for lease in ((row[0], row[1]) for row in leases)
+        ]
+
+    def _end_messages(
+        self, outcome: str, held: Sequence[CompletedLease], waited: Mapping[int, int]
+    ) -> Plan[None]:
+        now, ids = held[0].now, [lease.id for lease in held]
+        yield from self._add_message_events(outcome, ids)
+        if held[0].history == b"all":
+            if any(id in waited for id in ids):
+                pairs = [(id, waited.get(id)) for id in ids]
+                yield self._statement("add_waited_history", pairs, now, outcome.encode())
+            else:
+                yield self._statement("add_completed_history", ids, now, outcome.encode())
+        ties = yield from self._slots_and_keys([lease.id for lease in held if lease.tied])
+        yield self._statement("delete_leased_messages", ids)
+        yield from self._release_keys([key for tie in ties if (key := tie.ended_key)], now)
+        yield from self._free_slots((tie.channel_ref for tie in ties if tie.counted), now)
+
+    def _slots_and_keys(self, ids: Sequence[int]) -> Plan[list[SlotAndKey]]:
+        if not ids:
+            return []
+        rows = yield self._statement("lease_slots_and_keys", ids)
+        return [SlotAndKey(*row) for row in rows]
+
+    @repeatable
+    def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]:
+        """Without an error it is progress: the count of failed attempts starts again at 0. With an
+        error it is a failed attempt, and the one that uses up max_attempts makes a dead letter."""
+        items = by_lease(deferrals)
+        held = yield from self._lock_with_messages(items)
+        status: dict[LeaseKey, SettleStatus] = {}
+        entries, requeues, dying = [], [], []
+        for lease in held:
+            item = items[lease.id, lease.fence]
+            failed = any(x is not None for x in (item.reason, item.error_type, item.error))
+            dead = failed and lease.spent + 1 >= lease.max_attempts
+            reason = b"max_attempts" if dead else data(item.reason)
+            error = data(item.error_type), _cut(item.error)
+            if lease.history == b"all" or (failed and lease.history == b"failures"):
+                outcome = b"retried" if failed else b"deferred"
+                row = lease.history_row(outcome, dead=dead, reason=reason, error=error)
+                entries.append(lease.waited(row, item.waited))
+            if dead:
+                dying.append((lease, Cause(b"max_attempts", *error, data(item.traceback))))
+            else:
+                due = lease.now + micros(item.delay) if item.delay is not None else lease.now
+                due = due if item.at is None else micros(item.at)
+                requeues.append(Requeue(lease, due, True, failed))
+            status[lease.id, lease.fence] = "dead" if dead else "deferred"
+        retried = {lease.id for lease, _ in dying} | {r.lease.id for r in requeues if r.fails}
+        deferred = [lease.id for lease in held if lease.id not in retried]
+        yield from self._add_message_events("deferred", deferred)
+        yield from self._add_message_events("retried", sorted(retried))
+        yield from self._end_leases(held, entries)
+        yield from self._save_states([items[r.lease.id, r.lease.fence] for r in requeues])
+        yield from self._requeue(requeues)
+        if dying:
+            yield from self._add_dead_letters(dying, held[0].now)
+        return (yield from self._settled(deferrals, status, "defer"))
+
+    @repeatable
+    def fail(self, failures: Sequence[Failure]) -> Plan[list[Settled]]:
+        items = by_lease(failures)
+        held = yield from self._lock_with_messages(items)
+        entries, dying = [], []
+        for lease in held:
+            item = items[lease.id, lease.fence]
+            error = data(item.error_type), _cut(item.error)
+            cause = Cause(item.reason.encode(), *error, data(item.traceback))
+            dying.append((lease, cause))
+            if lease.history != b"none":
+                row = lease.history_row(b"failed", dead=True, reason=cause.reason, error=error)
+                entries.append(lease.waited(row, item.waited))
+        yield from self._add_message_events("failed", [lease.id for lease in held])
+        yield from self._end_leases(held, entries)
+        if dying:
+            yield from self._add_dead_letters(dying, held[0].now)
+        status: dict[LeaseKey, SettleStatus] = {(x.id, x.fence): "failed" for x in held}
+        return (yield from self._settled(failures, status, "fail"))
+
+    @repeatable
+    def give_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
+        """The work was not begun: the message returns to its old position, or later if delayed, and
+        the attempt is not counted."""
+        items = by_lease(returns)
+        held = yield from self._lock_with_messages(items)
+        entries = [lease.history_row(b"given_back") for lease in held if lease.history == b"all"]
+        yield from self._add_message_events("given_back", [lease.id for lease in held])
+        yield from self._end_leases(held, entries)
+        yield from self._requeue([_given_back(x, items[x.id, x.fence]) for x in held])
+        status: dict[LeaseKey, SettleStatus] = {(x.id, x.fence): "given_back" for x in held}
+        return (yield from self._settled(returns, status, "give_back"))
+
+    def _lock_with_messages(self, items: dict[LeaseKey, Any]) -> Plan[list[EndedLease]]:
+        rows = yield from self._lock_leases("lock_leases_and_messages", list(items))
+        return [EndedLease(*row) for row in rows]
+
+    def _end_leases(self, held: Sequence[EndedLease], entries: Sequence[Any]) -> Plan[None]:
+        """Only the leases: their messages wait again or become dead letters."""
+        if not held:
+            return
+        yield from self._insert("add_history", entries)
+        yield self._statement("delete_leases", [lease.id for lease in held])
+        freed = (lease.channel_ref for lease in held if lease.counted)
+        yield from self._free_slots(freed, held[0].now)
+
+    def _save_states(self, deferrals: Sequence[Deferral]) -> Plan[None]:
+        groups: dict[tuple[bytes | None, str | None], list[int]] = defaultdict(list)
+        yield from self._check_fits(item.state for item in deferrals if not item.keep)
+        for item in deferrals:
+            if not item.keep:
+                groups[item.state, item.state_type].append(item.id)
+        for (state, state_type), ids in groups.items():
+            yield self._statement("save_state", ids, state, data(state_type))
+
+    def _settled(
+        self, items: Sequence[Any], status: dict[LeaseKey, SettleStatus], verb: str
+    ) -> Plan[list[Settled]]:
+        lost = [LostLease(i.id, i.fence) for i in items if (i.id, i.fence) not in status]
+        yield from self._add_stale_history(lost, verb)
+        return [Settled(i.id, i.fence, status.get((i.id, i.fence), "lost")) for i in items]
+
+
+def _given_back(lease: EndedLease, item: Return) -> Requeue:
+    due = lease.now + micros(item.delay) if item.delay else lease.due
+    return Requeue(lease, due, False, False)
+
+
+def _cut(error: str | None) -> bytes | None:
+    return None if error is None else error[:ERROR_CHARACTERS].encode()

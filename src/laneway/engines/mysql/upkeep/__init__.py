@@ -1,0 +1,1 @@
+"""Periodic maintenance: expired leases, lapsed messages, deleting what is no longer needed."""

@@ -1,0 +1,106 @@
+"""claim and upkeep: they remember where the live part of their tables begins (the floors)."""
+
+import json
+import time
+from datetime import UTC, datetime, timedelta
+
+from laneway.model import ClaimStatus, UpkeepReport
+from laneway.plan import Plan
+from laneway.taken import Taken
+
+from .base import Clock, PostgresqlBase
+
+_QUANTUM = 10
+_UPKEEP_LIMIT = 1000
+_COUNT_LIMIT = 20_000
+# Seconds. The floors are exact; a full scan is only needed when a clock was set back. It is rare
+# because an old snapshot makes it expensive.
+_FULL_SCAN_EVERY = 60.0
+_FULL_LEASE_SCAN_EVERY = 60.0
+# Between two looks at a queue that is new to claims by kind: at first there are none.
+_SETTLE_EVERY = 1.0
+_SETTLE_SOON = 5.0
+
+_Whose = tuple[tuple[str, ...], tuple[str, ...] | None]
+"""Queues and kinds of a claim."""
+
+
+class PostgresqlClaim(PostgresqlBase):
+    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
+        super().__init__(schema, clock)
+        # Floors only save work: an older one, or none, gives the same result.
+        self._floors: dict[_Whose, str] = {}
+        self._full_scan_at: dict[_Whose, float] = {}
+        # When to ask again whether all that waits in these queues is found by its kind.
+        self._by_kind_at: dict[tuple[str, ...], float | None] = {}
+        self._by_kind_since: dict[tuple[str, ...], float] = {}
+        self._lease_floor: datetime | None = None
+        self._full_lease_scan_at = 0.0
+
+    def claim(
+        self,
+        queues: tuple[str, ...],
+        limit: int,
+        lease: timedelta,
+        worker: str,
+        kinds: tuple[str, ...] | None = None,
+    ) -> Plan[Taken]:
+        if kinds is not None:
+            yield from self._by_kind(queues)
+        whose = (queues, kinds)
+        wanted = None if kinds is None else list(kinds)
+        floors = self._floors_of(whose)
+        rows = yield self._statement_now(
+            "claim", list(queues), limit, lease, worker, _QUANTUM, floors, wanted
+        )
+        answer, claimed_at, until, look_again, floors, paused = json.loads(rows[-1][-1])
+        self._floors[whose] = floors
+        taken = Taken(
+            rows[:-1],
+            ClaimStatus(answer),
+            None if look_again is None else timedelta(seconds=look_again),
+            _time(claimed_at),
+            _time(until),
+            {(queue, kind): timedelta(seconds=put_back) for queue, kind, put_back in paused or ()},
+        )
+        return (yield from self._without_paused(taken)) if taken.paused else taken
+
+    def _without_paused(self, taken: Taken) -> Plan[Taken]:
+        """The engine's, which can also give messages back."""
+        raise NotImplementedError
+
+    def _by_kind(self, queues: tuple[str, ...]) -> Plan[None]:
+        """Makes the queues ready for claims by kind; until then asks again from time to time."""
+        now = time.monotonic()
+        at = self._by_kind_at.get(queues, 0.0)
+        if at is None or now < at:
+            return
+        rows = yield self._statement_now("by_kind", list(queues))
+        since = self._by_kind_since.setdefault(queues, now)
+        again = now if now < since + _SETTLE_SOON else now + _SETTLE_EVERY
+        self._by_kind_at[queues] = None if rows[0][0] else again
+
+    def _floors_of(self, whose: _Whose) -> str | None:
+        """None once a minute: a full scan finds messages that a clock set back had hidden."""
+        now = time.monotonic()
+        if now < self._full_scan_at.get(whose, 0):
+            return self._floors.get(whose)
+        self._full_scan_at[whose] = now + _FULL_SCAN_EVERY
+        return None
+
+    def upkeep(self) -> Plan[UpkeepReport]:
+        if time.monotonic() >= self._full_lease_scan_at:
+            # The lease of a claim whose commit took longer than the lease is behind the floor.
+            self._full_lease_scan_at = time.monotonic() + _FULL_LEASE_SCAN_EVERY
+            self._lease_floor = None
+        rows = yield self._statement_now("upkeep", _UPKEEP_LIMIT, self._lease_floor)
+        ran, expired, buried, lapsed, tidied, partitioned, floor = rows[0]
+        if not ran:
+            return UpkeepReport(ran=False)
+        self._lease_floor = floor
+        yield self._statement_now("count", _COUNT_LIMIT)
+        return UpkeepReport(True, expired, buried, lapsed, tidied, partitioned)
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

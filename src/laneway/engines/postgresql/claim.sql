@@ -1,0 +1,39 @@
+-- name: claim
+-- $1: queues, $2: limit, $3: lease, $4: worker, $5: quantum, $6: what the last claim answered
+-- in its place, $7: kinds, or null, $8: now.
+-- What only the last row has is packed into one column, because every column costs time in every row.
+-- Times are seconds. The floors are text: they may be infinite, which drivers cannot read, and must come
+-- back unchanged whatever the session's DateStyle and TimeZone are.
+select
+    c.id, c.fence, c.queue, c.channel, c.kind, c.priority, c.attempt, c.max_attempts,
+    c.due, c.published_at, c.first_published_at, c.expires_at, c.key, c.content_type,
+    CAST(c.headers AS text) as headers, c.state_type, c.state, c.payload, c.spent,
+    case when c.id is null then CAST(json_build_array(
+        c.answer, extract(epoch from c.claimed_at), extract(epoch from c.until),
+        case when isfinite(c.look_again) then greatest(0, extract(epoch from
+            c.look_again - coalesce(CAST($8 AS timestamptz), clock_timestamp()))) end,
+        CAST(json_build_array(
+            c.turn_floor, c.wake_floor, coalesce(c.open_xids, '{}'), coalesce(c.open_turns, '{}'),
+            coalesce(c.open_wakes, '{}'), c.contended) AS text), c.headers) AS text) end as answer
+from "laneway".claim_v1(
+    CAST($1 AS text[]), CAST($2 AS integer), CAST($3 AS interval), CAST($4 AS text), CAST($5 AS integer),
+    CAST(CAST($6 AS json) ->> 0 AS timestamptz),
+    CAST(CAST($6 AS json) ->> 1 AS timestamptz),
+    array(select CAST(x AS bigint) from json_array_elements_text(CAST($6 AS json) -> 2) x),
+    array(select CAST(x AS timestamptz) from json_array_elements_text(CAST($6 AS json) -> 3) x),
+    array(select CAST(x AS timestamptz) from json_array_elements_text(CAST($6 AS json) -> 4) x),
+    p_contended => coalesce(CAST(CAST($6 AS json) ->> 5 AS boolean), false),
+    p_kinds => CAST($7 AS text[]), p_now => CAST($8 AS timestamptz)) c
+
+-- name: by_kind
+-- $1: queues, $2: now.
+select "laneway".by_kind_v1(CAST($1 AS text[]), CAST($2 AS timestamptz))
+
+-- name: count
+-- $1: how many rows, $2: now.
+select counted, more from "laneway".count_v1(CAST($1 AS integer), CAST($2 AS timestamptz))
+
+-- name: upkeep
+-- $1: limit for each task, $2: the floor that the last upkeep answered, $3: now.
+select ran, expired, buried, lapsed, tidied, partitioned, floor
+from "laneway".upkeep_v1(CAST($1 AS integer), CAST($2 AS timestamptz), CAST($3 AS timestamptz))

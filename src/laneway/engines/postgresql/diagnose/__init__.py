@@ -1,0 +1,1 @@
+"""Findings on the server and the schema, for ``laneway doctor``."""

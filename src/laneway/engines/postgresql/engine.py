@@ -1,0 +1,61 @@
+"""The engine: all groups of verbs in one object."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from laneway.contract import Ability
+from laneway.engines.kind_pauses import without_paused
+from laneway.plan import Plan
+from laneway.taken import Taken
+
+from .channels import PostgresqlChannels
+from .claim import PostgresqlClaim
+from .dead_letters import PostgresqlDeadLetters
+from .diagnose.diagnose import PostgresqlDiagnose
+from .events import PostgresqlEvents, PostgresqlSleep
+from .inspect import PostgresqlInspect
+from .operate.audit import PostgresqlAudit
+from .operate.looks import PostgresqlLooks
+from .operate.operations import PostgresqlOperations
+from .operate.pauses import PostgresqlPauses
+from .operate.run_now import PostgresqlRunNow
+from .operate.workers import PostgresqlWorkers
+from .schedules import PostgresqlSchedules
+from .settle import PostgresqlSettle
+from .stats import PostgresqlStats
+
+if TYPE_CHECKING:
+    from laneway.contract import Engine
+
+
+class PostgresqlEngine(
+    PostgresqlSchedules,
+    PostgresqlClaim,
+    PostgresqlSettle,
+    PostgresqlSleep,
+    PostgresqlEvents,
+    PostgresqlChannels,
+    PostgresqlAudit,
+    PostgresqlPauses,
+    PostgresqlOperations,
+    PostgresqlRunNow,
+    PostgresqlDeadLetters,
+    PostgresqlStats,
+    PostgresqlLooks,
+    PostgresqlInspect,
+    PostgresqlDiagnose,
+    PostgresqlWorkers,
+):
+    """Verbs on messages and channels are one statement each, and so their own transactions; redrive
+    and discard are one a batch."""
+
+    dialect = "postgresql"
+    atomic = False
+    lacks: Mapping[Ability, str] = {}
+
+    def _without_paused(self, taken: Taken) -> Plan[Taken]:
+        return (yield from without_paused(taken, self.give_back))
+
+
+if TYPE_CHECKING:
+    _: type[Engine] = PostgresqlEngine

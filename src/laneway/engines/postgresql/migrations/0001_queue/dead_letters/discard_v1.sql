@@ -1,0 +1,57 @@
+-- discard: delete dead letters for good. Answers the ids that were deleted.
+-- Locks dead letters in id order.
+create or replace function "laneway".discard_v1(p_ids bigint[], p_now timestamptz default null)
+returns table (id bigint)
+language plpgsql
+set search_path = "laneway", pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_keyed bigint[];
+    v_key_queues text[];
+    v_keys text[];
+    v_windows interval[];
+    v_queues text[];
+    v_channels text[];
+    v_kinds text[];
+    v_kept jsonb;
+begin
+    with chosen as materialized (
+        select d.id from dead d where d.id = any(p_ids) order by d.id for update skip locked
+    ),
+    gone as (
+        delete from dead d where d.id = any(array(select c.id from chosen c))
+        returning d.id, d.queue, d.channel, d.kind, d.key, d.key_window, d.priority, d.attempt, d.reason, d.error_type, d.error,
+            d.published_at, d.first_published_at, octet_length(d.payload) as payload_size, keep_result_v1(d.headers) as keep
+    ),
+    counted as (
+        insert into dead_count (queue, channel, n)
+        select g.queue, g.channel, -count(*) from gone g group by g.queue, g.channel
+    ),
+    recorded as (
+        insert into history (message_id, attempt, first_published_at, published_at, ended_at, payload_size,
+            terminal, dead, priority, queue, channel, kind, outcome, reason, error_type)
+        select g.id, g.attempt, g.first_published_at, g.published_at, v_now, g.payload_size,
+            true, false, g.priority, g.queue, g.channel, g.kind, 'discarded', g.reason, g.error_type
+        from gone g, setting s where s.history <> 'none'
+    )
+    select array_agg(g.id order by g.id),
+        array_agg(g.id) filter (where g.key is not null), array_agg(g.queue) filter (where g.key is not null),
+        array_agg(g.key) filter (where g.key is not null), array_agg(g.key_window) filter (where g.key is not null),
+        array_agg(g.queue order by g.id), array_agg(g.channel order by g.id), array_agg(g.kind order by g.id),
+        jsonb_agg(to_jsonb(g)) filter (where g.keep is not null)
+    into p_ids, v_keyed, v_key_queues, v_keys, v_windows, v_queues, v_channels, v_kinds, v_kept
+    from gone g;
+    perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, v_now);
+    perform keep_ended_v1(array_agg(x.id), array_agg(x.queue), array_agg(x.channel), array_agg(x.kind), array_agg(x.keep),
+        'discarded', array_agg(x.reason), array_agg(x.error_type), array_agg(x.error), v_now)
+    from jsonb_to_recordset(v_kept) x(id bigint, queue text, channel text, kind text, keep interval, reason text, error_type text, error text);
+    if p_ids is not null and exists (select from listener l where l.until > v_now) then
+        perform deliver_events_v1(array_fill('discarded'::text, array[cardinality(p_ids)]), p_ids, v_queues, v_channels, v_kinds, v_now);
+    end if;
+    return query select x.id from unnest(p_ids) x(id);
+end
+$$;

@@ -1,0 +1,33 @@
+-- Part of fail, defer and upkeep: move messages whose leases the caller has just ended to the dead
+-- letters. The key stays in use, so that a redrive cannot create a second message with that key.
+create or replace function "laneway".move_to_dead_v1(
+    p_ids bigint[], p_reasons text[], p_error_types text[], p_errors text[], p_now timestamptz,
+    p_tracebacks text[] default null
+) returns void
+language plpgsql
+as $$
+begin
+    with gone as (
+        delete from message m where m.id = any(p_ids) returning m.*
+    ),
+    cause as materialized (
+        select * from unnest(p_ids, p_reasons, p_error_types, p_errors, p_tracebacks) x(id, reason, error_type, error, traceback)
+    ),
+    counted as (
+        insert into dead_count (queue, channel, n)
+        select g.queue, g.channel, count(*) from gone g group by g.queue, g.channel
+    )
+    insert into dead (id, died_at, published_at, first_published_at, expires_at, key_window, attempt, max_attempts,
+        priority, queue, channel, kind, key, content_type, headers, state_type, state, reason, error_type, error, traceback, payload)
+    select g.id, p_now, g.published_at, g.first_published_at, g.expires_at, g.key_window, g.attempt + 1, g.max_attempts,
+        g.priority, g.queue, g.channel, g.kind, g.key, g.content_type, g.headers, g.state_type, g.state,
+        coalesce(c.reason, 'failed'), c.error_type, c.error, c.traceback, g.payload
+    from gone g join cause c on c.id = g.id;
+    if exists (select from listener l where l.until > p_now) then
+        perform add_events_v1(array['dead'], p_ids, p_now);
+    end if;
+    if exists (select from sleeper s where s.until > p_now) then
+        perform notify_workers_v1(array['kept results'], p_now);
+    end if;
+end
+$$;

@@ -1,0 +1,42 @@
+-- name: publish
+-- $1..$14: the columns of Draft as arrays, null where none has a value; $15: now.
+-- Answers two arrays, ids and statuses; the second is null if all were published, the usual case.
+select array_agg(p.id), case when not bool_and(p.status = 'published') then array_agg(p.status) end
+from "laneway".publish_v1(
+    CAST($1 AS bytea[]), CAST($2 AS text[]), CAST($3 AS text[]), CAST($4 AS text[]), CAST($5 AS text[]),
+    coalesce(CAST($6 AS text[]), '{}'), coalesce(CAST($7 AS text[]), '{}'),
+    coalesce(CAST($8 AS interval[]), '{}'), CAST($9 AS smallint[]),
+    coalesce(CAST($10 AS interval[]), '{}'), coalesce(CAST($11 AS timestamptz[]), '{}'),
+    coalesce(CAST($12 AS interval[]), '{}'), coalesce(CAST($13 AS timestamptz[]), '{}'),
+    CAST($14 AS integer[]), CAST($15 AS timestamptz)) p
+
+-- name: subscribe
+-- $1: topic, $2: queue, $3: channel, $4: kind.
+insert into "laneway".subscription (topic, queue, channel, kind)
+values (CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text))
+on conflict (topic, queue) do update set channel = excluded.channel, kind = excluded.kind
+returning topic
+
+-- name: unsubscribe
+-- $1: topic, $2: queue.
+delete from "laneway".subscription where topic = CAST($1 AS text) and queue = CAST($2 AS text)
+returning topic
+
+-- name: subscriptions
+-- $1: topic, null for all.
+select topic, queue, channel, kind
+from "laneway".subscription_v1
+where CAST($1 AS text) is null or topic = CAST($1 AS text)
+order by topic, queue
+
+-- name: publish_topic
+-- $1: topic; $2..$14: the columns of Draft without the queue as arrays, null where none has a value;
+-- $15: now.
+select ordinal, queue, id, status
+from "laneway".publish_topic_v1(
+    CAST($1 AS text), CAST($2 AS bytea[]), CAST($3 AS text[]), CAST($4 AS text[]), CAST($5 AS text[]),
+    coalesce(CAST($6 AS text[]), '{}'), coalesce(CAST($7 AS text[]), '{}'),
+    coalesce(CAST($8 AS interval[]), '{}'), CAST($9 AS smallint[]),
+    coalesce(CAST($10 AS interval[]), '{}'), coalesce(CAST($11 AS timestamptz[]), '{}'),
+    coalesce(CAST($12 AS interval[]), '{}'), coalesce(CAST($13 AS timestamptz[]), '{}'),
+    CAST($14 AS integer[]), CAST($15 AS timestamptz))

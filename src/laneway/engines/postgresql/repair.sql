@@ -1,0 +1,29 @@
+-- What is in a schema.
+
+-- name: shape
+-- All that is in the schema, with the bodies of functions. $1: schema. An index that is not valid
+-- is as good as none.
+select 'function', CAST(proname AS text), prosrc
+    from pg_proc
+    where pronamespace = (select oid from pg_namespace where nspname = $1)
+union all
+select
+    case c.relkind
+        when 'r' then 'table' when 'p' then 'table' when 'v' then 'view' when 'S' then 'sequence'
+        when 'c' then 'type' else 'index'
+    end, CAST(c.relname AS text), null
+    from pg_class c
+    left join pg_index i on i.indexrelid = c.oid
+    where c.relnamespace = (select oid from pg_namespace where nspname = $1)
+        and c.relkind in ('r', 'p', 'v', 'S', 'c', 'i', 'I') and coalesce(i.indisvalid, true)
+union all
+select 'column', c.relname || '.' || a.attname, null
+    from pg_class c
+    join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = (select oid from pg_namespace where nspname = $1)
+        and c.relkind in ('r', 'p') and a.attnum > 0 and not a.attisdropped
+union all
+select 'primary key', CAST(c.relname AS text), null
+    from pg_class c
+    join pg_constraint k on k.conrelid = c.oid
+    where c.relnamespace = (select oid from pg_namespace where nspname = $1) and k.contype = 'p'

@@ -1,0 +1,67 @@
+"""The base of all groups of verbs: named statements, the clock, and the write lock."""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from laneway.engines.times import micros
+from laneway.plan import Plan, Statement
+
+from .render import checked_schema, statement
+
+Clock = Callable[[], datetime]
+
+
+class WriteState(NamedTuple):
+    """What a verb gets with the write lock: the first of the numbers that it reserved, the backoff
+    settings, the time, and whether anybody listens to events."""
+
+    message_id: int
+    fence: int
+    turn: int
+    backoff_initial: int
+    backoff_max: int
+    now: int
+    has_listeners: bool
+
+
+class SqliteBase:
+    """``clock`` replaces the machine's clock, for tests."""
+
+    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
+        self.schema = checked_schema(schema)
+        self._clock = clock
+
+    def _now(self) -> int:
+        """The machine's clock: all clients of the file run on this machine."""
+        return micros(self._clock()) if self._clock else time.time_ns() // 1000
+
+    def _statement(self, name: str, *params: Any) -> Statement:
+        return Statement(statement(name, self.schema), params)
+
+    def _read_outside(self, name: str, *params: Any) -> Statement:
+        """A read outside of the transaction: it neither takes nor waits for the write lock. Commits
+        what was written before: after begin_write use ``_statement``."""
+        return Statement(statement(name, self.schema), params, outside=True)
+
+    def _many(self, name: str, rows: Sequence[Sequence[Any]]) -> Statement:
+        """The statement once for each row of parameters; returns no rows."""
+        return Statement(statement(name, self.schema), rows, many=True)
+
+    def _begin_write(self, *, ids: int = 0, fences: int = 0, turns: int = 0) -> Plan[WriteState]:
+        """The first statement of every verb that writes. It takes the write lock, so what is read
+        afterwards cannot change before the commit; the time is taken after it."""
+        rows = yield self._statement("begin_write", ids, fences, turns)
+        message_id, fence, turn, initial, longest, listened_until = rows[0]
+        now = self._now()
+        numbers = (message_id - ids + 1, fence - fences + 1, turn - turns + 1)
+        return WriteState(
+            *numbers, initial, longest, now, listened_until is not None and listened_until > now
+        )
+
+
+def listed(values: Iterable[Any]) -> str:
+    """A list as one parameter, for json_each()."""
+    return json.dumps(list(values))

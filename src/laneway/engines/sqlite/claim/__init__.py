@@ -1,0 +1,1 @@
+"""claim: which channels may start how many messages, and what is left of them afterwards."""

@@ -1,0 +1,180 @@
+"""claim: ready channels in turn, in whole rounds, until the batch is full.
+
+A claim that would find nothing writes nothing: it reads before it takes the write lock.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import timedelta
+from math import ceil
+from operator import itemgetter
+
+from laneway.engines.fairness import QUANTUM, whole_rounds
+from laneway.engines.kind_pauses import put_back_for
+from laneway.engines.sqlite.base import WriteState, listed
+from laneway.engines.sqlite.events import SqliteEventOutbox
+from laneway.engines.times import micros, moment
+from laneway.model import ClaimStatus
+from laneway.plan import Plan, Row
+from laneway.taken import Taken
+
+from .channel import SqliteClaimChannel, Start
+
+_WOKEN = 100
+"""A claim wakes at most this many channels more than its batch has messages."""
+
+
+class _Batch:
+    """What one claim takes: how much room is left, the last turn given, the channels visited."""
+
+    def __init__(self, limit: int, turn: int) -> None:
+        self.left = limit
+        self.turn = turn
+        self.visited: dict[SqliteClaimChannel, None] = {}
+
+    def next_turn(self) -> int:
+        self.turn += 1
+        return self.turn
+
+    def unfinished(self) -> list[SqliteClaimChannel]:
+        """Channels that may start more, in turn."""
+        return [channel for channel in self.visited if channel.has_more() and channel.room()]
+
+    def rounds(self, channels: Sequence[SqliteClaimChannel]) -> int:
+        """How many whole rounds over these channels fit; one if none does."""
+        most = ceil(self.left / min(channel.share.portion for channel in channels))
+        offers = [(channel.share, channel.room()) for channel in channels]
+        return max(1, whole_rounds(offers, self.left, most))
+
+
+class SqliteClaim(SqliteEventOutbox):
+    def claim(
+        self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
+    ) -> Plan[Taken]:
+        now = self._now()
+        rows = yield self._read_outside("claim_status", listed(queues), now)
+        if not rows[0][0]:
+            return _nothing(rows[0], now)
+        state = yield from self._begin_write(fences=1)
+        until = state.now + micros(lease)
+        channels = yield from self._serve(queues, limit, state, until)
+        ids = [start[2] for channel in channels for start in channel.taken]
+        if not ids:
+            return _nothing((yield from self._claim_status(queues, state.now)), state.now)
+        yield self._statement("add_claim", state.fence, until, state.now, worker)
+        rows = yield self._statement("claimed_messages", listed(ids), state.fence, state.now)
+        yield from self._add_events("claimed", ids, state)
+        look_again = None
+        if len(ids) < limit:
+            look_again = _wait((yield from self._claim_status(queues, state.now)), state.now)
+        times = (moment(state.now), moment(until))
+        return Taken(rows, ClaimStatus.GOT, look_again, *times, _paused(rows, state.now))
+
+    def _claim_status(self, queues: tuple[str, ...], now: int) -> Plan[Row]:
+        """Ready, blocked, and when the next channel wakes."""
+        rows = yield self._statement("claim_status", listed(queues), now)
+        return rows[0]
+
+    def _serve(
+        self, queues: tuple[str, ...], limit: int, state: WriteState, until: int
+    ) -> Plan[list[SqliteClaimChannel]]:
+        """Leases messages until the batch is full, and updates the rows of their channels."""
+        turn = state.turn
+        for queue in queues:
+            yield self._statement("wake_channels", queue, state.now, turn, limit + _WOKEN)
+            turn += limit + _WOKEN
+        batch = _Batch(limit, turn)
+        yield from self._first_round(queues, limit, batch, state.now)
+        while batch.left and (channels := batch.unfinished()):
+            yield from self._visit(batch, channels, batch.rounds(channels))
+        visited = list(batch.visited)
+        taken = [(*last, state.now) for channel in visited for last in channel.last_taken()]
+        yield self._many("add_leases", [(*last, state.fence, until) for last in taken])
+        yield self._many("delete_claimed_waiting", taken)
+        dues = {}
+        for channel in visited:
+            dues[channel] = yield from self._next_due(channel)
+        rows = [channel.row_after(due) for channel, due in dues.items()]
+        yield self._many("update_served_channel", rows)
+        yield self._statement("set_turn", batch.turn)
+        return visited
+
+    def _first_round(
+        self, queues: tuple[str, ...], limit: int, batch: _Batch, now: int
+    ) -> Plan[None]:
+        """Over all ready channels, or until the batch is full."""
+        after, page = -1, limit // QUANTUM + 2
+        while batch.left:
+            found: list[Row] = []
+            for queue in queues:
+                found += yield self._statement("ready_channels", queue, after, page, now)
+            rows = sorted(found, key=itemgetter(1))[:page]
+            if not rows:
+                return
+            channels = [SqliteClaimChannel(row, now) for row in rows]
+            after = channels[-1].turn
+            page = min(4 * page, limit)
+            yield from self._visit(batch, channels, 1)
+
+    def _visit(
+        self, batch: _Batch, channels: Sequence[SqliteClaimChannel], rounds: int
+    ) -> Plan[None]:
+        """Visits each channel once, for its share of so many rounds, until the batch is full."""
+        for number, channel in enumerate(channels):
+            if not batch.left:
+                return
+            batch.visited[channel] = None
+            count = channel.share.visit(rounds, channel.room(), batch.left)
+            yield from self._read_on(channel, count, batch.left // (len(channels) - number))
+            batch.left -= channel.take(count)
+            if not channel.share.cut:
+                channel.turn = batch.next_turn()
+
+    def _read_on(self, channel: SqliteClaimChannel, count: int, likely: int) -> Plan[None]:
+        """Makes sure that the next ``count`` messages are known, and whether more come after. Reads
+        on for ``likely`` ones at once, which later rounds will want."""
+        taken = len(channel.taken)
+        total = taken + count
+        if not count or channel.all_known or channel.reach > total:
+            return
+        reach = max(total, 2 * channel.reach, taken + min(likely, channel.room())) + 1
+        starts: list[Start] = []
+        all_known = True
+        for priority in channel.priorities:
+            rows = yield self._statement("due_messages", channel.id, priority, channel.now, reach)
+            starts += rows  # type: ignore[arg-type]
+            all_known = all_known and len(rows) < reach
+        channel.learn(starts, reach, all_known)
+
+    def _next_due(self, channel: SqliteClaimChannel) -> Plan[int | None]:
+        """When the channel can start its next message; clears the bits of priorities that have no
+        messages."""
+        if channel.has_more() or channel.waiting == len(channel.taken):
+            return channel.next_due()
+        rows = yield self._statement("next_due", channel.id, channel.bands, channel.now)
+        dues = {priority: due for priority, due in rows if due is not None}
+        channel.bands = sum(1 << priority for priority in dues)
+        return min(dues.values(), default=None)
+
+
+def _paused(rows: Sequence[Row], now: int) -> dict[tuple[str, str], timedelta]:
+    """The kinds among these messages that are paused."""
+    found = {}
+    for queue, kind, pause in ((row[2], row[4], row[-1]) for row in rows if row[-1] is not None):
+        since, until = json.loads(pause)
+        left = None if until is None else timedelta(microseconds=until - now)
+        found[queue, kind] = put_back_for(timedelta(microseconds=now - since), left)
+    return found
+
+
+def _nothing(seen: Row, now: int) -> Taken:
+    status = ClaimStatus.BLOCKED if seen[1] else ClaimStatus.EMPTY
+    return Taken([], status, _wait(seen, now), None, None)
+
+
+def _wait(seen: Row, now: int) -> timedelta | None:
+    """None if nothing is known to come, zero if more is there."""
+    ready, _, next_at = seen
+    if ready:
+        return timedelta(0)
+    return None if next_at is None else timedelta(microseconds=next_at - now)

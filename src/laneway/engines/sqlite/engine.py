@@ -1,0 +1,72 @@
+"""The SQLite engine: all groups of verbs in one class."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from laneway.contract import Ability
+from laneway.engines.kind_pauses import without_paused
+from laneway.errors import InvalidOption
+from laneway.plan import Plan
+from laneway.taken import Taken
+
+from .channels import SqliteChannels
+from .claim.claim import SqliteClaim
+from .dead_letters import SqliteDeadLetters
+from .diagnose import SqliteDiagnose
+from .events import SqliteEvents, SqliteSleep
+from .inspect import SqliteInspect
+from .operate.audit import SqliteAudit
+from .operate.operations import SqliteOperations
+from .operate.pauses import SqlitePauses
+from .operate.run_now import SqliteRunNow
+from .schedules import SqliteSchedules
+from .upkeep import SqliteUpkeep
+
+if TYPE_CHECKING:
+    from laneway.contract import Engine
+
+
+class SqliteEngine(
+    SqliteSchedules,
+    SqliteClaim,
+    SqliteUpkeep,
+    SqliteChannels,
+    SqliteAudit,
+    SqlitePauses,
+    SqliteOperations,
+    SqliteRunNow,
+    SqliteDeadLetters,
+    SqliteInspect,
+    SqliteSleep,
+    SqliteEvents,
+    SqliteDiagnose,
+):
+    """A verb is several statements, so it needs a transaction."""
+
+    dialect = "sqlite"
+    atomic = True
+    lacks: Mapping[Ability, str] = {
+        "open transactions": "SQLite has one writer at a time: all others wait for it to commit",
+        "handlers' transactions": "one that is open while a handler works keeps all others from "
+        "writing: begin your own when the work is done, and complete the message on its connection",
+        "claims by kind": "not there on SQLite yet: claim without kinds, and give back what you "
+        "cannot handle",
+    }
+
+    def claim(
+        self,
+        queues: tuple[str, ...],
+        limit: int,
+        lease: timedelta,
+        worker: str,
+        kinds: tuple[str, ...] | None = None,
+    ) -> Plan[Taken]:
+        if kinds is not None:
+            raise InvalidOption(self.lacks["claims by kind"])
+        taken = yield from super().claim(queues, limit, lease, worker)
+        return (yield from without_paused(taken, self.give_back))
+
+
+if TYPE_CHECKING:
+    _: type[Engine] = SqliteEngine

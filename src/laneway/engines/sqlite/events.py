@@ -1,0 +1,112 @@
+"""Events: listeners, the mail that the verbs write for them, and how messages ended.
+
+Every verb that changes messages writes mail if there are listeners, which begin_write tells it.
+
+notify_channel and sleep: the notifier polls the file by itself, so nobody has to notify it.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from itertools import groupby
+from typing import Any
+
+from laneway.engines.times import micros, moment
+from laneway.event import Event, EventFilter, Heard, MessageEnd, Outcome, StoredResult
+from laneway.plan import Plan, Row
+
+from .base import SqliteBase, WriteState, listed
+
+
+class SqliteEventOutbox(SqliteBase):
+    def _add_events(self, what: str, ids: Sequence[int | None], state: WriteState) -> Plan[None]:
+        """For messages that are waiting or leased."""
+        if state.has_listeners and ids:
+            yield self._statement("add_events", what, listed(ids), state.now)
+
+    def _add_dead_letter_events(
+        self, what: str, ids: Sequence[int], state: WriteState
+    ) -> Plan[None]:
+        """For dead letters."""
+        if state.has_listeners and ids:
+            yield self._statement("add_dead_letter_events", what, listed(ids), state.now)
+
+    def _add_history_events(
+        self, entries: Sequence[Sequence[Any]], state: WriteState
+    ) -> Plan[None]:
+        """For rows of the history: the event is named after the outcome."""
+        if state.has_listeners:
+            for what, some in groupby(entries, lambda entry: entry[2]):
+                yield from self._add_events(what, [entry[0] for entry in some], state)
+
+
+class SqliteEvents(SqliteBase):
+    def endings(self, ids: Sequence[int]) -> Plan[list[MessageEnd | None]]:
+        rows = yield self._read_outside("endings", listed(ids))
+        return [None if row[1] is None else _ending(*row) for row in rows]
+
+    def results(self, ids: Sequence[int]) -> Plan[list[StoredResult | None]]:
+        rows = yield self._read_outside("results", listed(ids), self._now())
+        found = {row[0]: StoredResult(row[1], bytes(row[2])) for row in rows}
+        return [found.get(id) for id in ids]
+
+    def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
+        state = yield from self._begin_write()
+        filters = [None if names is None else listed(names) for names in wanted]
+        rows = yield self._statement("listen", *filters, state.now + micros(length))
+        return int(rows[0][0])
+
+    def hear(self, listener: int, limit: int, renewed: timedelta | None) -> Plan[Heard]:
+        """Writes nothing if there is no mail and nothing to renew."""
+        rows = yield self._read_outside("listener_status", listener, self._now())
+        if not rows[0][2] and renewed is None:
+            return Heard([], bool(rows[0][0]), rows[0][1] or 0)
+        state = yield from self._begin_write()
+        rows = yield self._statement("listener_status", listener, state.now)
+        alive, behind = bool(rows[0][0]), rows[0][1] or 0
+        mail = yield self._statement("hear", listener, limit)
+        if mail:
+            yield self._statement("delete_heard_mail", listener, mail[-1][0])
+        if alive and renewed is not None:
+            yield self._statement("extend_listener", listener, state.now + micros(renewed))
+        return Heard(list(_events(mail)), alive, behind)
+
+    def unlisten(self, listener: int) -> Plan[None]:
+        yield from self._begin_write()
+        yield self._statement("unlisten", listener)
+        yield self._statement("delete_orphaned_mail")
+
+
+def _ending(
+    id: int,
+    outcome: Outcome,
+    ended_at: int | None,
+    reason: str | None,
+    error_type: str | None,
+    error: str | None,
+    kept_until: int | None,
+) -> MessageEnd:
+    why = (reason, error_type, error)
+    return MessageEnd(id, outcome, moment(ended_at), *why, moment(kept_until))
+
+
+def _events(mail: Sequence[Row]) -> Iterable[Event]:
+    for _, at, what, events in mail:
+        for id, queue, channel, kind in json.loads(events):
+            yield Event(what, id, queue, channel, kind, moment(at))
+
+
+class SqliteSleep(SqliteBase):
+    def notify_channel(self) -> Plan[str | None]:
+        """None: there is no channel to listen to."""
+        yield self._read_outside("settings")
+        return None
+
+    def sleep(
+        self,
+        queues: tuple[str, ...],
+        worker: str,
+        length: timedelta | None,
+        kinds: tuple[str, ...] | None = None,
+    ) -> Plan[None]:
+        yield self._read_outside("settings")

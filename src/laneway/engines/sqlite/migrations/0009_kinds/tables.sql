@@ -1,0 +1,2 @@
+-- Claims of some kinds only.
+select 1;

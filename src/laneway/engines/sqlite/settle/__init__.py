@@ -1,0 +1,1 @@
+"""settle: how leases and messages end."""

@@ -1,0 +1,167 @@
+"""How leases and messages end: what the settling verbs and upkeep share."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from laneway.engines.sqlite.base import WriteState, listed
+from laneway.engines.sqlite.channel_rows import CountChanges, SqliteChannelRows
+from laneway.plan import Plan
+
+
+class SqliteRequeue(NamedTuple):
+    """A message that goes back to its channel. ``counts``: whether the attempt counts."""
+
+    id: int
+    due: int
+    counts: bool
+    spent: int
+    keep: bool = True
+    state: bytes | None = None
+    state_type: str | None = None
+
+
+class SqliteEndedLease(NamedTuple):
+    """A lease that was ended, with what decides whether its message is retried."""
+
+    id: int
+    fence: int
+    channel_id: int
+    priority: int
+    due: int
+    spent: int
+    max_attempts: int
+
+
+class SqliteDeadRow(NamedTuple):
+    """A message that becomes a dead letter."""
+
+    id: int
+    reason: str
+    error_type: str | None
+    error: str | None
+    traceback: str | None = None
+
+
+class SqliteEndedKey(NamedTuple):
+    """A publish key whose message ended; it stays in use for ``window``."""
+
+    queue: str
+    key: str
+    message_id: int
+    window: int | None
+
+
+Released = Sequence[int]
+"""A lease that was just ended, by its holder or by upkeep: message id, fence, channel id."""
+
+
+class SqliteSettleEnd(SqliteChannelRows):
+    def _release(self, leases: Iterable[Sequence[Any]]) -> Plan[list[Released]]:
+        """Deletes the leases that are held under these fences; returns them. Others are lost."""
+        released: list[Released] = []
+        for fence, ids in by_fence(leases).items():
+            rows = yield self._statement("held_leases", fence, listed(ids))
+            if rows:
+                yield self._statement("delete_leases", fence, listed(ids))
+                released += rows
+        return released
+
+    def _ended_leases(self, released: Iterable[Released]) -> Plan[list[SqliteEndedLease]]:
+        """The leases with what decides about their messages."""
+        leases = {lease[0]: lease[:3] for lease in released}
+        rows = yield self._statement("ended_lease_messages", listed(leases))
+        return [SqliteEndedLease(*leases[row[0]], *row[1:]) for row in rows]
+
+    def _end(self, ids: Sequence[int], now: int) -> Plan[None]:
+        """Deletes messages and releases their keys."""
+        text = listed(ids)
+        rows = yield self._statement("message_keys", text)
+        yield from self._release_keys([SqliteEndedKey(*row) for row in rows], now)
+        yield self._statement("delete_messages", text)
+
+    def _end_waiting(self, ids: Sequence[int], outcome: str, state: WriteState) -> Plan[list[int]]:
+        """Ends those of the messages that have no lease, without an attempt; returns their ids."""
+        rows = yield self._statement("waiting_messages", listed(ids))
+        if not rows:
+            return []
+        ended = [row[-1] for row in rows]
+        yield self._many("delete_waiting", rows)
+        entries = [(id, None, outcome, 1, 0, None, None, None, None) for id in ended]
+        yield self._statement("add_history", listed(entries), state.now)
+        yield from self._add_events(outcome, ended, state)
+        yield self._statement("keep_ended", listed(ended), outcome, state.now)
+        yield from self._end(ended, state.now)
+        changes = CountChanges()
+        for channel_id, *_ in rows:
+            changes.add(channel_id, more=-1)
+        yield from self._update_counts(changes, state)
+        return ended
+
+    def _release_keys(self, keys: Sequence[SqliteEndedKey], now: int) -> Plan[None]:
+        """Frees the keys of messages that ended, or keeps them for their window."""
+        if free := [key[:3] for key in keys if key.window is None]:
+            yield self._many("delete_key", free)
+        if kept := [(*key[:3], now + key.window) for key in keys if key.window is not None]:
+            yield self._many("keep_key", kept)
+
+    def _requeue(
+        self,
+        ended: dict[int, SqliteEndedLease],
+        requeues: Sequence[SqliteRequeue],
+        changes: CountChanges,
+    ) -> Plan[None]:
+        """Puts messages back into their channels."""
+        if not requeues:
+            return
+        yield self._many("requeue", requeues)
+        yield self._statement("add_waiting_again", listed(requeue.id for requeue in requeues))
+        for requeue in requeues:
+            lease = ended[requeue.id]
+            due, priority = requeue.due, lease.priority
+            changes.add(lease.channel_id, more=1, leased=-1, priority=priority, due=due)
+
+    def _add_dead_letters(
+        self,
+        ended: dict[int, SqliteEndedLease],
+        dead_rows: Sequence[SqliteDeadRow],
+        changes: CountChanges,
+        now: int,
+    ) -> Plan[None]:
+        """Turns messages into dead letters; the history of their last attempt is written before."""
+        if not dead_rows:
+            return
+        ids = listed(dead_row.id for dead_row in dead_rows)
+        yield self._statement("add_dead_letters", listed(dead_rows), now)
+        yield self._statement("add_dead_counts", ids)
+        yield self._statement("delete_messages", ids)
+        for dead_row in dead_rows:
+            changes.add(ended[dead_row.id].channel_id, leased=-1)
+
+    def _settle(
+        self,
+        ended: Sequence[SqliteEndedLease],
+        entries: Sequence[Sequence[Any]],
+        requeues: Sequence[SqliteRequeue],
+        dead_rows: Sequence[SqliteDeadRow],
+        state: WriteState,
+    ) -> Plan[None]:
+        """Requeues messages whose leases were ended, or makes them dead letters."""
+        if not ended:
+            return
+        changes = CountChanges()
+        by_id = {lease.id: lease for lease in ended}
+        yield self._statement("add_history", listed(entries), state.now)
+        yield from self._add_history_events(entries, state)
+        yield from self._requeue(by_id, requeues, changes)
+        yield from self._add_dead_letters(by_id, dead_rows, changes, state.now)
+        yield from self._add_dead_letter_events("dead", [row.id for row in dead_rows], state)
+        yield from self._update_counts(changes, state)
+        yield self._statement("delete_finished_claims", listed({lease.fence for lease in ended}))
+
+
+def by_fence(leases: Iterable[Sequence[Any]]) -> dict[int, list[int]]:
+    """Message ids by the fence of their lease, as the caller states it."""
+    groups: dict[int, list[int]] = {}
+    for lease in leases:
+        groups.setdefault(lease[1], []).append(lease[0])
+    return groups

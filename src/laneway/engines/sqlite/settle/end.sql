@@ -1,0 +1,116 @@
+-- name: held_leases
+-- $1: fence, $2: message ids. Those that are leased under this fence.
+select message_id, fence, channel_id, until from "laneway_lease"
+where fence = $1 and message_id in (select value from json_each($2))
+
+-- name: delete_leases
+-- $1: fence, $2: message ids.
+delete from "laneway_lease"
+where fence = $1 and message_id in (select value from json_each($2))
+
+-- name: ended_lease_messages
+-- $1: message ids. What decides whether they are retried or become dead letters.
+select m.id, m.priority, m.due, m.spent, m.max_attempts
+from json_each($1) j cross join "laneway_message" m where m.id = j.value
+
+-- name: delete_finished_claims
+-- $1: fences. Claims that have no lease left.
+delete from "laneway_claim"
+where fence in (select value from json_each($1))
+    and not exists (select 1 from "laneway_lease" l where l.fence = "laneway_claim".fence)
+
+-- name: add_history
+-- Attempts that ended, or messages that ended without an attempt.
+-- $1: rows of message id, fence (or null), outcome, terminal, dead, reason, error type, error, and
+-- milliseconds that it waited inside a worker (or null); $2: now.
+insert into "laneway_history" (
+    message_id, fence, attempt, first_published_at, published_at, due, claimed_at, started_at,
+    ended_at, payload_size, terminal, dead, priority, queue, channel, kind, worker, outcome, reason,
+    error_type, error)
+select m.id, k.fence, m.attempt + (k.fence is not null), m.first_published_at, m.published_at, m.due,
+    k.claimed_at, min(k.claimed_at + 1000 * json_extract(j.value, '$[8]'), $2), $2, length(m.payload), json_extract(j.value, '$[3]'), json_extract(j.value, '$[4]'),
+    m.priority, c.queue, c.name, m.kind, k.worker, json_extract(j.value, '$[2]'),
+    json_extract(j.value, '$[5]'), json_extract(j.value, '$[6]'), json_extract(j.value, '$[7]')
+from "laneway_state" s cross join json_each($1) j cross join "laneway_message" m
+cross join "laneway_channel" c left join "laneway_claim" k on k.fence = json_extract(j.value, '$[1]')
+where (s.history = 'all'
+        or s.history = 'failures' and json_extract(j.value, '$[2]') in ('retried', 'failed', 'expired'))
+    and m.id = json_extract(j.value, '$[0]') and c.id = m.channel_id
+order by j.key
+
+-- name: message_keys
+-- $1: message ids. Their publish keys.
+select c.queue, m.key, m.id, m.key_window
+from json_each($1) j cross join "laneway_message" m indexed by "laneway_message_keyed"
+cross join "laneway_channel" c
+where m.id = j.value and m.key is not null and c.id = m.channel_id
+
+-- name: delete_key
+-- $1: queue, $2: key, $3: message id.
+delete from "laneway_dedupe" where queue = $1 and key = $2 and message_id = $3
+
+-- name: keep_key
+-- $1: queue, $2: key, $3: message id, $4: keep until.
+update "laneway_dedupe" set expires_at = $4 where queue = $1 and key = $2 and message_id = $3
+
+-- name: delete_messages
+-- $1: message ids.
+delete from "laneway_message" where id in (select value from json_each($1))
+
+-- name: waiting_messages
+-- $1: message ids. Those that have no lease, with their position in the channel.
+select w.channel_id, w.priority, w.due, w.message_id
+from json_each($1) j cross join "laneway_message" m cross join "laneway_waiting" w
+where m.id = j.value and w.channel_id = m.channel_id and w.priority = m.priority and w.due = m.due
+    and w.message_id = m.id
+group by m.id
+
+-- name: delete_waiting
+-- $1: channel, $2: priority, $3: due, $4: message.
+delete from "laneway_waiting"
+where channel_id = $1 and priority = $2 and due = $3 and message_id = $4
+
+-- name: requeue
+-- $1: message, $2: due, $3: whether the attempt counts, $4: failed tries since the last progress,
+-- $5: whether to keep the saved state, $6: new state, $7: its type.
+update "laneway_message" set due = $2, attempt = attempt + $3, spent = $4,
+    state = case when $5 then state else $6 end, state_type = case when $5 then state_type else $7 end
+where id = $1
+
+-- name: add_waiting_again
+-- $1: message ids.
+insert into "laneway_waiting" (channel_id, priority, due, message_id, expires_at)
+select m.channel_id, m.priority, m.due, m.id, m.expires_at
+from json_each($1) j cross join "laneway_message" m where m.id = j.value
+
+-- name: add_dead_letters
+-- $1: rows of message id, reason, error type, error, traceback; $2: now. Their keys stay in use, so that a redrive
+-- cannot create a second message with the same key.
+insert into "laneway_dead" (
+    id, died_at, published_at, first_published_at, attempt, max_attempts, priority, queue, channel,
+    kind, key, key_window, content_type, headers, state_type, state, reason, error_type, error, traceback,
+    payload)
+select m.id, $2, m.published_at, m.first_published_at, m.attempt + 1, m.max_attempts, m.priority,
+    c.queue, c.name, m.kind, m.key, m.key_window, m.content_type, m.headers, m.state_type, m.state,
+    json_extract(j.value, '$[1]'), json_extract(j.value, '$[2]'), json_extract(j.value, '$[3]'),
+    json_extract(j.value, '$[4]'), m.payload
+from json_each($1) j cross join "laneway_message" m cross join "laneway_channel" c
+where m.id = json_extract(j.value, '$[0]') and c.id = m.channel_id
+
+-- name: add_dead_counts
+-- $1: ids of messages that have just become dead letters.
+insert into "laneway_dead_count" (queue, channel, n)
+select queue, channel, count(*) from "laneway_dead"
+where id in (select value from json_each($1)) group by queue, channel
+on conflict (queue, channel) do update set n = n + excluded.n
+
+-- name: keep_ended
+-- $1: message ids, $2: outcome, $3: now. How messages ended that no handler ended, if their results were to be
+-- kept. Anybody can write any headers: what is no number is nothing, and ten years are the longest.
+insert into "laneway_result" (message_id, ended_at, expires_at, queue, channel, kind, outcome)
+select m.id, $3, $3 + cast(1000000 * max(min(json_extract(m.headers, '$."laneway-keep-result"'), 315360000), 0) as integer),
+    c.queue, c.name, m.kind, $2
+from json_each($1) j cross join "laneway_message" m cross join "laneway_channel" c
+where m.id = j.value and c.id = m.channel_id and m.headers is not null
+    and json_type(m.headers, '$."laneway-keep-result"') in ('integer', 'real')
+on conflict (message_id) do nothing

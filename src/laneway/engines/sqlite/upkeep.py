@@ -1,0 +1,112 @@
+"""upkeep: periodic maintenance, by whichever client runs it."""
+
+from collections.abc import Sequence
+
+from laneway.model import UpkeepReport
+from laneway.plan import Plan
+
+from .base import WriteState, listed
+from .operate.minutes import SqliteMinutes
+from .operate.workers import SqliteWorkers
+from .settle.end import SqliteDeadRow, SqliteEndedLease, SqliteRequeue
+
+_LIMIT = 1000
+"""Rows of each kind in one transaction."""
+_STEPS = 10
+_LOST = ("max_attempts", "LeaseExpired", "the lease ran out before the work was settled")
+
+
+class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
+    def upkeep(self) -> Plan[UpkeepReport]:
+        """With nothing to do it writes nothing and waits for no lock. Much work is split into
+        several short transactions."""
+        done = UpkeepReport(ran=True)
+        for _ in range(_STEPS):
+            rows = yield self._read_outside("upkeep_needed", self._now())
+            if not any(rows[0]):
+                break
+            step = yield from self._step(*rows[0])
+            done = UpkeepReport(
+                True, *(a + b for a, b in zip(_counts(done), _counts(step), strict=True))
+            )
+        yield from self._fold()
+        yield from self._count_channels()
+        yield from self._note_depths()
+        return done
+
+    def _step(
+        self,
+        expire: bool,
+        lapse: bool,
+        keys: bool,
+        closing: bool,
+        mail: bool,
+        control: bool,
+        workers: bool,
+        history: bool,
+        results: bool,
+    ) -> Plan[UpkeepReport]:
+        state = yield from self._begin_write(turns=2 * _LIMIT)
+        expired = buried = lapsed = tidied = 0
+        if expire:
+            expired, buried = yield from self._expire(state)
+        if lapse:
+            lapsed = yield from self._lapse(state)
+        if keys:
+            tidied += len((yield self._statement("delete_expired_keys", state.now, _LIMIT)))
+        if closing or expired or lapsed:
+            tidied += len((yield self._statement("delete_removed_channels")))
+        if mail:
+            yield self._statement("delete_expired_listeners", state.now)
+            tidied += len((yield self._statement("delete_orphaned_mail")))
+        if control:
+            yield self._statement("delete_ended_pauses", state.now)
+            yield self._statement("resume_timed_channels", state.now)
+            tidied += len((yield self._statement("delete_old_audit", state.now, _LIMIT)))
+        if workers:
+            tidied += yield from self._forget_workers(state.now)
+        if results:
+            tidied += len((yield self._statement("delete_expired_results", state.now, _LIMIT)))
+            tidied += len((yield self._statement("delete_old_progress", state.now, _LIMIT)))
+        if history:
+            tidied += len((yield self._statement("delete_old_history", state.now, _LIMIT)))
+        return UpkeepReport(True, expired, buried, lapsed, tidied)
+
+    def _expire(self, state: WriteState) -> Plan[tuple[int, int]]:
+        """Puts messages of expired leases back into their channels, with a longer delay each time.
+        Those that have used up max_attempts become dead letters here, before they can be claimed
+        again."""
+        fences = listed(
+            row[0] for row in (yield self._statement("expired_claims", state.now, _LIMIT))
+        )
+        over = yield self._statement("expired_leases", fences, state.now, _LIMIT)
+        released = yield from self._release(over)
+        ended = yield from self._ended_leases(released)
+        dead_rows = [SqliteDeadRow(f.id, *_LOST) for f in ended if f.spent + 1 >= f.max_attempts]
+        dead = {dead_row.id for dead_row in dead_rows}
+        entries = [_entry(lease, lease.id in dead) for lease in ended]
+        requeues = [_later(lease, state) for lease in ended if lease.id not in dead]
+        yield from self._settle(ended, entries, requeues, dead_rows, state)
+        yield self._statement("delete_finished_claims", fences)
+        yield self._statement("update_claim_ends", fences)
+        return len(ended), len(dead_rows)
+
+    def _lapse(self, state: WriteState) -> Plan[int]:
+        rows = yield self._statement("lapsed_messages", state.now, _LIMIT)
+        ids = [row[0] for row in rows]
+        later = state._replace(turn=state.turn + _LIMIT)
+        return len((yield from self._end_waiting(ids, "lapsed", later)))
+
+
+def _counts(report: UpkeepReport) -> tuple[int, ...]:
+    return report.expired, report.buried, report.lapsed, report.tidied
+
+
+def _entry(lease: SqliteEndedLease, dead: bool) -> Sequence[object]:
+    reason = _LOST[0] if dead else None
+    return (lease.id, lease.fence, "expired", 0, dead, reason, None, None)
+
+
+def _later(lease: SqliteEndedLease, state: WriteState) -> SqliteRequeue:
+    wait = min(state.backoff_max, state.backoff_initial * 2 ** min(lease.spent, 40))
+    return SqliteRequeue(lease.id, state.now + wait, True, lease.spent + 1)

@@ -1,0 +1,81 @@
+"""Reads the database for all who scrape: one read at a time, shared, and never waited for long."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, TimeoutError
+from dataclasses import dataclass
+
+from .snapshot import Snapshot
+
+_log = logging.getLogger("laneway.exporter")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The last snapshot, if there is one, and whether the newest read worked."""
+
+    snapshot: Snapshot | None
+    age: float
+    seconds: float
+    problem: str | None
+
+
+class SnapshotReader:
+    """``max_age``: how old an answer may be that is given again. ``timeout``: for how long a caller
+    waits; a read that takes longer goes on, alone, and its result is for later callers."""
+
+    def __init__(self, read: Callable[[], Snapshot], max_age: float, timeout: float) -> None:
+        self._read = read
+        self._max_age = max_age
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._flight: Future[None] | None = None
+        self._snapshot: Snapshot | None = None
+        self._read_at = 0.0
+        self._seconds = 0.0
+        self._ended_at = 0.0
+        self._problem: str | None = "nothing was read yet"
+
+    def get(self) -> Reading:
+        flight = self._begin()
+        problem = None
+        if flight is not None:
+            try:
+                flight.result(self._timeout)
+            except TimeoutError:
+                problem = f"the database does not answer: nothing within {self._timeout:g} s"
+                _log.warning("%s", problem)
+        with self._lock:
+            age = 0.0 if self._snapshot is None else time.monotonic() - self._read_at
+            return Reading(self._snapshot, age, self._seconds, problem or self._problem)
+
+    def _begin(self) -> Future[None] | None:
+        """The read to wait for; None if the last one is new enough."""
+        with self._lock:
+            if self._flight is not None:
+                return self._flight
+            if self._ended_at and time.monotonic() - self._ended_at < self._max_age:
+                return None
+            flight = self._flight = Future()
+            # A daemon: a database that never answers must not keep the process from ending.
+            threading.Thread(target=self._fly, args=(flight,), daemon=True).start()
+            return flight
+
+    def _fly(self, flight: "Future[None]") -> None:
+        begun = time.monotonic()
+        problem, found = None, None
+        try:
+            found = self._read()
+        except Exception as error:  # of any driver
+            problem = str(error) or type(error).__name__
+            _log.warning("cannot read the database: %s", problem)
+        with self._lock:
+            self._ended_at = time.monotonic()
+            self._seconds = self._ended_at - begun
+            self._problem = problem
+            if found is not None:
+                self._snapshot, self._read_at = found, self._ended_at
+            self._flight = None
+        flight.set_result(None)

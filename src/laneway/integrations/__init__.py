@@ -1,0 +1,1 @@
+"""Laneway inside the frameworks that a team has already; each imports only its own."""

@@ -1,0 +1,159 @@
+"""The site's queue: publishes on the site's connection, does all else on connections of its own.
+
+Topics and schedules of the site: what can be part of the site's transaction is.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.db import connections, transaction
+
+from laneway.client.sync.queue import Queue
+from laneway.client.sync.schedules import Schedules
+from laneway.client.sync.topic import Topic
+from laneway.contract import Engine
+from laneway.errors import PublishRefused
+from laneway.model import Published
+from laneway.plan import Plan
+from laneway.schedule import Schedule
+from laneway.topic import TopicCopy
+
+from .clients import client_for
+from .database_url import url_of
+
+InTransaction = Callable[..., Any]
+"""Calls a verb with these arguments on the site's connection."""
+
+
+class SiteTopic:
+    """As :class:`laneway.Topic`; copies and subscriptions belong to the site's transaction."""
+
+    def __init__(self, topic: Topic, in_transaction: InTransaction) -> None:
+        self._topic = topic
+        self._in_transaction = in_transaction
+
+    def publish(self, payload: Any, **options: Any) -> Sequence[TopicCopy]:
+        copies: Sequence[TopicCopy] = self._in_transaction(self._topic.publish, payload, **options)
+        return copies
+
+    def publish_many(
+        self, messages: Iterable[Any], **options: Any
+    ) -> Sequence[Sequence[TopicCopy]]:
+        copies: Sequence[Sequence[TopicCopy]] = self._in_transaction(
+            self._topic.publish_many, messages, **options
+        )
+        return copies
+
+    def subscribe(self, queue: str | None = None, **options: Any) -> None:
+        self._in_transaction(self._topic.subscribe, queue, **options)
+
+    def unsubscribe(self, queue: str | None = None) -> bool:
+        there: bool = self._in_transaction(self._topic.unsubscribe, queue)
+        return there
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._topic, name)
+
+
+class SiteSchedules:
+    """As :class:`laneway.Schedules`; a removal belongs to the site's transaction."""
+
+    def __init__(self, schedules: Schedules, in_transaction: InTransaction) -> None:
+        self._schedules = schedules
+        self._in_transaction = in_transaction
+
+    def remove(self, name: str, **options: Any) -> None:
+        self._in_transaction(self._schedules.remove, name, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._schedules, name)
+
+
+T = TypeVar("T")
+
+DEFAULTS = {"database": "default", "schema": "laneway", "queue": "default"}
+SETTINGS = (*DEFAULTS, "worker", "principal")
+
+
+class SiteQueue:
+    """As ``settings.LANEWAY`` says: ``database`` (an alias), ``schema``, ``queue``.
+
+    Publishing, also to topics, subscribing and stating schedules belong to the site's transaction;
+    without one around it, each is one of its own. Everything that is not defined here is the
+    client's: ``queue.stats()``, ``queue.channel("tenant-42").limit(...)``.
+    """
+
+    @property
+    def client(self) -> Queue:
+        """The client, for this process and the database as it is configured now."""
+        return client_for(url_of(self.connection), _setting("schema"), _setting("queue"))
+
+    def open_client(self) -> Queue:
+        """One of the caller's own, to be closed after use."""
+        return Queue(url_of(self.connection), schema=_setting("schema"), name=_setting("queue"))
+
+    @property
+    def connection(self) -> Any:
+        """The site's connection of this thread."""
+        return queue_connection()
+
+    def publish(self, payload: Any, **options: Any) -> Published:
+        """``Queue.publish`` in the site's transaction."""
+        return self._in_transaction(self.client.publish, payload, **options)
+
+    def publish_many(self, messages: Iterable[Any], **options: Any) -> list[Published]:
+        """``Queue.publish_many`` in the site's transaction."""
+        return self._in_transaction(self.client.publish_many, messages, **options)
+
+    def topic(self, name: str) -> SiteTopic:
+        """``Queue.topic``, in the site's transaction."""
+        return SiteTopic(self.client.topic(name), self._in_transaction)
+
+    def schedule(self, name: str, payload: Any = None, **options: Any) -> Schedule:
+        """``Queue.schedule`` in the site's transaction."""
+        return self._in_transaction(self.client.schedule, name, payload, **options)
+
+    @property
+    def schedules(self) -> SiteSchedules:
+        """``Queue.schedules``."""
+        return SiteSchedules(self.client.schedules, self._in_transaction)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.client, name)
+
+    def read(self, plan: Callable[[Engine], Plan[T]]) -> T:
+        """Inside of the site's transaction what that has written is seen too."""
+        core = self.client._core
+        if self.connection.in_atomic_block:
+            return core.run(plan(core.engine), self.connection)
+        return core.run(plan(core.engine))
+
+    def _in_transaction(self, verb: Callable[..., T], *args: Any, **options: Any) -> T:
+        """In the site's, or in one of its own. A refusal is an answer: what the other channels took
+        is published all the same, so it is raised after the commit."""
+        if self.connection.in_atomic_block:
+            # No block of ours inside: an error would condemn the site's.
+            return verb(*args, connection=self.connection, **options)
+        with transaction.atomic(using=_setting("database")):
+            try:
+                return verb(*args, connection=self.connection, **options)
+            except PublishRefused as error:
+                refused = error
+        raise refused
+
+
+def queue_connection() -> Any:
+    """The site's connection to the queue's database, of this thread."""
+    return connections[_setting("database")]
+
+
+def _setting(name: str) -> str:
+    chosen: dict[str, str] = {**DEFAULTS, **site_settings()}
+    return chosen[name]
+
+
+def site_settings() -> dict[str, Any]:
+    """``settings.LANEWAY``, without the defaults."""
+    given: dict[str, Any] = getattr(settings, "LANEWAY", {})
+    return given

@@ -1,0 +1,137 @@
+"""A backend for Django's tasks: enqueued in the site's transaction, run by Laneway's worker.
+
+>>> TASKS = {"default": {"BACKEND": "laneway.integrations.django.tasks.LanewayBackend"}}
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+from django.utils import timezone
+from django.utils.module_loading import import_string
+
+from laneway.durations import Duration
+from laneway.retry import NoRetry, Retry
+
+from .backend_checks import check_backend
+from .site_queue import SiteQueue
+from .task_api import BaseTaskBackend, TaskResultDoesNotExist, task_enqueued
+from .task_class import LanewayTask, task
+from .task_message import TaskCall, call_of, kind_of, result_of
+from .task_results import find_result
+
+__all__ = ["LanewayBackend", "LanewayTask", "task"]
+
+KEEP_RESULT = timedelta(days=1)
+
+_queue = SiteQueue()
+
+
+class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
+    """``OPTIONS``, for all tasks that do not say otherwise themselves:
+
+    - ``channel``: the channel, or the dotted path of a function ``(task, args, kwargs) -> str``
+      that names it, so that tenants are served fairly
+    - ``retry``: a strategy or its dotted path; without one a failed task is not run again, as
+      Django's contract says
+    - ``keep_result``: how long what became of a task can be read after it succeeded, a day unless
+      this says otherwise; 0 keeps nothing. Failed ones can be read until they are removed
+    """
+
+    task_class = LanewayTask
+    supports_defer = True
+    supports_async_task = True
+    supports_get_result = True
+    supports_priority = True
+
+    def __init__(self, alias: str, params: dict[str, Any]) -> None:
+        super().__init__(alias, params)
+        self._channel = _channel_of(self.options.get("channel", "default"))
+        self._keep_result = self.options.get("keep_result", KEEP_RESULT)
+        self.retry = _retry_of(self.options.get("retry"))
+
+    def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
+        """Publishes the call; the arguments must be JSON."""
+        result, new = self._publish(task, args, kwargs)
+        if new:
+            task_enqueued.send(type(self), task_result=result)
+        return result
+
+    async def aenqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
+        """As enqueue; receivers of the signal may be async."""
+        # In the thread of the site's connection: it may be in a transaction.
+        result, new = await sync_to_async(self._publish)(task, args, kwargs)
+        if new:
+            if hasattr(task_enqueued, "asend"):
+                await task_enqueued.asend(type(self), task_result=result)
+            else:  # before Django 5 no receiver is async
+                await sync_to_async(task_enqueued.send)(type(self), task_result=result)
+        return result
+
+    def get_result(self, result_id: str) -> Any:
+        """Raises TaskResultDoesNotExist also when the result is no longer kept."""
+        return find_result(_queue, self.alias, result_id)
+
+    def check(self, **kwargs: Any) -> list[checks.CheckMessage]:
+        return [*super().check(**kwargs), *check_backend(self)]
+
+    def _publish(self, task: Any, args: Any, kwargs: Any) -> tuple[Any, bool]:
+        """And whether it is new: with a key there may be one already, whose result this is."""
+        self.validate_task(task)
+        # First, so that what cannot be reported is not published.
+        call = call_of(task, self.alias, args, kwargs)
+        published = _queue.publish(asdict(call), **self._options(task, call))
+        if published.existing:
+            with suppress(TaskResultDoesNotExist):  # it has ended since
+                return self.get_result(str(published.id)), False
+        return result_of(task, str(published.id), call), not published.existing
+
+    def _options(self, task: Any, call: TaskCall) -> dict[str, Any]:
+        return {
+            "kind": kind_of(self.alias),
+            "queue": task.queue_name,
+            "channel": call.channel or self._channel(task, call.args, call.kwargs),
+            "key": call.key,
+            "priority": laneway_priority(task.priority),
+            "at": _aware(task.run_after),
+            "expires_in": getattr(task, "expires_in", None),
+            "keep_result": self._kept_for(task),
+        }
+
+    def _kept_for(self, task: Any) -> Duration | None:
+        own = getattr(task, "keep_result", None)
+        return (self._keep_result if own is None else own) or None
+
+
+def laneway_priority(priority: int) -> int:
+    """Django's -100 to 100 as Laneway's 0 to 9, which starts at the default: 0 and below are 0."""
+    return max(0, min(9, -(-priority * 9 // 100)))
+
+
+def _aware(moment: Any) -> Any:
+    return timezone.make_aware(moment) if moment is not None and moment.tzinfo is None else moment
+
+
+def _channel_of(option: object) -> Callable[[Any, Any, Any], str]:
+    if not isinstance(option, str) or not option:
+        raise ImproperlyConfigured('OPTIONS["channel"] of a task backend must be a text')
+    if "." not in option:
+        return lambda task, args, kwargs: option
+    return import_string(option)  # type: ignore[no-any-return]
+
+
+def _retry_of(option: object) -> Retry:
+    found: Any = import_string(option) if isinstance(option, str) else option
+    if found is None:
+        return NoRetry()
+    if isinstance(found, type) or not hasattr(found, "delay"):
+        raise ImproperlyConfigured(
+            'OPTIONS["retry"] of a task backend must be a strategy such as '
+            "laneway.Exponential(attempts=8), or the dotted path of one"
+        )
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,183 @@
+"""Everything that can be done with a lake, as one object. Imports happen when they are needed.
+
+What the lake has, and how far it is behind.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from laneway.durations import Duration, check_duration
+from laneway.errors import InvalidOption, LakeMismatch
+from laneway.extras import needs
+
+from .errors import plainly
+
+if TYPE_CHECKING:
+    from .catalog import Catalog
+    from .compact import Compacted
+    from .folder import Folder
+    from .purge import PurgeDay
+    from .report.create import Report
+    from .report.objective import Objective
+    from .sync import Synced
+    from .verify import Verified
+
+
+@dataclass(frozen=True, slots=True)
+class LakeStatus:
+    """``behind``: rows of history that are not in the lake. ``unsettled`` of them may not be read
+    yet, because an older transaction is still open. ``kept``: how much history the queue keeps."""
+
+    batches: dict[str, int]
+    rows: int
+    files: int
+    bytes: int
+    first_day: date | None
+    last_day: date | None
+    behind: int
+    behind_since: datetime | None
+    unsettled: int
+    readers: dict[str, datetime]
+    kept: str
+
+
+def _status(catalog: "Catalog") -> LakeStatus:
+    batches = catalog.batches()
+    files = catalog.files()
+    _, end = catalog.last()
+    behind, since, unsettled = catalog.behind(end)
+    states = [batch.state for batch in batches]
+    return LakeStatus(
+        batches={state: states.count(state) for state in dict.fromkeys(states)},
+        rows=sum(file.rows for file in files),
+        files=len(files),
+        bytes=sum(file.size for file in files),
+        first_day=min((file.day for file in files), default=None),
+        last_day=max((file.day for file in files), default=None),
+        behind=behind,
+        behind_since=since,
+        unsettled=unsettled,
+        readers=catalog.readers(),
+        kept=catalog.history_kept(),
+    )
+
+
+Progress = Callable[[str], None]
+KEEP = timedelta(days=30)
+
+
+class Lake:
+    """A folder of Parquet files, and its catalog in the queue's database.
+
+    ``root`` is a local path or a URI that Arrow can open. Without ``url`` only reports can be made.
+    ``name`` tells the lakes of one queue apart. ``say`` is called with messages about progress.
+    """
+
+    def __init__(
+        self,
+        url: str | None,
+        root: str | Path,
+        *,
+        schema: str = "laneway",
+        name: str = "lake",
+        say: Progress = lambda text: None,
+    ) -> None:
+        self._url, self._schema, self._name, self._say = url, schema, name, say
+        with needs("A lake", "pyarrow", "lake"):
+            from .folder import Folder
+        self._folder = Folder(str(root))
+
+    @property
+    def folder(self) -> "Folder":
+        return self._folder
+
+    @property
+    def catalog(self) -> "Catalog":
+        if self._url is None:
+            raise InvalidOption("url is missing: the lake's catalog is in the queue's database")
+        from .catalog import open_catalog
+
+        return open_catalog(self._url, self._schema, self._name)
+
+    @plainly()
+    def sync(self, batch_rows: int | None = None) -> "Synced":
+        """Writes settled rows of history that are not in the lake yet."""
+        from .owner import check_is_of, check_may_be_lake
+        from .sync import BATCH_ROWS, sync
+
+        check_may_be_lake(self._folder)
+        check_is_of(self.catalog, self._folder)
+        return sync(self.catalog, self._folder, batch_rows=batch_rows or BATCH_ROWS, say=self._say)
+
+    @plainly()
+    def verify(self, everything: bool = False) -> "Verified":
+        """Reads files back; the next sync writes damaged ones again."""
+        from .owner import check_owner
+        from .verify import verify
+
+        check_owner(self.catalog, self._folder)
+        return verify(self.catalog, self._folder, everything=everything, say=self._say)
+
+    @plainly()
+    def purge(self, keep: Duration = KEEP, *, dry_run: bool = False) -> "list[PurgeDay]":
+        """Deletes days of history older than ``keep`` that are verified in the lake."""
+        from .owner import check_is_of
+        from .purge import purge
+
+        check_is_of(self.catalog, self._folder)
+        return purge(
+            self.catalog,
+            self._folder,
+            keep=check_duration("keep", keep),
+            dry_run=dry_run,
+            say=self._say,
+        )
+
+    @plainly()
+    def compact(self, older: Duration = timedelta(days=2)) -> "Compacted":
+        """Merges the files of each day older than that into one."""
+        from .compact import compact
+        from .owner import check_is_of
+
+        check_is_of(self.catalog, self._folder)
+        return compact(
+            self.catalog, self._folder, older=check_duration("older", older), say=self._say
+        )
+
+    def status(self) -> LakeStatus:
+        return _status(self.catalog)
+
+    @plainly()
+    def report(self, objective: "Objective | None" = None, note: str | None = None) -> "Report":
+        """Computes the tables and the page, with the running Spark session or a local one."""
+        from laneway.spark import session
+        from laneway.spark.session import quick_java
+
+        from .owner import check_is_lake
+        from .report.build import is_small
+        from .report.create import create_report
+
+        check_is_lake(self._folder)
+        self._say("starting Spark")
+        try:
+            # A session of its own, for its settings and views.
+            settings = quick_java() if is_small(self._folder) else {}
+            spark = session("lake", settings=settings).newSession()
+            return create_report(spark, self._folder, objective=objective, say=self._say, note=note)
+        except Exception as error:
+            if not _is_of_spark(error):
+                raise
+            raise LakeMismatch(_failed(error)) from None
+
+
+def _is_of_spark(error: Exception) -> bool:
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def _failed(error: Exception) -> str:
+    from laneway.spark.errors import reason
+
+    return f"the report could not be computed: {reason(error)}; laneway lake verify checks files"

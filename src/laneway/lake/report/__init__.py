@@ -1,0 +1,1 @@
+"""The report: tables computed with Spark, and one page that shows them."""

@@ -1,0 +1,91 @@
+"""Writes the history to the lake, batch by batch; trying again writes the same files."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+
+import pyarrow as pa
+
+from laneway.errors import LakeMismatch
+
+from .catalog import Batch, Catalog, CatalogFile
+from .columns import checksum
+from .folder import Folder, batch_path, write_live
+from .leftovers import finish_compactions, sweep
+from .owner import note_owner
+from .synth.write import by_day
+
+BATCH_ROWS = 100_000
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    batches: int
+    rows: int
+
+
+def sync(
+    catalog: Catalog,
+    folder: Folder,
+    *,
+    batch_rows: int = BATCH_ROWS,
+    say: Progress = lambda text: None,
+) -> Synced:
+    """Writes all settled rows, then the messages that have not ended. It continues where a killed
+    sync stopped."""
+    finish_compactions(catalog, folder)
+    batches = rows = 0
+    while batch := _next(catalog, batch_rows):
+        if not batches:
+            note_owner(catalog, folder)
+        write_batch(catalog, folder, batch)
+        batches, rows = batches + 1, rows + batch.rows
+        say(
+            f"batch {batch.number}: {batch.rows:,} rows, ended {batch.last_ended_at:%Y-%m-%d %H:%M}"
+        )
+    sweep(catalog, folder)
+    snapshot_live(catalog, folder)
+    return Synced(batches, rows)
+
+
+def _next(catalog: Catalog, batch_rows: int) -> Batch | None:
+    """The oldest batch that is not written, else a new one, else None."""
+    planned = catalog.batches("planned")
+    if planned:
+        return planned[0]
+    number, end = catalog.last()
+    catalog.plan(number + 1, end, batch_rows)
+    return next(iter(catalog.batches("planned")), None)
+
+
+def write_batch(catalog: Catalog, folder: Folder, batch: Batch) -> None:
+    """Files first, then the catalog: a file that it does not know is overwritten or removed."""
+    rows = catalog.history_rows(batch)
+    files = [_write_aside(folder, batch.number, day, part) for day, part in by_day(rows)]
+    found = sum(file.rows for file in files), sum(file.checksum for file in files)
+    if found != (batch.rows, batch.checksum):
+        raise LakeMismatch(
+            f"batch {batch.number} has {found[0]:,} rows where {batch.rows:,} were planned, or "
+            "different ones: the history was changed; nothing was recorded, find out why first"
+        )
+    # Another sync may have been faster, and its files may be part of a compacted one by now.
+    if batch.number in {planned.number for planned in catalog.batches("planned")}:
+        for file in files:
+            folder.move(str(file.staged), file.path)
+        catalog.note_written(batch, files)
+    for file in files:
+        folder.remove(str(file.staged))
+
+
+def _write_aside(folder: Folder, batch: int, day: str, rows: pa.Table) -> CatalogFile:
+    path = f"{batch_path(day, batch)}/part-00000.parquet"
+    aside, size = folder.write_aside(rows, path)
+    day_of_rows = date.fromisoformat(day)
+    return CatalogFile(path, day_of_rows, [batch], rows.num_rows, checksum(rows), size, aside)
+
+
+def snapshot_live(catalog: Catalog, folder: Folder) -> None:
+    """Writes the messages that have not ended, and the queue's own counts at that time."""
+    seen_at = catalog.now()
+    write_live(folder, catalog.live_rows(seen_at), seen_at, catalog.queue_stats())

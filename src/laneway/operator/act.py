@@ -1,0 +1,258 @@
+"""What an operator does to channels and messages."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from laneway.durations import Duration
+from laneway.errors import InvalidOption
+from laneway.model import KEEP, Cancelled, HistoryKept, Keep, MadeDue, Policy, Published, Settings
+from laneway.operations import BulkAction, Pause
+
+from .base import Base
+from .bulk import BulkActions
+from .look import MessageLooks
+from .rights import Right
+from .verbs import verb
+
+
+class ChannelActions(Base):
+    """Limits, pauses and removal of channels; settings."""
+
+    @verb(Right.LIMIT, "checked", acts=True)
+    def limit(
+        self,
+        channel: str,
+        *,
+        queue: str | None = None,
+        concurrency: int | Keep | None = KEEP,
+        rate: float | Keep | None = KEEP,
+        burst: int | Keep | None = KEEP,
+        backlog: int | Keep | None = KEEP,
+        weight: float | Keep = KEEP,
+    ) -> Policy:
+        """Changes the limits that are named and no others."""
+        self._check_channel("limit", channel)
+        limits: dict[str, Any] = {"concurrency": concurrency, "rate": rate, "burst": burst}
+        limits |= {"backlog": backlog, "weight": weight}
+        named = {name: value for name, value in limits.items() if value is not KEEP}
+        target = self._where(channel, queue) | {"limits": named}
+        return self._acting("limit", target).channel(channel, queue=queue).limit(**limits)
+
+    @verb(Right.PAUSE, "checked", acts=True)
+    def pause_channel(
+        self, channel: str, *, queue: str | None = None, duration: Duration | None = None
+    ) -> None:
+        """Stops claims from a channel, for ``duration`` or until it is resumed."""
+        self._check_channel("pause_channel", channel)
+        target = self._where(channel, queue) | {"duration": duration}
+        self._acting("pause_channel", target).channel(channel, queue=queue).pause(duration)
+
+    @verb(Right.PAUSE, "checked", acts=True)
+    def resume_channel(self, channel: str, *, queue: str | None = None) -> None:
+        """Allows claims from a channel again."""
+        self._check_channel("resume_channel", channel)
+        acting = self._acting("resume_channel", self._where(channel, queue))
+        acting.channel(channel, queue=queue).resume()
+
+    @verb(Right.VIEW, "refused")
+    def pauses(self, *, queue: str | None = None) -> Sequence[Pause]:
+        """The queues and kinds that are paused now."""
+        return self._queue.pauses(queue=queue)
+
+    @verb(Right.PAUSE, "refused", acts=True)
+    def pause(
+        self,
+        *,
+        queue: str | None = None,
+        kind: str | None = None,
+        duration: Duration | None = None,
+        reason: str = "",
+    ) -> Pause:
+        """Starts nothing more of a queue, or of one kind of it."""
+        target = {"queue": self._target(queue), "kind": kind, "duration": duration}
+        acting = self._acting("pause", target | {"reason": reason or None})
+        actor = self.principal.name
+        return acting.pause(queue=queue, kind=kind, duration=duration, reason=reason, actor=actor)
+
+    @verb(Right.PAUSE, "refused", acts=True)
+    def resume(self, *, queue: str | None = None, kind: str | None = None) -> bool:
+        """Ends the pause of a queue, or of one kind of it; answers whether there was one."""
+        target = {"queue": self._target(queue), "kind": kind}
+        return self._acting("resume", target, int).resume(queue=queue, kind=kind)
+
+    @verb(Right.REMOVE, "checked", acts=True)
+    def remove_channel(self, channel: str, *, queue: str | None = None) -> None:
+        """Refuses new messages, and deletes the channel once the last one has ended."""
+        self._check_channel("remove_channel", channel)
+        acting = self._acting("remove_channel", self._where(channel, queue))
+        acting.channel(channel, queue=queue).remove()
+
+    @verb(Right.SETTINGS, "refused", acts=True)
+    def configure(
+        self,
+        *,
+        history: HistoryKept | None = None,
+        history_days: int | None = None,
+        backoff_initial: Duration | None = None,
+        backoff_max: Duration | None = None,
+        audit_days: int | None = None,
+    ) -> Settings:
+        """Changes the given settings for all clients of the schema."""
+        changes: dict[str, Any] = {"history": history, "history_days": history_days}
+        changes |= {"backoff_initial": backoff_initial, "backoff_max": backoff_max}
+        changes |= {"audit_days": audit_days}
+        return self._acting("configure", changes).configure(**changes)
+
+    def _where(self, channel: str, queue: str | None) -> dict[str, Any]:
+        return {"queue": self._target(queue), "channel": channel}
+
+
+class MessageActions(BulkActions, MessageLooks):
+    """Cancel, redrive, discard and publish messages."""
+
+    @verb(Right.CANCEL, "filtered", acts=True)
+    def cancel(self, ids: Iterable[int], *, running: bool = False) -> list[Cancelled]:
+        """Ends waiting messages without an attempt, and with ``running`` asks the workers of others
+        to stop; hidden ones are answered as absent."""
+        wanted = list(ids)
+        seen = self._ids(wanted)
+        acting = self._acting("cancel", _named(seen) | {"running": running}, _cancelled)
+        found = acting.cancel(seen, running=running) if seen else []
+        done = {answer.id: answer for answer in found}
+        return [done.get(id, Cancelled(id, "absent")) for id in wanted]
+
+    @verb(Right.RUN_NOW, "filtered", acts=True)
+    def run_now(self, ids: Iterable[int]) -> list[MadeDue]:
+        """Makes scheduled messages due now; hidden ones are answered as absent."""
+        wanted = list(ids)
+        seen = self._ids(wanted)
+        acting = self._acting("run_now", _named(seen), _made_due)
+        done = {answer.id: answer for answer in acting.run_now(seen)} if seen else {}
+        return [done.get(id, MadeDue(id, "absent")) for id in wanted]
+
+    @verb(Right.PUBLISH, "checked", acts=True)
+    def publish(
+        self,
+        payload: Any,
+        *,
+        channel: str = "default",
+        queue: str | None = None,
+        kind: str = "",
+        key: str | None = None,
+        headers: Mapping[str, Any] | None = None,
+        priority: int = 0,
+        delay: Duration | None = None,
+        at: datetime | None = None,
+        max_attempts: int | None = None,
+        content_type: str | None = None,
+    ) -> Published:
+        """Publishes one message by hand."""
+        self._check_channel("publish", channel)
+        target = {"queue": self._target(queue), "channel": channel, "kind": kind or None}
+        return self._acting("publish", target).publish(
+            payload,
+            channel=channel,
+            queue=queue,
+            kind=kind,
+            key=key,
+            headers=headers,
+            priority=priority,
+            delay=delay,
+            at=at,
+            max_attempts=max_attempts,
+            content_type=content_type,
+        )
+
+    @verb(Right.REDRIVE, "filtered", acts=True)
+    def redrive(
+        self,
+        ids: Iterable[int] | None = None,
+        *,
+        queue: str | None = None,
+        channel: str | None = None,
+        kind: str | None = None,
+        reason: str | None = None,
+        error_type: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        max_attempts: int | None = None,
+        delay: Duration = 0,
+    ) -> int:
+        """Puts dead letters back into their queues, by ids or by filters; answers how many. By
+        filters it is a bulk operation, which this call works on until it has ended."""
+        by = self._wanted(queue, channel, kind, reason, error_type, since, until)
+        wanted = self._chosen(ids, by)
+        if wanted is None:
+            return self._bulk("redrive", by | {"max_attempts": max_attempts, "delay": delay})
+        options: dict[str, Any] = {"max_attempts": max_attempts, "delay": delay or None}
+        acting = self._acting("redrive", _named(wanted) | options, int)
+        return acting.dead_letters.redrive(wanted, max_attempts=max_attempts, delay=delay)
+
+    @verb(Right.DISCARD, "filtered", acts=True)
+    def discard(
+        self,
+        ids: Iterable[int] | None = None,
+        *,
+        queue: str | None = None,
+        channel: str | None = None,
+        kind: str | None = None,
+        reason: str | None = None,
+        error_type: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> int:
+        """Deletes dead letters for good, by ids or by filters; answers how many. By filters it is
+        a bulk operation, which this call works on until it has ended."""
+        by = self._wanted(queue, channel, kind, reason, error_type, since, until)
+        wanted = self._chosen(ids, by)
+        if wanted is None:
+            return self._bulk("discard", by)
+        return self._acting("discard", _named(wanted), int).dead_letters.discard(wanted)
+
+    def _chosen(self, ids: Iterable[int] | None, by: dict[str, Any]) -> list[int] | None:
+        """The ids that are meant; None if the filter has to be followed. In a scope that names no
+        channel of it, those among the newest 10,000."""
+        if ids is not None and any(value is not None for value in by.values()):
+            raise InvalidOption("ids and filters exclude each other: give one")
+        if self._hidden(by["channel"]):
+            return []
+        if self.principal.scoped and (ids is not None or by["channel"] is None):
+            return self._letters(ids, by)[0]
+        return None if ids is None else list(ids)
+
+    def _bulk(self, action: BulkAction, by: dict[str, Any]) -> int:
+        """In parts of 1,000, each a transaction. Whoever does upkeep ends it, should this process
+        die; the audit has its start."""
+        started = self._start(action, by, None, 0)
+        return self._queue.operations.run(started.id).done
+
+    @staticmethod
+    def _wanted(
+        queue: str | None,
+        channel: str | None,
+        kind: str | None,
+        reason: str | None,
+        error_type: str | None,
+        since: datetime | None,
+        until: datetime | None,
+    ) -> dict[str, Any]:
+        by = {"queue": queue, "channel": channel, "kind": kind, "reason": reason}
+        return by | {"error_type": error_type, "since": since, "until": until}
+
+
+_SHOWN = 100
+
+
+def _named(ids: Sequence[int]) -> dict[str, Any]:
+    """For the audit: the ids, or the first of very many."""
+    shown = {"ids": list(ids[:_SHOWN])}
+    return shown if len(ids) <= _SHOWN else shown | {"of": len(ids)}
+
+
+def _made_due(answers: Sequence[MadeDue]) -> int:
+    return sum(answer.status == "due" for answer in answers)
+
+
+def _cancelled(answers: Sequence[Cancelled]) -> int:
+    return sum(answer.status in ("cancelled", "requested") for answer in answers)

@@ -1,0 +1,59 @@
+"""Plans: what to say to the database, without saying how.
+
+A verb is a generator that yields statements and is sent their rows; a runner of the sync or of the
+async world drives it. Plans never begin or commit a transaction.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+Row = Sequence[Any]
+
+
+class Statement(NamedTuple):
+    """One statement with ``$1`` placeholders, each inside a CAST where the database wants to know
+    its type.
+
+    A ``script`` is several statements without parameters, and returns no rows. With ``many`` the
+    parameters are a list of rows: the statement is run for each and returns none. ``outside``: a
+    read outside of the plan's transaction; what was written before it is committed first, and the
+    next write begins a new transaction. ``percent``: the placeholders are ``%s``, in order, as all
+    drivers of the database want them. A ``guest`` is run on a caller's connection only. One that
+    only ``reads`` can be sent again on another connection. A ``long`` one may take its time: the
+    answer is awaited for longer.
+    """
+
+    sql: str
+    params: Sequence[Any] = ()
+    script: bool = False
+    many: bool = False
+    outside: bool = False
+    percent: bool = False
+    guest: bool = False
+    reads: bool = False
+    long: bool = False
+
+
+Plan = Generator[Statement, Sequence[Row], T]
+
+
+class Repeatable(Generator[Statement, Sequence[Row], T]):
+    """A plan that a runner may begin anew after it was rolled back, with :meth:`again`."""
+
+    def __init__(self, start: Callable[[], Plan[T]]) -> None:
+        self._start = start
+        self._plan = start()
+
+    def again(self) -> Plan[T]:
+        return self._start()
+
+    def send(self, value: Any) -> Statement:
+        return self._plan.send(value)
+
+    def throw(self, kind: Any, value: Any = None, trace: Any = None) -> Statement:
+        return self._plan.throw(kind)
+
+    def close(self) -> None:
+        self._plan.close()

@@ -1,0 +1,1 @@
+"""A worker's handlers on Spark's executors."""

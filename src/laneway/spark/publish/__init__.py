@@ -1,0 +1,1 @@
+"""Bulk publish: a frame, or each batch of a stream, into the queue."""

@@ -1,0 +1,202 @@
+"""Bulk publish and the publish sink on PostgreSQL: tasks fill staging tables, and the driver's
+commit publishes all of them at once.
+
+Merges the staging tables of a frame with many partitions before they are published.
+
+A transaction holds a lock on each table that it reads or drops, and a server has room for a few
+thousand locks in all.
+"""
+
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psycopg
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
+from pyspark.sql.types import StructType
+
+from laneway.contract import DEFAULT_MAX_ATTEMPTS
+from laneway.errors import BacklogFull, ChannelClosed, InvalidOption, LanewayError
+from laneway.spark.options import SparkOptions
+from laneway.spark.store import connected, transaction
+from laneway.stores import StoreAddress
+
+from .fields import check_columns, content_type
+from .stage import stage
+from .staged import Messages, Staged, staged_parts
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+AT_ONCE = 200
+T = TypeVar("T")
+
+
+def merged(address: StoreAddress, parts: Sequence[Staged]) -> list[Staged]:
+    """The same rows in at most ``AT_ONCE`` tables; each merge is a transaction of its own. If the
+    driver dies in between, its tables are swept like all other staging tables."""
+    found = list(parts)
+    while len(found) > AT_ONCE:
+        found = [_merge(address, chunk) for chunk in _chunks(found)]
+    return found
+
+
+def drop_all(drop: Callable[[], int]) -> None:
+    """Calls it until it drops fewer tables than it could at a time."""
+    while drop() >= AT_ONCE:
+        pass
+
+
+def unique(attempt: int) -> int:
+    """A number for an attempt that no other driver has used: each counts its attempts from 0."""
+    return attempt << 32 | secrets.randbits(32)
+
+
+def _chunks(parts: list[T]) -> list[list[T]]:
+    return [parts[n : n + AT_ONCE] for n in range(0, len(parts), AT_ONCE)]
+
+
+def _merge(address: StoreAddress, parts: list[Staged]) -> Staged:
+    first, names = parts[0], [str(part.table) for part in parts]
+    with transaction(address) as store:
+        table: str = store.ask("stage", job=first.job, attempt=unique(0))[0][0]
+        rows = " union all ".join(store.text("staged_rows", table=name) for name in names)
+        store.tell("merge_staged", table=table, rows=rows)
+        store.tell("drop_staged", tables=names)
+        store.tell("forget_staged", names=names)
+    return replace(first, table=table, rows=sum(part.rows for part in parts))
+
+
+# A driver that has not committed by then is considered dead.
+_DEAD_AFTER = timedelta(days=2)
+_REFUSALS: dict[str, type[LanewayError]] = {"PNF01": BacklogFull, "PNC01": ChannelClosed}
+# The only way in which Spark tells the tasks of a stream their query and batch.
+_QUERY = "sql.streaming.queryId"
+_BATCH = "streaming.sql.batchId"
+
+
+class _StagingWriter:
+    """Common to both writers."""
+
+    def __init__(self, options: SparkOptions, schema: StructType) -> None:
+        check_columns(schema)
+        self.options = options
+        self.content_type = options["content_type"] or content_type(schema)
+
+    def _stage(self, job: str, batches: Iterator["pyarrow.RecordBatch"], *, opened: bool) -> Staged:
+        attempt = unique(task_context().taskAttemptId())
+        table, rows = stage(self.options, job, attempt, batches, opened=opened)
+        return Staged(job, table, rows)
+
+    def _publish(self, job: str, staged: list[Staged], source: str | None, batch: int) -> None:
+        filled = [part for part in staged if part.table is not None]
+        tables = merged(self.options.address, filled)
+        with connected(self.options.address) as store:
+            try:
+                store.ask(
+                    "publish_staged",
+                    job=job,
+                    names=[part.table for part in tables],
+                    counts=[part.rows for part in tables],
+                    source=source,
+                    batch=batch,
+                    **self._defaults(),
+                )
+            except psycopg.Error as error:
+                refusal = _REFUSALS.get(error.sqlstate or "")
+                if refusal is None:
+                    raise
+                raise refusal(error.diag.message_primary or "") from None
+        self._sweep(job, timedelta(0))
+        self._sweep(None, _DEAD_AFTER)
+
+    def _sweep(self, job: str | None, older: timedelta) -> None:
+        """A failed clean-up never fails the job: the next job finds what is left."""
+
+        def drop() -> int:
+            with connected(self.options.address) as store:
+                return int(store.ask("unstage", job=job, older=older)[0][0])
+
+        with suppress(LanewayError):
+            drop_all(drop)
+
+    def _defaults(self) -> dict[str, Any]:
+        options = self.options
+        return {
+            "kind": options["kind"] or "",
+            "content_type": self.content_type,
+            "priority": options["priority"] or 0,
+            "max_attempts": options["max_attempts"] or DEFAULT_MAX_ATTEMPTS,
+        }
+
+
+class LanewayWriter(_StagingWriter, DataSourceArrowWriter):
+    """Publishes a frame: all of it or nothing."""
+
+    def __init__(self, options: SparkOptions, schema: StructType) -> None:
+        super().__init__(options, schema)
+        self.job = secrets.token_hex(16)
+        key = options["idempotency_key"]
+        self.source = None if key is None else f"key {key}"
+        self.repeated = self._known_or_open()
+
+    def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> Staged:
+        if self.repeated:
+            return Staged(self.job, None, 0)
+        return self._stage(self.job, iterator, opened=True)
+
+    def commit(self, messages: Messages) -> None:
+        self._publish(self.job, staged_parts(messages), self.source, 0)
+
+    def abort(self, messages: Messages) -> None:
+        self._sweep(self.job, timedelta(0))
+
+    def _known_or_open(self) -> bool:
+        """Also makes sure that the database can be reached, before any task runs."""
+        with connected(self.options.address) as store:
+            repeated = bool(store.ask("publication", source=self.source or "", batch=0)[0][0])
+            if not repeated:
+                store.ask("open_job", job=self.job)
+        return repeated
+
+
+class LanewayStreamWriter(_StagingWriter, DataSourceStreamArrowWriter):
+    """Publishes each batch of a stream exactly once, by (query, batch)."""
+
+    def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> Staged:
+        context = task_context()
+        query, batch = context.getLocalProperty(_QUERY), context.getLocalProperty(_BATCH)
+        if query is None or batch is None:
+            raise InvalidOption(
+                "Spark does not tell this task its query and batch, so a replay could not be "
+                "recognised: this version of Spark cannot publish from a stream"
+            )
+        # Not opened: after an abort Spark runs the same batch again, which sweeps what is left.
+        staged = self._stage(f"{query} {batch}", iterator, opened=False)
+        staged.query, staged.batch = query, int(batch)
+        return staged
+
+    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        parts = staged_parts(messages)
+        if not parts:
+            return
+        first = parts[0]
+        if {(part.query, part.batch) for part in parts} != {(first.query, batchId)}:
+            raise InvalidOption(f"the commit of batch {batchId} has tasks of other batches")
+        self._publish(first.job, parts, f"query {first.query}", batchId)
+
+    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        for job in {part.job for part in staged_parts(messages)}:
+            self._sweep(job, timedelta(0))
+
+
+def task_context() -> TaskContext:
+    context = TaskContext.get()
+    if context is None:
+        raise InvalidOption("only a task of Spark can write this")
+    return context

@@ -1,0 +1,1 @@
+"""Batch reads: history, messages and dead letters as frames."""

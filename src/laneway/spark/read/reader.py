@@ -1,0 +1,123 @@
+"""Batch reads from PostgreSQL: partitions of equal size, each a query that any task can run."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from laneway.spark.options import SparkOptions
+from laneway.spark.store import connected
+from laneway.stores.arrow import fetch
+from laneway.stores.postgresql import PostgresqlStore
+
+from .tables import TABLES, chosen, column_types
+
+if TYPE_CHECKING:
+    import pyarrow
+
+_START = (0, 0)
+_END = (2**63 - 1, 2**63 - 1)
+_LARGE = 64 * 2**20
+_SAMPLED_ROWS = 50_000
+_PERCENT = 5
+_FILTERS = ("queue", "channel", "kind", "since", "until")
+
+
+@dataclass
+class Query(InputPartition):
+    """One partition: a complete statement, so that tasks have nothing to plan."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return "Query()"  # it holds the user's values
+
+
+class QueryReader:
+    """Common to all readers whose partitions are queries."""
+
+    def __init__(self, options: SparkOptions, what: str, schema: StructType) -> None:
+        self.options = options
+        self.what = what
+        self.columns = chosen(schema, what)
+        self.schema = schema
+
+    def read(self, partition: InputPartition) -> Iterator["pyarrow.RecordBatch"]:
+        if not isinstance(partition, Query):
+            return
+        types = column_types(self.what)
+        yield from fetch(
+            self.options.address,
+            partition.text,
+            {name: types[name] for name in self.columns},
+            to_arrow_schema(self.schema, timezone="UTC"),
+            self.options["transport"],
+        )
+
+
+class LanewayReader(QueryReader, DataSourceReader):
+    """Reads history, messages or dead letters once."""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        with connected(self.options.address) as store:
+            return plan(store, self, _START, _END, self.conditions(store))
+
+    def conditions(self, store: PostgresqlStore) -> str:
+        return conditions(store, self.options, self.what)
+
+
+def conditions(store: PostgresqlStore, options: SparkOptions, what: str) -> str:
+    """The options that select rows, as SQL."""
+    values = {name: options.values.get(name) for name in _FILTERS}
+    return store.text(TABLES[what].filters, **values)
+
+
+def plan(
+    store: PostgresqlStore,
+    reader: QueryReader,
+    start: tuple[int, int],
+    end: tuple[int, int],
+    filters: str,
+) -> list[InputPartition]:
+    """Partitions of the rows after ``start`` up to ``end``."""
+    table = TABLES[reader.what]
+    rows = reader.options["rowsPerPartition"] or table.rows_per_partition
+    snapshot, settled = store.ask("snapshot")[0]
+    values = {"filters": filters, "snapshot": snapshot, "settled": settled}
+    percent = _sample_percent(store, reader, rows)
+    if percent is None:
+        cuts = store.ask(table.cuts, rows=rows, **position_range(start, end), **values)
+    else:
+        cuts = store.ask(
+            "history_sample",
+            rows=rows * percent // 100,
+            percent=percent,
+            **position_range(start, end),
+            **values,
+        )
+    positions = [start, *(_position(cut) for cut in cuts), end]
+    return [
+        Query(store.text(table.rows, columns=reader.columns, **position_range(a, b), **values))
+        for a, b in pairwise(positions)
+        if a != b
+    ]
+
+
+def _sample_percent(store: PostgresqlStore, reader: QueryReader, rows: int) -> int | None:
+    """How much of a large history is sampled to find the cuts; None: all of it is read."""
+    if reader.what != "history" or rows < _SAMPLED_ROWS:
+        return None
+    size = store.ask("history_size")[0][0]
+    return _PERCENT if size > _LARGE else None
+
+
+def _position(cut: tuple[Any, ...]) -> tuple[int, int]:
+    return (cut[0], cut[1]) if len(cut) == 2 else (0, cut[0])
+
+
+def position_range(start: tuple[int, int], end: tuple[int, int]) -> dict[str, int]:
+    return {"from_xid": start[0], "from_id": start[1], "to_xid": end[0], "to_id": end[1]}

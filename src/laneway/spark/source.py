@@ -1,0 +1,87 @@
+"""``format("laneway")``: chooses the reader or writer for the options.
+
+Spark imports this module in a new process for each plan and each commit, so what only some of them
+need is imported where it is used.
+"""
+
+import sys
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from laneway.errors import InvalidOption
+
+from .options import parse
+from .publish.writer import LanewayStreamWriter, LanewayWriter
+from .read.pushdown import PushingReader
+from .read.reader import LanewayReader
+from .read.tables import TABLES
+from .streams.claim import ClaimStream
+from .streams.history import HistoryStream
+
+# Spark plans a read with filter pushdown in a worker of this kind. Everywhere else it refuses a
+# reader that accepts filters.
+_PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
+
+
+class LanewaySource(DataSource):
+    """Reads and writes frames and streams of the queue."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "laneway"
+
+    def schema(self) -> str:
+        return TABLES[self._what()].columns
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        options = parse(self.options, "read")
+        what = self._what()
+        if what == "claims":
+            raise InvalidOption("claims are a stream: use spark.readStream")
+        if options.address.dialect != "postgresql":
+            from .read.mysql_sqlite import MysqlSqliteReader
+
+            return MysqlSqliteReader(options, what, schema)
+        if _PUSHING in sys.modules:
+            return PushingReader(options, what, schema)
+        return LanewayReader(options, what, schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        if "what" not in self.options:
+            # No default: one of the two takes messages off the queue.
+            raise InvalidOption(
+                "option 'what' is missing: a stream reads 'claims' (takes messages) or 'history'"
+            )
+        what = self._what()
+        if what == "claims":
+            return ClaimStream(parse(self.options, "claim stream"), schema)
+        if what == "history":
+            return HistoryStream(parse(self.options, "history stream"), schema)
+        raise InvalidOption(f"{what} cannot be streamed: read history or claims")
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        if overwrite:
+            raise InvalidOption("a queue cannot be overwritten: use mode('append')")
+        options = parse(self.options, "write")
+        if options.address.dialect != "postgresql":
+            from .publish.mysql_sqlite import MysqlSqliteWriter
+
+            return MysqlSqliteWriter(options, schema)
+        return LanewayWriter(options, schema)
+
+    def streamWriter(  # noqa: N802
+        self, schema: StructType, overwrite: bool
+    ) -> DataSourceStreamWriter:
+        if overwrite:
+            raise InvalidOption("a queue cannot be overwritten: use outputMode('append')")
+        return LanewayStreamWriter(parse(self.options, "publish stream"), schema)
+
+    def _what(self) -> str:
+        return str(self.options.get("what") or "history").lower()

@@ -1,0 +1,1 @@
+"""Streams out of the queue: claimed messages, and the history."""

@@ -1,0 +1,18 @@
+-- name: watermark
+-- How many rows wait behind the watermark, and which transaction holds it back.
+with settled as (
+    select pg_snapshot_xmin(pg_current_snapshot()) as xid
+),
+holder as (
+    select a.pid, a.application_name as name, a.usename as role, a.state, a.xact_start
+    from pg_stat_activity a
+    where a.backend_xid is not null and a.pid <> pg_backend_pid()
+    union all
+    select null, p.gid, p.owner, 'prepared', p.prepared from pg_prepared_xacts p
+    order by xact_start
+    limit 1
+)
+select cast(cast(s.xid as text) as bigint),
+    (select count(*) from "laneway".history_v1 h where h.xid >= cast(cast(s.xid as text) as bigint)),
+    o.pid, o.name, o.role, o.state, o.xact_start, clock_timestamp()
+from settled s left join holder o on true

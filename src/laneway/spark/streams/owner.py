@@ -1,0 +1,138 @@
+"""Ownership of a claim stream by one process: its epoch, its heartbeat, and what it may do.
+
+How often a stream looks for new rows.
+"""
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from laneway.errors import DatabaseFailed, LanewayError
+from laneway.spark.store import connected
+from laneway.stores import StoreAddress
+
+
+class PollInterval:
+    """Spark asks a stream about a hundred times a second whether there is more. After a look that
+    found nothing, the database is not asked again for ``every``."""
+
+    def __init__(self, every: timedelta) -> None:
+        self._every = every.total_seconds()
+        self._next = 0.0
+
+    def wait(self) -> None:
+        """Returns at once, unless the last look was empty and recent."""
+        time.sleep(max(0.0, self._next - time.monotonic()))
+
+    def found(self, anything: bool) -> None:
+        self._next = 0.0 if anything else time.monotonic() + self._every
+
+
+_log = logging.getLogger("laneway")
+_UPKEEP_EVERY = 5.0  # seconds
+_TAKEN_OVER = "PNE01"  # see hold_stream_v1
+
+Item = tuple[int, int]
+
+
+class StreamOwner:
+    """Opening a stream raises its epoch, so that the process that owned it before can neither
+    claim nor complete any more. Leases are extended while this process lives."""
+
+    def __init__(
+        self, address: StoreAddress, name: str, queues: Sequence[str], lease: timedelta
+    ) -> None:
+        self.name = name
+        self._queues = list(queues)
+        self._address = address
+        self._lease = lease
+        self._floors: str | None = None
+        self._next_upkeep = 0.0
+        self._stopped = threading.Event()
+        self._shown: dict[str, Any] = {"stream": self.name}
+        rows = self._ask("stream_open", lease=self._lease)
+        self._shown |= {"epoch": rows[0][0], "query": rows[0][1]}
+        threading.Thread(target=self._beat, name="laneway-heartbeat", daemon=True).start()
+
+    @property
+    def query(self) -> str:
+        return str(self._shown["query"])
+
+    def begin(self) -> None:
+        """Starts a query without a checkpoint; messages of an earlier one go back to their
+        channels."""
+        new = secrets.token_hex(8)
+        self._ask("stream_begin", new_query=new)
+        self._shown["query"] = new
+
+    def check(self, query: str) -> None:
+        """Refuses the checkpoint of another query."""
+        self._ask("stream_hold", query=query)
+
+    def claim(self, seq: int, limit: int) -> tuple[int, str]:
+        """Claims and seals the next batch. Returns its number of messages and the claim's status.
+        A batch that was sealed before but is not in Spark's log comes back as it is: "sealed"."""
+        self._upkeep_if_due()
+        for _ in range(5):
+            n, status, self._floors = self._ask(
+                "stream_claim",
+                seq=seq,
+                queues=self._queues,
+                limit=limit,
+                lease=self._lease,
+                floors=self._floors,
+            )[0]
+            if n or status != "busy":
+                break
+            time.sleep(0.05)
+        return int(n), status
+
+    def items(self, seq: int) -> list[Item]:
+        """The messages of a batch that no task has taken over, with their fences."""
+        return [(row[0], row[1]) for row in self._ask("stream_items", seq=seq)]
+
+    def complete(self, through: int, query: str) -> None:
+        """Completes all batches of ``query`` up to ``through``; refuses the checkpoint of another
+        query."""
+        completed, lost = self._ask("stream_complete", through=through, query=query)[0]
+        if lost:
+            _log.warning(
+                "stream %s: %s of %s leases expired before their batch was committed; "
+                "those messages are delivered again: use a longer lease",
+                *(self.name, lost, completed + lost),
+            )
+
+    def waiting(self) -> int:
+        return int(self._ask("stream_waiting", queues=self._queues)[0][0])
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def _ask(self, name: str, **more: Any) -> Any:
+        with connected(self._address) as store:
+            return store.ask(name, **{**self._shown, **more})
+
+    def _beat(self) -> None:
+        """Runs until the process ends or another one takes the stream over. After any other error,
+        such as a timeout or a lock, the next heartbeat may succeed."""
+        while not self._stopped.wait(self._lease.total_seconds() / 3):
+            try:
+                self._beat_once()
+            except LanewayError as error:
+                if isinstance(error, DatabaseFailed) and error.sqlstate == _TAKEN_OVER:
+                    return
+                _log.warning("stream %s: the heartbeat failed: %s", self.name, error)
+
+    def _beat_once(self) -> None:
+        self._ask("stream_extend", lease=self._lease)
+
+    def _upkeep_if_due(self) -> None:
+        if time.monotonic() >= self._next_upkeep:
+            self._next_upkeep = time.monotonic() + _UPKEEP_EVERY
+            with suppress(DatabaseFailed):
+                self._ask("upkeep")

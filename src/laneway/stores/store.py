@@ -1,0 +1,151 @@
+"""A connection that runs named statements, and the choice of one by URL.
+
+Which installation of Laneway to connect to.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, ClassVar, TypeVar
+
+from laneway.drivers.choice import DRIVERS, driver_of
+from laneway.errors import LanewayError
+from laneway.extras import needs
+from laneway.sqlfile import statements
+
+from .fill import Syntax, fill
+
+
+@dataclass(frozen=True)
+class StoreAddress:
+    """A database and the schema in it (on MySQL and SQLite: the prefix of the tables)."""
+
+    url: str = field(repr=False)  # it may hold a password
+    schema: str
+    dialect: str = "postgresql"
+
+
+def store_address(url: str, schema: str) -> StoreAddress:
+    """With a URL that the database's own driver understands; raises InvalidOption if none does."""
+    dialect = driver_of(url).dialect
+    return StoreAddress(dialect + url[url.index(":") :], schema, dialect)
+
+
+Row = tuple[Any, ...]
+S = TypeVar("S", bound="Store")
+
+
+class Store(ABC):
+    """An open connection and the named statements of a package.
+
+    A statement outside of a transaction commits by itself. ``connection`` is the driver's own.
+    """
+
+    syntax: ClassVar[Syntax]
+
+    def __init__(self, address: StoreAddress, package: str, connection: Any) -> None:
+        self.address = address
+        self.connection = connection
+        self._statements = statements(package, address.dialect)
+
+    def ask(self, name: str, **values: Any) -> list[Row]:
+        """The rows of a statement."""
+        return self.ask_with_names(name, **values)[1]
+
+    def ask_with_names(self, name: str, **values: Any) -> tuple[list[str], list[Row]]:
+        """The names of the columns, and the rows."""
+        cursor = self._execute(*self._filled(name, values))
+        try:
+            if cursor.description is None:
+                return [], []
+            return [column[0] for column in cursor.description], list(cursor.fetchall())
+        finally:
+            cursor.close()
+
+    def tell(self, name: str, **values: Any) -> int:
+        """How many rows a statement changed."""
+        cursor = self._execute(*self._filled(name, values))
+        try:
+            return int(cursor.rowcount)
+        finally:
+            cursor.close()
+
+    def tell_many(self, name: str, rows: Sequence[Mapping[str, Any]], **values: Any) -> None:
+        """Runs a statement once for each row of values; ``values`` holds for all."""
+        text, _ = self._filled(name, values)
+        cursor = self.connection.cursor()
+        try:
+            cursor.executemany(text, rows)
+        finally:
+            cursor.close()
+
+    def stream(self, name: str, size: int, **values: Any) -> Iterator[Sequence[Row]]:
+        """The rows, up to ``size`` at a time; they are never all in memory."""
+        cursor = self._execute(*self._filled(name, values), streamed=True)
+        try:
+            while rows := cursor.fetchmany(size):
+                yield rows
+        finally:
+            cursor.close()
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[Any]:
+        """Commits at the end, rolls back on any error. On SQLite it waits for the write lock."""
+
+    @abstractmethod
+    def _execute(self, text: str, values: dict[str, Any], *, streamed: bool = False) -> Any:
+        """Runs it on a new cursor."""
+
+    def _filled(self, name: str, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        return fill(self.syntax, self.address.schema, self._statements[name], values)
+
+    @classmethod
+    @abstractmethod
+    def connect(cls, address: StoreAddress) -> Any:
+        """A new connection of the driver, which commits each statement."""
+
+    @classmethod
+    @abstractmethod
+    def error(cls, error: Exception, address: StoreAddress) -> LanewayError | None:
+        """Ours for a driver's error, without secrets; None if it is not the driver's."""
+
+
+def open_store(address: StoreAddress, package: str) -> AbstractContextManager[Store]:
+    """A connection for the statements of ``package``, closed at the end."""
+    return opened(_store_class(address.dialect), address, package)
+
+
+@contextmanager
+def opened(kind: type[S], address: StoreAddress, package: str) -> Iterator[S]:
+    """The same for a known database. Errors are ours and not chained: Spark would print the
+    chain, with the driver's text in it."""
+    with translated_errors(kind, address):
+        connection = kind.connect(address)
+        try:
+            yield kind(address, package, connection)
+        finally:
+            connection.close()
+
+
+@contextmanager
+def translated_errors(kind: type[Store], address: StoreAddress) -> Iterator[None]:
+    """A driver's errors as ours."""
+    try:
+        yield
+    except LanewayError:
+        raise
+    except Exception as error:
+        ours = kind.error(error, address)
+        if ours is None:
+            raise
+        raise ours from None
+
+
+def _store_class(dialect: str) -> type[Store]:
+    driver = DRIVERS[dialect]
+    with needs(driver.database, driver.package, driver.extra):
+        module = import_module(f".{dialect}", __package__)
+    found: type[Store] = module.STORE
+    return found

@@ -1,0 +1,182 @@
+"""The dashboard without a framework: a request goes in, a response comes out."""
+
+import logging
+
+from laneway import __version__
+from laneway.client.aio.queue import AsyncQueue
+from laneway.client.sync.queue import Queue
+from laneway.errors import ConnectionUnavailable, InvalidOption, LanewayError
+from laneway.operator import Operator
+
+from . import api
+from .access import Access, Hook, Refused
+from .actions import act
+from .assets import asset, asset_version
+from .cache import SharedCache
+from .connections import Connections
+from .context import Answer, Context, PageView, Redact
+from .documents import as_json
+from .guard import HEADERS, is_foreign
+from .hints import HintSource
+from .openapi import openapi
+from .operations import OperationHelper
+from .pages import MESSAGE, PAGES, navigation, page_of
+from .pages.starts import StartsFollower
+from .reads import CachedReader
+from .rendering import render
+from .request import WebRequest, WebResponse
+from .results import SignedResults
+from .scrape import Scrapes
+from .statuses import NotFound, status_of
+
+_log = logging.getLogger("laneway.web")
+
+MOST_BODY = 1024 * 1024
+
+
+class Dashboard:
+    """Pages and /api/v1 for the schema that ``queue`` is a client of, on connections of its own.
+
+    ``principal`` is called with the framework's request and returns who asks, or None. Without it
+    ``token`` is asked for; without both only this machine is let in, unless ``insecure``.
+    ``read_only`` allows nothing that changes anything. ``redact`` is called with
+    "payload", "error" or "headers" and a text, and returns what may be shown of it.
+
+    >>> app.mount("/queue", DashboardApp(Dashboard(queue, principal=who)))
+    """
+
+    def __init__(
+        self,
+        queue: Queue | AsyncQueue,
+        *,
+        principal: Hook | None = None,
+        token: str | None = None,
+        insecure: bool = False,
+        read_only: bool = False,
+        title: str = "Laneway",
+        redact: Redact | None = None,
+    ) -> None:
+        if not isinstance(queue, Queue | AsyncQueue):
+            raise InvalidOption(f"dashboard() needs a Queue, not {type(queue).__name__}")
+        self.access = Access(principal, token, insecure, read_only)
+        self.connections = Connections(queue, read_only)
+        self.cache = SharedCache()
+        self.hints = HintSource(self.connections)
+        self.operations = OperationHelper(self.connections.acting, not read_only)
+        self.starts = StartsFollower(self.connections.reading)
+        self.title = title
+        self.redact = redact
+        self._results = SignedResults(self.connections.secret)
+        self._scrapes = Scrapes(self.connections.reading)
+
+    def respond(self, request: WebRequest) -> WebResponse:
+        """Never raises; waits for the database, so it runs in a thread."""
+        self.operations.begin()
+        try:
+            response = self._respond(request)
+        except Refused as refused:
+            response = _refusal(request, refused)
+        except Exception as error:
+            _log.exception("a page failed")
+            response = WebResponse(500, b"This page failed; the log says why.", "text/plain")
+            if request.path.startswith(api.PREFIX):
+                response = api.problem(500, "this call failed; the log says why", "Failed")
+            del error
+        response.headers = {**HEADERS, **response.headers}
+        return response
+
+    def close(self) -> None:
+        """Closes the connections, and ends the streams of hints."""
+        self.hints.close()
+        self.operations.close()
+        self.connections.close()
+
+    def _respond(self, request: WebRequest) -> WebResponse:
+        if request.method not in ("GET", "HEAD", "POST"):
+            return WebResponse(405, b"Only GET and POST.", "text/plain", {"allow": "GET, POST"})
+        if request.path.startswith("/static/"):
+            return asset(request.path.removeprefix("/static/"))
+        if request.method == "POST" and is_foreign(request):
+            raise Refused("This came from another site's page: nothing was done.")
+        principal = self.access.principal(request)
+        reader = CachedReader(self.connections.reading, principal, self.cache)
+        if request.path == "/metrics" and request.method != "POST":
+            return self._scrapes.respond(principal)
+        if request.path == "/live":
+            return WebResponse(live=True)
+        if request.path.startswith(api.PREFIX):
+            return self._api(request, reader)
+        operator = Operator(self.connections.acting, principal, source="dashboard")
+        context = Context(
+            request, reader, operator, self.access.read_only, self.redact, self.starts
+        )
+        return self._page(context)
+
+    def _api(self, request: WebRequest, reader: CachedReader) -> WebResponse:
+        if request.path == f"{api.PREFIX}openapi.json":
+            return WebResponse(200, as_json(openapi(__version__)), "application/json")
+        operator = Operator(self.connections.acting, reader.principal, source="api")
+        response = api.respond(request, reader, operator)
+        if request.method == "POST":
+            self.cache.clear()
+            if request.path.startswith(f"{api.PREFIX}operations/"):
+                self.operations.wake()
+        return response
+
+    def _page(self, context: Context) -> WebResponse:
+        request = context.request
+        try:
+            if request.method == "POST":
+                if request.path != "/act":
+                    raise NotFound("forms go to act")
+                answer: Answer = act(context, self._results)
+                self.cache.clear()
+                if request.form.get("verb", "").startswith("start_"):
+                    self.operations.wake()
+            else:
+                answer = page_of(context)
+        except LanewayError as error:
+            answer = _problem(error)
+        if isinstance(answer, WebResponse):
+            return answer
+        return WebResponse(answer.status, self._render(context, answer))
+
+    def _render(self, context: Context, view: PageView) -> bytes:
+        done = context.params.get("done")
+        name = context.principal.name
+        values = {
+            "c": context,
+            "title": view.title,
+            "site": self.title,
+            "version": __version__,
+            "assets": asset_version(),
+            "pages": navigation(context),
+            "stale": context.reader.stale,
+            "result": self._results.read(done, name) if done else None,
+            "live": view.template in LIVE,
+        }
+        return render(view.template, values | view.values)
+
+
+LIVE = frozenset(page.template for page in (*PAGES.values(), MESSAGE) if page.live)
+
+
+def _problem(error: LanewayError) -> PageView:
+    away = isinstance(error, ConnectionUnavailable)
+    title = {
+        403: "Not allowed",
+        404: "Not found",
+        400: "That cannot be done",
+        409: "Nothing was done",
+    }.get(status_of(error), "The database does not answer" if away else "That failed")
+    return PageView("problem.html", title, {"text": str(error), "away": away}, status_of(error))
+
+
+def _refusal(request: WebRequest, refused: Refused) -> WebResponse:
+    status = 401 if refused.ask else 403
+    headers = {"www-authenticate": 'Basic realm="Laneway", charset="UTF-8"'} if refused.ask else {}
+    if request.path.startswith(api.PREFIX):
+        response = api.problem(status, str(refused), "Refused")
+        response.headers = headers
+        return response
+    return WebResponse(status, str(refused).encode(), "text/plain; charset=utf-8", headers)

@@ -1,0 +1,79 @@
+"""The pages by address: one module each, one function per source."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from re import fullmatch
+
+from laneway.errors import NotAllowed
+from laneway.operator import VERBS
+from laneway.web.context import Answer, Context
+from laneway.web.statuses import NotFound
+
+from . import (
+    audit,
+    channels,
+    dead,
+    limits,
+    messages,
+    overview,
+    queue,
+    schedules,
+    system,
+    topics,
+    workers,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``needs`` is the verb it is made of: without it there is no such page. ``label`` is its name
+    in the navigation, None if it is reached from another page."""
+
+    show: Callable[[Context], Answer]
+    needs: str
+    template: str
+    label: str | None = None
+    live: bool = True
+
+
+PAGES: dict[str, Page] = {
+    "/": Page(overview.overview, "stats", "overview.html", "Overview"),
+    "/queue": Page(queue.queue, "stats", "queue.html"),
+    "/channels": Page(channels.channels, "channels", "channels.html", "Channels"),
+    "/channel": Page(channels.channel, "channel", "channel.html"),
+    "/messages": Page(messages.messages, "messages", "messages.html", "Messages"),
+    "/dead-letters": Page(dead.dead_letters, "dead_letters", "dead.html", "Dead letters"),
+    "/dead-letters/bulk": Page(dead.bulk, "count_dead_letters", "bulk.html", live=False),
+    "/schedules": Page(schedules.schedules, "schedules", "schedules.html", "Schedules"),
+    "/topics": Page(topics.topics, "subscriptions", "topics.html", "Topics"),
+    "/limits": Page(limits.limits, "channels", "limits.html", "Limits"),
+    "/workers": Page(workers.workers, "workers", "workers.html", "Workers"),
+    "/system": Page(system.system, "settings", "system.html", "System"),
+    "/audit": Page(audit.audit, "audit", "audit.html", "Audit"),
+}
+MESSAGE = Page(messages.message, "message", "message.html")
+
+
+def page_of(context: Context) -> Answer:
+    """Raises NotFound, or NotAllowed before anything is read."""
+    path = context.request.path
+    page = MESSAGE if fullmatch(r"/messages/\d{1,18}", path) else PAGES.get(path)
+    if page is None or page.needs not in VERBS:
+        raise NotFound("There is no such page.")
+    if not context.may(page.needs):
+        raise NotAllowed(f"{context.principal.name!r} may not see this page.")
+    return page.show(context)
+
+
+def navigation(context: Context) -> list[tuple[str, str, bool]]:
+    """Address, label and whether it is this page, of what the principal may see."""
+    here = context.request.path
+    return [
+        (
+            context.link(path[1:]),
+            page.label,
+            here == path or (path != "/" and here.startswith(path)),
+        )
+        for path, page in PAGES.items()
+        if page.label is not None and context.may(page.needs)
+    ]

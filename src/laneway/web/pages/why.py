@@ -1,0 +1,38 @@
+"""Why a channel's messages wait: the first reason that holds, the one to look at first."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from laneway.inspection import ChannelInfo
+from laneway.web.rendering import clock_time, length, number
+
+_STARVED = 60.0  # seconds
+
+
+class Why(NamedTuple):
+    """``bad`` if somebody has to do something."""
+
+    text: str
+    bad: bool = False
+
+
+def why(info: ChannelInfo, now: datetime) -> Why:
+    """The engine says which limit holds; the rest is told by the counts. No message is read."""
+    stats, policy, reason = info.stats, info.policy, info.waits_for
+    if reason == "closing" or policy.closing:
+        return Why("being removed")
+    if reason == "queue paused":
+        return Why("its queue is paused", bad=stats.waiting > 0)
+    if reason == "paused" or policy.paused:
+        until = f" until {clock_time(policy.paused_until)}" if policy.paused_until else ""
+        return Why(f"paused{until}", bad=stats.waiting > 0)
+    if not stats.waiting:
+        return Why("not due yet" if stats.scheduled else "nothing waits")
+    if reason == "concurrency":
+        return Why(f"concurrency: {number(stats.leased)} of {number(policy.concurrency)} running")
+    if reason == "rate":
+        return Why(f"rate: {number(policy.rate)} starts a second")
+    age = (now - stats.oldest_due).total_seconds() if stats.oldest_due else 0.0
+    if stats.leased == 0 and age > _STARVED:
+        return Why(f"nothing starts since {length(age)}", bad=True)
+    return Why("waits for its turn")

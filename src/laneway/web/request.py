@@ -1,0 +1,66 @@
+"""A request and a response without a framework: every adapter builds one and sends the other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+
+@dataclass(frozen=True, slots=True)
+class WebRequest:
+    """``path`` is below the place where the dashboard is mounted and begins with a slash;
+    ``headers`` have lower-case names. ``native`` is the framework's own request, for the hook."""
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    client: str | None = None
+    native: Any = None
+
+    @property
+    def params(self) -> dict[str, str]:
+        """The query's values, the last of each name; empty ones are left out, as forms send them
+        for fields that nobody filled in."""
+        return {name: value for name, value in self._pairs(self.query) if value != ""}
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The fields of a posted form, with empty ones."""
+        return dict(self._pairs(self.body.decode("utf-8", "replace")))
+
+    @property
+    def base(self) -> str:
+        """From this page to the mount: relative, so that no proxy has to tell where that is."""
+        return "../" * (self.path.count("/") - 1) or "./"
+
+    def header(self, name: str) -> str:
+        return self.headers.get(name, "")
+
+    def link(self, path: str, **params: object) -> str:
+        """A relative address; what is None is left out."""
+        chosen = {name: str(value) for name, value in params.items() if value is not None}
+        return self.base + path + (f"?{urlencode(chosen)}" if chosen else "")
+
+    @staticmethod
+    def _pairs(text: str) -> list[tuple[str, str]]:
+        try:
+            return parse_qsl(text, keep_blank_values=True, max_num_fields=200)
+        except ValueError:
+            return []
+
+
+@dataclass(slots=True)
+class WebResponse:
+    """``live`` asks the adapter for the stream of hints instead of the body."""
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "text/html; charset=utf-8"
+    headers: dict[str, str] = field(default_factory=dict)
+    live: bool = False
+
+
+def redirect(location: str) -> WebResponse:
+    return WebResponse(303, headers={"location": location})

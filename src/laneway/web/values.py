@@ -1,0 +1,153 @@
+"""Values from forms, queries and JSON, by the annotation of the parameter that takes them."""
+
+import json
+import re
+import types
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from inspect import Parameter, signature
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from laneway.durations import Duration
+from laneway.errors import InvalidOption, shown
+from laneway.inspection import DeadLetterPosition
+from laneway.model import Keep
+from laneway.operator import Operator
+from laneway.schedule import Schedule
+
+from .cursors import read_cursor
+
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
+_DURATION_TYPES = frozenset(get_args(Duration))
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
+
+class Parameters:
+    """The parameters of a verb, and how to read each."""
+
+    def __init__(self, verb: str) -> None:
+        method = getattr(Operator, verb)
+        self.hints = get_type_hints(method)
+        self.all = {n: p for n, p in signature(method).parameters.items() if n != "self"}
+
+    @property
+    def result(self) -> Any:
+        return self.hints.get("return")
+
+    def required(self, name: str) -> bool:
+        return self.all[name].default is Parameter.empty
+
+    def read(self, given: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Arguments for the method; raises InvalidOption for what it does not take."""
+        unknown = sorted(set(given) - set(self.all))
+        if unknown:
+            raise InvalidOption(
+                f"unknown: {', '.join(map(shown, unknown))}; it takes {', '.join(self.all)}"
+            )
+        args: list[Any] = []
+        named: dict[str, Any] = {}
+        for name, parameter in self.all.items():
+            if name not in given:
+                if self.required(name):
+                    raise InvalidOption(f"{name} is missing")
+                continue
+            value = convert(name, given[name], self.hints[name])
+            if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD and len(args) == len(named) == 0:
+                args.append(value)
+            else:
+                named[name] = value
+        return args, named
+
+
+def convert(name: str, value: Any, hint: Any) -> Any:
+    """``value`` as ``hint`` wants it. An empty text is None where None is allowed."""
+    options = set(get_args(hint)) if get_origin(hint) in (Union, types.UnionType) else {hint}
+    if value is None or (value == "" and str not in options):
+        if type(None) in options:
+            return None
+        raise InvalidOption(f"{name} is missing")
+    options -= {type(None), Keep}
+    if options >= {timedelta}:
+        return _duration(name, value)
+    if len(options) != 1:
+        return value
+    return _as(name, value, options.pop())
+
+
+def _as(name: str, value: Any, kind: Any) -> Any:
+    if get_origin(kind) is Literal:
+        if value not in get_args(kind):
+            raise InvalidOption(f"{name} is {shown(value)}: use {', '.join(get_args(kind))}")
+        return value
+    if get_origin(kind) in (Iterable, list, tuple) or kind is Iterable:
+        return _integers(name, value)
+    if get_origin(kind) is Mapping:
+        return _json(name, value)
+    readers = {str: _text, int: _integer, float: _number, bool: _boolean, datetime: _time}
+    if kind in readers:
+        return readers[kind](name, value)
+    if kind in (DeadLetterPosition, Schedule):
+        return read_cursor(kind, value)
+    return value
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InvalidOption(f"{name} must be text, not {shown(value)}")
+    return value
+
+
+def _integer(name: str, value: Any) -> int:
+    text = str(value).strip().replace(",", "").replace("_", "")
+    if isinstance(value, bool) or not re.fullmatch(r"-?\d{1,19}", text):
+        raise InvalidOption(f"{name} must be a whole number, not {shown(value)}")
+    return int(text)
+
+
+def _number(name: str, value: Any) -> float:
+    try:
+        return float(value) if not isinstance(value, bool) else float("nan")
+    except (TypeError, ValueError):
+        raise InvalidOption(f"{name} must be a number, not {shown(value)}") from None
+
+
+def _boolean(name: str, value: Any) -> bool:
+    text = str(value).lower()
+    if text not in _TRUE + _FALSE:
+        raise InvalidOption(f"{name} must be true or false, not {shown(value)}")
+    return text in _TRUE
+
+
+def _time(name: str, value: Any) -> datetime:
+    try:
+        found = datetime.fromisoformat(str(value))
+    except ValueError:
+        raise InvalidOption(f"{name} must be like 2026-01-31T09:00:00Z: {shown(value)}") from None
+    if found.tzinfo is None:
+        raise InvalidOption(f"{name} needs a time zone: write 2026-01-31T09:00:00Z")
+    return found
+
+
+def _duration(name: str, value: Any) -> float:
+    found = _DURATION.fullmatch(str(value).strip())
+    if isinstance(value, bool) or found is None:
+        raise InvalidOption(f"{name} must be like 90, 15m, 2h or 1d, not {shown(value)}")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _integers(name: str, value: Any) -> list[int]:
+    if isinstance(value, str):
+        value = re.split(r"[\s,]+", value.strip())
+    if not isinstance(value, list):
+        value = [value]
+    return [_integer(name, item) for item in value]
+
+
+def _json(name: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise InvalidOption(f"{name} must be JSON") from None

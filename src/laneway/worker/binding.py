@@ -1,0 +1,205 @@
+"""Which parameter of a function gets what: the message's arguments, the message, a transaction."""
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from inspect import Parameter
+from typing import Any, get_origin, get_type_hints
+
+from laneway.client.shared.message_fields import MessageFields
+from laneway.convert import Unresolved, never_decodable
+from laneway.drivers.caller.detect import kind_of_class
+from laneway.errors import InvalidOption
+from laneway.payload import as_published, decode, holds_arguments
+
+from .parameters import CarriedParameters
+
+_VARIABLE = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+class Injected:
+    """The type of :data:`INJECTED`."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # inspect and copy ask for these
+            raise AttributeError(name)
+        raise InvalidOption(
+            f"nobody passed a message, so it has no {name!r}: only a worker injects it; a direct "
+            "call must pass one"
+        )
+
+    def __repr__(self) -> str:
+        return "INJECTED"
+
+
+INJECTED: Any = Injected()
+"""The default of a parameter that the worker fills: ``message: Message = INJECTED``. With it, type
+checkers know that callers leave the parameter out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """By annotation; None where there is no such parameter. ``placed`` are passed by position, each
+    with its default."""
+
+    parameters: CarriedParameters
+    message: str | None
+    transaction: str | None
+    transaction_type: Any
+    placed: tuple[tuple[str, Any], ...]
+    alone: Any
+    """The annotation of the only parameter, if it is positional and has no default: the common,
+    fast case."""
+    signature: inspect.Signature
+    """Of the arguments that a publisher gives."""
+    by_position: tuple[str, ...]
+    by_name: frozenset[str]
+
+    def arguments(
+        self, source: MessageFields, message: object, transaction: object
+    ) -> tuple[list[object], dict[str, object]]:
+        """What to call the function with; raises DecodeError."""
+        content_type = source.content_type
+        if self.alone is not None and not holds_arguments(content_type):
+            if self.alone is Parameter.empty:
+                return [as_published(source.payload, content_type)], {}
+            return [decode(source.payload, content_type, self.alone)], {}
+        return self.filled(self.parameters.read(source), message, transaction)
+
+    def quick(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, object] | None:
+        """The arguments of a right call by name, ten times as fast as ``signature.bind``. None if
+        that one has to look."""
+        if len(args) > len(self.by_position):
+            return None
+        given = dict(zip(self.by_position, args, strict=False))
+        if kwargs:
+            if not kwargs.keys() <= self.by_name or not given.keys().isdisjoint(kwargs):
+                return None
+            given.update(kwargs)
+        return given if self.parameters.required <= given.keys() else None
+
+    def filled(
+        self, values: dict[str, object], message: object, transaction: object
+    ) -> tuple[list[object], dict[str, object]]:
+        if self.message is not None:
+            values[self.message] = message
+        if self.transaction is not None:
+            values[self.transaction] = transaction
+        return [values.pop(name, default) for name, default in self.placed], values
+
+
+def bind(function: Callable[..., Any], name: str) -> Binding:
+    """Reads the signature; raises InvalidOption for a parameter that nothing can be passed for."""
+    hints = _hints(function, name)
+    signature = inspect.signature(function)
+    injected: dict[str, str] = {}
+    local: set[str] = set()
+    carried: dict[str, Parameter] = {}
+    rest: Any = None
+    for parameter in signature.parameters.values():
+        hint = hints.get(parameter.name, Parameter.empty)
+        if parameter.kind in _VARIABLE:
+            if parameter.kind is Parameter.VAR_KEYWORD:
+                rest = hint
+            continue
+        role = _role(hint)
+        if role is not None and role not in injected:
+            injected[role] = parameter.name
+        elif role is not None:
+            _check_optional(name, role, injected[role], parameter)
+            local.add(parameter.name)
+        elif parameter.default is not Parameter.empty and _unreadable(hint):
+            local.add(parameter.name)
+        else:
+            carried[parameter.name] = parameter
+    parameters = CarriedParameters(
+        name,
+        {each: hints.get(each, Parameter.empty) for each in carried},
+        frozenset(n for n, each in carried.items() if each.default is Parameter.empty),
+        rest,
+        frozenset(local),
+    )
+    published = _published(signature, {*injected.values(), *local})
+    transaction = injected.get("transaction")
+    transaction_type = hints.get(transaction) if transaction else None
+    binding = Binding(
+        parameters,
+        injected.get("message"),
+        transaction,
+        get_origin(transaction_type) or transaction_type,
+        _placed(signature),
+        None if injected else _alone(carried, hints),
+        published,
+        _of_kinds(published, Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD),
+        frozenset(
+            _of_kinds(published, Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD),
+        ),
+    )
+    with suppress(Unresolved):  # it may be defined further down; the start of a run checks again
+        parameters.check()
+    return binding
+
+
+def _alone(carried: dict[str, Parameter], hints: dict[str, Any]) -> Any:
+    if len(carried) != 1:
+        return None
+    (only,) = carried.values()
+    if only.default is not Parameter.empty or only.kind is Parameter.KEYWORD_ONLY:
+        return None
+    return hints.get(only.name, Parameter.empty)
+
+
+def _placed(signature: inspect.Signature) -> tuple[tuple[str, Any], ...]:
+    """What cannot be passed by name."""
+    return tuple(
+        (each.name, each.default)
+        for each in signature.parameters.values()
+        if each.kind is Parameter.POSITIONAL_ONLY
+    )
+
+
+def _of_kinds(signature: inspect.Signature, *kinds: Any) -> tuple[str, ...]:
+    return tuple(each.name for each in signature.parameters.values() if each.kind in kinds)
+
+
+def _published(signature: inspect.Signature, without: set[str]) -> inspect.Signature:
+    kept = [each for each in signature.parameters.values() if each.name not in without]
+    return signature.replace(parameters=kept)
+
+
+def _check_optional(name: str, role: str, first: str, second: Parameter) -> None:
+    if second.default is Parameter.empty:
+        raise InvalidOption(
+            f"{name} has two parameters for its {role}, {first!r} and {second.name!r}: give the "
+            "second a default"
+        )
+
+
+def _role(hint: Any) -> str | None:
+    hint = get_origin(hint) or hint  # a psycopg.Connection[Any] is a Connection
+    if isinstance(hint, type):
+        if issubclass(hint, MessageFields):
+            return "message"
+        if kind_of_class(hint):
+            return "transaction"
+    return None
+
+
+def _unreadable(hint: Any) -> bool:
+    if hint is Parameter.empty:
+        return False
+    try:
+        return never_decodable(hint) is not None
+    except Unresolved:
+        return False
+
+
+def _hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    try:
+        return get_type_hints(function)
+    except NameError as error:
+        raise InvalidOption(
+            f"the annotations of {name} cannot be read ({error}): import what they name at run "
+            "time, not only for type checkers"
+        ) from error

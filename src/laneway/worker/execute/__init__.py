@@ -1,0 +1,1 @@
+"""Running handlers: in the event loop, in threads and in processes."""

@@ -1,0 +1,234 @@
+"""Executing a handler: in the event loop, a thread or a process, with its timeout, middleware and
+transaction."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from laneway.client.aio.core import AsyncCore
+from laneway.client.shared.message_fields import MessageFields
+from laneway.client.shared.settle_items import held
+from laneway.client.sync.core import Core
+from laneway.errors import DecodeError
+from laneway.model import Settled
+from laneway.plan import Plan
+from laneway.worker.clock import now
+from laneway.worker.handlers import Handler
+from laneway.worker.hooks import Hooks
+from laneway.worker.job import Job, UndecodablePayload, after_error, after_return
+from laneway.worker.outcomes import CANCEL, LEAVE, Defer, Fail, GiveBack, Outcome
+from laneway.worker.settle.settler import entry_for, settle_plan
+from laneway.worker.settle.traceback_rule import TracebackRule
+
+from .batches import Batches
+from .failure_log import log_failure
+from .handler_message import (
+    HandlerMessage,
+    HandlerSettling,
+    ThreadHandlerMessage,
+    ThreadHandlerSettling,
+)
+from .lease_check import LeaseCheck, TooLate
+from .processes import Processes
+from .threads import Threads
+from .transactions import HandlerTransactions, NoTransaction
+
+_log = logging.getLogger("laneway.worker")
+
+# Until a message is retried whose handler could not get its transaction.
+_NO_TRANSACTION_DELAY = timedelta(seconds=5)
+
+Call = Callable[[Job, Handler], Awaitable[object]]
+Next = Callable[[], Awaitable[object]]
+Middleware = Callable[[MessageFields, Next], Awaitable[object]]
+
+
+class HandlerExecutor:
+    """Calls handlers, and turns what they return or raise into an outcome."""
+
+    def __init__(
+        self,
+        core: AsyncCore,
+        settling: HandlerSettling,
+        lease_check: LeaseCheck,
+        threads: Threads,
+        processes: Processes,
+        transactions: HandlerTransactions,
+        middleware: Sequence[Middleware],
+        hooks: Hooks,
+        tracebacks: TracebackRule,
+        concurrency: int,
+    ) -> None:
+        self._hooks = hooks
+        self._tracebacks = tracebacks
+        self._settling = settling
+        self._lease_check = lease_check
+        self._processes = processes
+        self._transactions = transactions
+        self._core = core
+        # For verbs on the handler's own connection only: it never opens one.
+        self._thread_core = Core(core.engine, None, core.options)  # type: ignore[arg-type]
+        loop = asyncio.get_running_loop()
+        self._thread_settling = ThreadHandlerSettling(self._thread_core, settling, loop)
+        self._threads = threads
+        self._middleware = tuple(middleware)
+        self._batches = Batches(
+            concurrency,
+            threads,
+            lease_check,
+            lambda job: HandlerMessage(job, self._settling),
+            lambda job: ThreadHandlerMessage(job, self._thread_settling),
+        )
+
+    async def execute(self, job: Job, handler: Handler) -> Outcome:
+        """Never raises what the handler raised; only the worker itself cancels this."""
+        try:
+            if handler.ack == "first":
+                await self._acknowledge(job)
+            result = await self._run(job, handler)
+        except asyncio.CancelledError as error:
+            if job.interruption is not None:
+                _uncancel()
+            return after_error(job, handler, error)
+        except (Defer, Fail) as outcome:
+            return after_error(job, handler, outcome)
+        except TooLate:
+            return LEAVE
+        except NoTransaction as error:
+            _log.warning(
+                "no transaction for %s, giving its message back: %s",
+                handler.name,
+                error,
+                extra=job.log_fields(),
+            )
+            return LEAVE if job.lost else GiveBack(_NO_TRANSACTION_DELAY)
+        except BaseException as error:  # sys.exit() too: it ends the handler, not the worker
+            return await self._failed(job, handler, error)
+        return after_return(job, handler, result)
+
+    async def _acknowledge(self, job: Job) -> None:
+        message = HandlerMessage(job, self._settling)
+        await message.complete()
+
+    async def _failed(self, job: Job, handler: Handler, error: BaseException) -> Outcome:
+        outcome = after_error(job, handler, error)
+        if outcome is CANCEL:
+            return outcome
+        if outcome is not LEAVE or handler.ack == "first":
+            log_failure(job, handler, error, outcome)
+            await self._hooks.call_safely("error", job, error)
+        return outcome
+
+    async def _run(self, job: Job, handler: Handler) -> object:
+        if handler.batch is not None:
+            return await self._through_middleware(job, handler, self._batches.join)
+        if handler.run == "process":
+            async with self._processes.child() as child:
+                return await self._run_after_a_wait(job, handler, child.call)
+        call = self._call_async if handler.run == "async" else self._call_thread
+        if handler.binding.transaction is None:
+            return await self._with_timeout(job, handler, call)
+        async with self._transactions.slots:
+            return await self._run_after_a_wait(job, handler, call)
+
+    async def _run_after_a_wait(self, job: Job, handler: Handler, call: Call) -> object:
+        if job.deadline <= now() and not await self._lease_check.regain(job):
+            raise TooLate
+        job.started = now()
+        return await self._with_timeout(job, handler, call)
+
+    async def _with_timeout(self, job: Job, handler: Handler, call: Call) -> object:
+        if handler.timeout is None:
+            return await self._through_middleware(job, handler, call)
+        self._lease_check.limit(job, handler.timeout)
+        async with asyncio.timeout(handler.timeout):
+            return await self._through_middleware(job, handler, call)
+
+    async def _through_middleware(self, job: Job, handler: Handler, call: Call) -> object:
+        if not self._middleware:
+            return await call(job, handler)
+
+        async def innermost() -> object:
+            return await call(job, handler)
+
+        step: Next = innermost
+        for middleware in reversed(self._middleware):
+            step = _around(middleware, job, step)
+        return await step()
+
+    async def _call_async(self, job: Job, handler: Handler) -> object:
+        binding = handler.binding
+        message = HandlerMessage(job, self._settling) if binding.message else None
+        if binding.transaction is not None:
+            return await self._call_in_transaction(job, handler, message)
+        placed, named = _arguments(job, handler, message, None)
+        return await handler.function(*placed, **named)
+
+    async def _call_in_transaction(
+        self, job: Job, handler: Handler, message: HandlerMessage | None
+    ) -> object:
+        wanted = handler.binding.transaction_type
+        async with self._transactions.begin_async(wanted) as connection:
+            placed, named = _arguments(job, handler, message, connection)
+            result = await handler.function(*placed, **named)
+            if plan := self._settle_plan(job, after_return(job, handler, result)):
+                job.maybe_locked = True
+                held(await self._core.run(plan, connection))
+                job.in_transaction = True
+        job.settled = True
+        return result
+
+    async def _call_thread(self, job: Job, handler: Handler) -> object:
+        message = (
+            ThreadHandlerMessage(job, self._thread_settling) if handler.binding.message else None
+        )
+
+        def call() -> Any:
+            if handler.binding.transaction is not None:
+                return self._call_thread_in_transaction(job, handler, message)
+            placed, named = _arguments(job, handler, message, None)
+            return handler.function(*placed, **named)
+
+        return await self._threads.run(call)
+
+    def _call_thread_in_transaction(
+        self, job: Job, handler: Handler, message: ThreadHandlerMessage | None
+    ) -> object:
+        with self._transactions.begin(handler.binding.transaction_type) as connection:
+            placed, named = _arguments(job, handler, message, connection)
+            result = handler.function(*placed, **named)
+            if plan := self._settle_plan(job, after_return(job, handler, result)):
+                job.maybe_locked = True
+                held(self._thread_core.run(plan, connection))
+                job.in_transaction = True
+        job.settled = True
+        return result
+
+    def _settle_plan(self, job: Job, outcome: Outcome) -> Plan[list[Settled]] | None:
+        entry = entry_for(job, outcome, self._core.options.max_payload, self._tracebacks)
+        return None if entry is None else settle_plan(self._core.engine, entry.verb, [entry])
+
+
+def _arguments(
+    job: Job, handler: Handler, message: object, transaction: object
+) -> tuple[list[object], dict[str, object]]:
+    try:
+        return handler.binding.arguments(job, message, transaction)
+    except DecodeError as error:
+        raise UndecodablePayload(error) from error
+
+
+def _around(middleware: Middleware, job: Job, step: Next) -> Next:
+    async def run() -> object:
+        return await middleware(job, step)
+
+    return run
+
+
+def _uncancel() -> None:
+    """The cancellation was for the handler; the worker still writes the outcome."""
+    task = asyncio.current_task()
+    if task is not None:
+        task.uncancel()

@@ -1,0 +1,279 @@
+"""The message as its handler gets it: its verbs are noted on the job."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any, TypeVar, cast
+
+from laneway.client.aio.core import AsyncCore
+from laneway.client.aio.message import AsyncMessage
+from laneway.client.aio.settle import AsyncSettleVerbs
+from laneway.client.shared.message_fields import MessageFields
+from laneway.client.shared.settle_items import Error
+from laneway.client.sync.core import Core
+from laneway.client.sync.message import Message
+from laneway.client.sync.settle import SettleVerbs
+from laneway.durations import Duration, to_seconds
+from laneway.model import Settled
+from laneway.worker.clock import now
+from laneway.worker.job import Job
+from laneway.worker.settle.traceback_rule import TracebackRule, kept_traceback
+
+T = TypeVar("T")
+
+
+class HandlerMessage(AsyncMessage):
+    """The message for an async handler."""
+
+    __slots__ = ("job",)
+
+    def __init__(self, job: Job, settling: AsyncSettleVerbs) -> None:
+        super().__init__(job._row, job.claimed_at, job.until, settling)
+        self.job = job
+
+    def progress(self, share: float | None, note: str | None = None) -> None:
+        super().progress(share, note)
+        self.job.progress_noted = self._progress
+        cast(HandlerSettling, self._settling).note_progress(self.job)
+
+    @property
+    def lost(self) -> bool:
+        return self.job.lost
+
+    @property
+    def cancel_requested(self) -> bool:
+        return self.job.cancel_requested
+
+    @property
+    def keep_result(self) -> timedelta | None:
+        return self.job.keep_result
+
+    @property
+    def _waited(self) -> int | None:
+        return self.job._waited
+
+
+class ThreadHandlerMessage(Message):
+    """The message for a handler in a thread."""
+
+    __slots__ = ("job",)
+
+    def __init__(self, job: Job, settling: SettleVerbs) -> None:
+        super().__init__(job._row, job.claimed_at, job.until, settling)
+        self.job = job
+
+    def progress(self, share: float | None, note: str | None = None) -> None:
+        super().progress(share, note)
+        self.job.progress_noted = self._progress
+        cast(ThreadHandlerSettling, self._settling).note_progress(self.job)
+
+    @property
+    def lost(self) -> bool:
+        return self.job.lost
+
+    @property
+    def cancel_requested(self) -> bool:
+        return self.job.cancel_requested
+
+    @property
+    def keep_result(self) -> timedelta | None:
+        return self.job.keep_result
+
+    @property
+    def _waited(self) -> int | None:
+        return self.job._waited
+
+
+Messages = Iterable[MessageFields]
+
+
+class HandlerSettling(AsyncSettleVerbs):
+    """Refuses verbs on a settled or lost message without asking the database, and notes on the job
+    what was done."""
+
+    def __init__(
+        self,
+        core: AsyncCore,
+        release: Callable[[Job], None],
+        tracebacks: TracebackRule,
+        note_progress: Callable[[Job], None],
+    ) -> None:
+        super().__init__(core)
+        self._release = release
+        self.note_progress = note_progress
+        self.tracebacks = tracebacks
+        self._lease = core.options.lease
+
+    def _traceback(self, error: Error) -> str | None:
+        return kept_traceback(self.tracebacks, error)
+
+    async def complete(
+        self,
+        messages: Messages,
+        *,
+        results: Sequence[object] | None = None,
+        connection: object = None,
+    ) -> list[Settled]:
+        act = super().complete
+        return await self._act(
+            messages, connection, lambda m: act(m, results=results, connection=connection)
+        )
+
+    async def defer(
+        self, messages: Messages, delay: Duration | None = None, **options: Any
+    ) -> list[Settled]:
+        act = super().defer
+        return await self._act(
+            messages, options.get("connection"), lambda m: act(m, delay, **options)
+        )
+
+    async def fail(
+        self, messages: Messages, reason: str = "failed", **options: Any
+    ) -> list[Settled]:
+        act = super().fail
+        return await self._act(
+            messages, options.get("connection"), lambda m: act(m, reason, **options)
+        )
+
+    async def give_back(
+        self, messages: Messages, delay: Duration | None = None, *, connection: object = None
+    ) -> list[Settled]:
+        act = super().give_back
+        return await self._act(messages, connection, lambda m: act(m, delay, connection=connection))
+
+    async def extend(
+        self, messages: Messages, length: Duration | None = None, *, connection: object = None
+    ) -> list[Settled]:
+        (message,) = messages
+        job = job_of(message)
+        if job.settled or job.lost:
+            return [_refused(job)]
+        job.maybe_locked = job.maybe_locked or connection is not None
+        asked = now()
+        results = await super().extend([message], length, connection=connection)
+        if results[0].lost:
+            job.lost = True
+        elif connection is None:  # a transaction may yet roll back
+            job.deadline = max(job.deadline, asked + to_seconds(length or self._lease))
+        return results
+
+    async def _act(
+        self,
+        messages: Messages,
+        connection: object,
+        verb: Callable[[Messages], Awaitable[list[Settled]]],
+    ) -> list[Settled]:
+        (message,) = messages
+        job = job_of(message)
+        if job.settled or job.lost:
+            return [_refused(job)]
+        job.maybe_locked = job.maybe_locked or connection is not None
+        results = await verb([message])
+        _note(job, results[0], connection)
+        if job.settled:
+            self._release(job)
+        return results
+
+
+class ThreadHandlerSettling(SettleVerbs):
+    """The same from a handler's thread: the event loop does it while the thread waits. Only on the
+    handler's own connection the thread does it itself."""
+
+    def __init__(
+        self, core: Core, settling: HandlerSettling, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        super().__init__(core)
+        self._settling = settling
+        self._loop = loop
+
+    def note_progress(self, job: Job) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the worker has stopped
+            self._loop.call_soon_threadsafe(self._settling.note_progress, job)
+
+    def _traceback(self, error: Error) -> str | None:
+        return kept_traceback(self._settling.tracebacks, error)
+
+    def complete(
+        self,
+        messages: Messages,
+        *,
+        results: Sequence[object] | None = None,
+        connection: object = None,
+    ) -> list[Settled]:
+        if connection is None:
+            return self._wait(self._settling.complete(messages, results=results))
+        return self._note_all(super().complete, messages, connection, results=results)
+
+    def defer(
+        self, messages: Messages, delay: Duration | None = None, **options: Any
+    ) -> list[Settled]:
+        connection = options.pop("connection", None)
+        if connection is None:
+            return self._wait(self._settling.defer(messages, delay, **options))
+        return self._note_all(super().defer, messages, connection, delay, **options)
+
+    def fail(self, messages: Messages, reason: str = "failed", **options: Any) -> list[Settled]:
+        connection = options.pop("connection", None)
+        if connection is None:
+            return self._wait(self._settling.fail(messages, reason, **options))
+        return self._note_all(super().fail, messages, connection, reason, **options)
+
+    def give_back(
+        self, messages: Messages, delay: Duration | None = None, *, connection: object = None
+    ) -> list[Settled]:
+        if connection is None:
+            return self._wait(self._settling.give_back(messages, delay))
+        return self._note_all(super().give_back, messages, connection, delay)
+
+    def extend(
+        self, messages: Messages, length: Duration | None = None, *, connection: object = None
+    ) -> list[Settled]:
+        if connection is None:
+            return self._wait(self._settling.extend(messages, length))
+        (message,) = messages
+        job = job_of(message)
+        if job.settled or job.lost:
+            return [_refused(job)]
+        job.maybe_locked = True
+        results = super().extend([message], length, connection=connection)
+        if results[0].lost:
+            job.lost = True
+        return results
+
+    def _note_all(
+        self,
+        verb: Callable[..., list[Settled]],
+        messages: Messages,
+        connection: object,
+        *args: Any,
+        **options: Any,
+    ) -> list[Settled]:
+        (message,) = messages
+        job = job_of(message)
+        if job.settled or job.lost:
+            return [_refused(job)]
+        job.maybe_locked = True
+        results = verb([message], *args, connection=connection, **options)
+        _note(job, results[0], connection)
+        return results
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+def job_of(message: MessageFields) -> Job:
+    return message if isinstance(message, Job) else message.job  # type: ignore[attr-defined]
+
+
+def _note(job: Job, result: Settled, connection: object) -> None:
+    if result.lost:
+        job.lost = True
+    elif connection is None:
+        job.settled = True
+    else:
+        job.in_transaction = True
+
+
+def _refused(job: Job) -> Settled:
+    return Settled(job.id, job.fence, "lost")

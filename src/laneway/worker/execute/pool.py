@@ -1,0 +1,276 @@
+"""The pool: as many handlers at a time as the concurrency allows, and a short queue before them."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from laneway.client.shared.settle_items import said
+from laneway.model import HeldLease, Settled
+from laneway.worker.clock import now
+from laneway.worker.heartbeat.heartbeat import Heartbeat
+from laneway.worker.job import Interruption, Job, after_error
+from laneway.worker.outcomes import CANCEL, GIVE_BACK, LEAVE, Defer, Outcome
+from laneway.worker.settle.settler import Settler
+from laneway.worker.telemetry.observer import Observer, outcome_name
+
+from .executor import HandlerExecutor
+from .lease_check import LeaseCheck
+from .threads import Threads
+from .unhandled import Unhandled
+
+_log = logging.getLogger("laneway.worker")
+
+MAX_PREFETCH = 1000
+# Seconds: many times a claim's round trip, and a small part of any lease.
+_PREFETCH_HORIZON = 0.05
+_PREFETCH_WINDOW = 0.02
+
+_LAST_RESORT = Defer(timedelta(minutes=1), error="its outcome could not be written")
+
+
+class HandlerPool:
+    """``room`` is called when more can be claimed, ``freed`` when nothing more is written for a
+    job."""
+
+    def __init__(
+        self,
+        concurrency: int,
+        executor: HandlerExecutor,
+        lease_check: LeaseCheck,
+        unhandled: Unhandled,
+        heartbeat: Heartbeat,
+        settler: Settler,
+        threads: Threads,
+        room: Callable[[], None],
+        freed: Callable[[], None],
+        observers: Sequence[Observer],
+    ) -> None:
+        self._observers = observers
+        self._concurrency = concurrency
+        self._executor = executor
+        self._lease_check = lease_check
+        self._unhandled = unhandled
+        self._heartbeat = heartbeat
+        self._settler = settler
+        self._threads = threads
+        self._room = room
+        self._freed = freed
+        settler.done = self._settled
+        self._queued: deque[Job] = deque()
+        self._running: set[Job] = set()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._refill_below = 0
+        self._prefetch = _Prefetch()
+
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    def room(self) -> int:
+        """How many more to claim now: what can start at once, and a little ahead of it. Nothing
+        while at least half of that is still queued."""
+        ahead = self._prefetch.ahead()
+        self._refill_below = ahead // 2
+        if len(self._queued) > self._refill_below:
+            return 0
+        free = self._concurrency - len(self._running) - self._threads.abandoned
+        return max(0, free + ahead - len(self._queued))
+
+    def add(self, jobs: list[Job]) -> None:
+        """Queues them, and starts what can start."""
+        self._queued.extend(jobs)
+        moment = now()
+        for job in jobs:
+            job.queued_at = moment
+            self._heartbeat.hold(job, float("inf"))
+        self._idle.clear()
+        self._start()
+        self._note_idle()
+
+    def give_back(self, jobs: list[Job]) -> None:
+        """They came too late to start."""
+        for job in jobs:
+            self._settler.put(job, GIVE_BACK)
+
+    def give_back_if_waiting(self, seconds: float) -> int:
+        """Gives the queue back if its first job has waited for ``seconds``, and returns how many
+        jobs that were: handlers take longer than those before them, and other workers may be free.
+        All of it, so that no message overtakes an older one of its channel."""
+        if not self._queued or now() - self._queued[0].queued_at < seconds:
+            return 0
+        waiting = len(self._queued)
+        self._prefetch.reset()
+        self.give_back_queued()
+        return waiting
+
+    def give_back_queued(self) -> None:
+        while self._queued:
+            self._settler.put(self._queued.popleft(), GIVE_BACK)
+        self._note_idle()
+
+    def interrupt_all(self, why: Interruption) -> None:
+        for job in list(self._running):
+            self.interrupt(job, why)
+
+    def abandon_all(self) -> list[asyncio.Task[None]]:
+        """Gives back what still runs though it was interrupted, and returns its tasks; what they do
+        to their messages later is refused."""
+        tasks = []
+        for job in list(self._running):
+            _log.error(
+                "handler ignored its cancellation; abandoning it",
+                extra=job.log_fields(),
+            )
+            kept = CANCEL if job.cancel_requested else GIVE_BACK
+            self._settler.put(job, LEAVE if job.settled or job.lost else kept)
+            job.lost = True
+            if job.task is not None:
+                tasks.append(job.task)
+        return tasks
+
+    def interrupt(self, job: Job, why: Interruption) -> None:
+        """A thread cannot be stopped, nor one of many messages that are handled at once: it says
+        that the lease is lost or that it is to be cancelled, and it keeps its place until it
+        ends; only a worker that shuts down does not wait for it."""
+        if why == "lost":
+            job.lost = True
+        handler = job.handler
+        goes_on = handler is not None and (handler.run == "thread" or handler.batch is not None)
+        stays = goes_on and why != "shutdown"
+        if job.task is None or job.interruption is not None or stays:
+            return
+        job.interruption = why
+        job.task.cancel()
+
+    def cancel(self, leases: list[HeldLease]) -> None:
+        """What runs is interrupted; what is still queued here ends without its handler."""
+        wanted = set(leases)
+        for job in [job for job in self._queued if (job.id, job.fence) in wanted]:
+            self._queued.remove(job)
+            self._settler.put(job, CANCEL)
+        for job in list(self._running):
+            if (job.id, job.fence) in wanted and not job.cancel_requested:
+                _log.info("cancelling by request", extra=job.log_fields())
+                job.cancel_requested = True
+                self.interrupt(job, "cancelled")
+        self._note_idle()
+
+    def lease_lost(self, job: Job) -> None:
+        """The heartbeat found that somebody else may have the message."""
+        if not (job.lost or job.settled or job.in_transaction):
+            self._report_lost(job)
+            self.interrupt(job, "lost")
+
+    def _settled(self, job: Job, result: Settled | None) -> None:
+        """Nothing more is written for the job; ``result`` is the database's."""
+        self._heartbeat.release(job)
+        if result is not None and result.status == "lost" and not job.lost:
+            self._report_lost(job)
+        job.lost = True  # what a handler that goes on in its thread does to it is refused
+        for observer in self._observers:
+            observer.settled(job, result)
+        self._freed()
+
+    def refill(self) -> None:
+        """A place came free by itself: start what is queued, or have more claimed."""
+        self._start()
+        self._room()
+
+    async def idle(self) -> None:
+        """Waits until nothing runs and nothing is queued."""
+        await self._idle.wait()
+
+    def _start(self) -> None:
+        while self._queued and len(self._running) + self._threads.abandoned < self._concurrency:
+            job = self._queued.popleft()
+            self._running.add(job)
+            job.task = asyncio.create_task(self._run(job))
+
+    async def _run(self, job: Job) -> None:
+        outcome: Outcome = LEAVE
+        try:
+            if job.deadline > now() or await self._lease_check.regain(job):
+                outcome = await self._outcome(job)
+        except asyncio.CancelledError:
+            # Before its handler began, or after it ended: no attempt is counted.
+            kept = CANCEL if job.cancel_requested else GIVE_BACK
+            outcome = LEAVE if job.settled or job.lost else kept
+        except Exception as error:  # ours, or a log handler's: not the fault of the message
+            _log.exception("the worker failed to process a message", extra=job.log_fields())
+            outcome = Defer(timedelta(minutes=1), error=error)
+        finally:
+            try:
+                self._settle(job, outcome)
+                for observer in self._observers:
+                    observer.ended(job, outcome_name(outcome), now() - (job.started or now()))
+            finally:
+                self._free_place(job)
+
+    def _free_place(self, job: Job) -> None:
+        self._running.discard(job)
+        job.task = None
+        self._prefetch.ended += 1
+        self._start()
+        if len(self._queued) <= self._refill_below:
+            self._room()
+        self._note_idle()
+
+    async def _outcome(self, job: Job) -> Outcome:
+        job.started = now()
+        handler = job.handler
+        if handler is None:
+            return await self._unhandled.outcome(job)
+        return await self._executor.execute(job, handler)
+
+    def _settle(self, job: Job, outcome: Outcome) -> None:
+        """An outcome that cannot be written is an error of its handler: a state may be anything,
+        and raise anything."""
+        try:
+            self._settler.put(job, outcome)
+        except Exception as error:
+            _log.warning("cannot write the outcome: %s", said(error), extra=job.log_fields())
+            self._settle_as_error(job, error)
+
+    def _settle_as_error(self, job: Job, error: Exception) -> None:
+        try:
+            assert job.handler is not None
+            self._settler.put(job, after_error(job, job.handler, error))
+        except Exception:
+            _log.exception("cannot write the error either", extra=job.log_fields())
+            self._settler.put(job, _LAST_RESORT)
+
+    def _report_lost(self, job: Job) -> None:
+        for observer in self._observers:
+            observer.lost(job)
+        _log.warning("lost the lease: another worker may have the message", extra=job.log_fields())
+
+    def _note_idle(self) -> None:
+        if not self._running and not self._queued:
+            self._idle.set()
+
+
+class _Prefetch:
+    """How much to claim ahead: what is likely to start before the next claim could bring it.
+    Measures how many messages end per second."""
+
+    def __init__(self) -> None:
+        self.ended = 0
+        self._since = now()
+        self._rate = 0.0
+
+    def reset(self) -> None:
+        """What was measured is no longer true."""
+        self.ended, self._since, self._rate = 0, now(), 0.0
+
+    def ahead(self) -> int:
+        """How many messages to hold beyond those that can start at once."""
+        moment = now()
+        passed = moment - self._since
+        if passed >= _PREFETCH_WINDOW:
+            rate = self.ended / passed
+            self._rate = rate if rate > self._rate else (self._rate + rate) / 2
+            self.ended, self._since = 0, moment
+        return min(int(self._rate * _PREFETCH_HORIZON), MAX_PREFETCH)

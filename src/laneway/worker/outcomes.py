@@ -1,0 +1,78 @@
+"""Outcomes: what happens to a message after its handler."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from laneway.client.shared.settle_items import Error
+from laneway.durations import Duration
+from laneway.model import KEEP, Keep
+
+
+class Defer(Exception):
+    """Return or raise it in a handler: the message is handled again later.
+
+    Without a reason or an error this is progress; with one it counts as a failed attempt.
+
+    >>> return Defer(timedelta(minutes=5), state={"page": 7})
+    """
+
+    def __init__(
+        self,
+        delay: Duration | None = None,
+        *,
+        at: datetime | None = None,
+        state: object | Keep = KEEP,
+        reason: str | None = None,
+        error: Error = None,
+    ) -> None:
+        super().__init__(reason or "deferred")
+        self.delay = delay
+        self.at = at
+        self.state = state
+        self.reason = reason
+        self.error = error
+
+
+class Fail(Exception):
+    """Return or raise it in a handler: the message becomes a dead letter.
+
+    >>> raise Fail("no such customer")
+    """
+
+    def __init__(self, reason: str = "failed", *, error: Error = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """The work is done. With ``keep``, what the handler returned is kept for so long."""
+
+    keep: timedelta | None = None
+    result: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """The work was not done, and no attempt is counted."""
+
+    delay: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """An operator asked for it: the message ends, whatever its handler got done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Nothing to write: the message is settled already, or its lease is not ours."""
+
+
+Outcome = Complete | Defer | Fail | GiveBack | Cancel | Leave
+
+COMPLETE = Complete()
+LEAVE = Leave()
+CANCEL = Cancel()
+GIVE_BACK = GiveBack()

@@ -1,0 +1,1 @@
+"""One run of a worker: claiming, waiting, upkeep and shutdown."""

@@ -1,0 +1,90 @@
+"""The worker's row in the registry: written at the start and every 10 seconds, removed at the end.
+
+The answer names the leases whose handlers are to stop. It is written from the event loop, on
+purpose: a worker whose loop is blocked, or whose process is stopped, must not look alive.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import laneway
+from laneway.client.aio.core import AsyncCore
+from laneway.errors import LanewayError
+from laneway.model import HeldLease
+from laneway.operations import SEEN_EVERY, WorkerInfo
+from laneway.worker.definition import WorkerDefinition
+
+_log = logging.getLogger("laneway.worker")
+
+
+# The database's clock counts: it fills in the times.
+_FILLED_IN = datetime.fromtimestamp(0, UTC)
+
+
+class Registration:
+    """``used`` counts the handlers that run, ``cancel`` is called with the leases to cancel."""
+
+    def __init__(
+        self,
+        core: AsyncCore,
+        definition: WorkerDefinition,
+        used: Callable[[], int],
+        stopping: asyncio.Event,
+        cancel: Callable[[list[HeldLease]], None],
+    ) -> None:
+        self._core = core
+        self._used = used
+        self._stopping = stopping
+        self._cancel = cancel
+        self._ended = asyncio.Event()
+        options, handlers = definition.options, definition.handlers
+        self._info = WorkerInfo(
+            secrets.token_hex(8),
+            socket.gethostname()[:200],
+            os.getpid(),
+            laneway.__version__,
+            options.queues,
+            () if handlers.has_default else tuple(handlers.kinds()),
+            options.concurrency,
+            0,
+            _FILLED_IN,
+            _FILLED_IN,
+            name=core.options.worker,
+        )
+
+    @property
+    def id(self) -> str:
+        return self._info.id
+
+    async def work(self) -> None:
+        """Runs until ``close`` is called."""
+        while not self._ended.is_set():
+            try:
+                await self._say()
+            except LanewayError as error:
+                _log.warning("the worker could not say that it is alive: %s", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SEEN_EVERY.total_seconds()):
+                    await self._ended.wait()
+
+    async def _say(self) -> None:
+        state = "stopping" if self._stopping.is_set() else "running"
+        info = replace(self._info, used=self._used(), state=state)  # type: ignore[arg-type]
+        if held := await self._core.run(self._core.engine.worker_seen(info)):
+            self._cancel(held)
+
+    async def close(self, working: asyncio.Task[None]) -> None:
+        """Removes the row, after what is under way: it must not come back."""
+        self._ended.set()
+        await asyncio.wait([working])
+        try:
+            await self._core.run(self._core.engine.worker_gone(self._info.id))
+        except LanewayError as error:
+            _log.info("the worker's row could not be removed: %s", error)

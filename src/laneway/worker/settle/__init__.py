@@ -1,0 +1,1 @@
+"""Writing outcomes to the database."""

@@ -1,0 +1,1 @@
+"""Tasks: functions that are called by publishing a message."""

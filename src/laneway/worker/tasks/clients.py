@@ -1,0 +1,134 @@
+"""The client that a task publishes through: that of its worker, or the one that it was bound to."""
+
+import asyncio
+from collections.abc import Coroutine
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from laneway.client.aio.queue import AsyncQueue
+from laneway.client.sync.queue import Queue
+from laneway.errors import InvalidCall, InvalidOption, shown
+
+T = TypeVar("T")
+C = TypeVar("C", Queue, AsyncQueue)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningClient:
+    """The client of a worker that is running, and the event loop that it belongs to."""
+
+    client: AsyncQueue
+    loop: asyncio.AbstractEventLoop
+
+
+running: ContextVar[RunningClient | None] = ContextVar("laneway_running", default=None)
+"""Set in the event loop of a worker, and so in its handlers."""
+
+
+class TaskClients:
+    """At most one of each kind; all tasks of a collection share them."""
+
+    def __init__(self) -> None:
+        self._sync: Any = None
+        self._async: AsyncQueue | None = None
+
+    @property
+    def any(self) -> Any:
+        """None if there is none yet."""
+        return self._sync or self._async
+
+    def bind(self, *clients: Any) -> None:
+        """A Queue, an AsyncQueue, or anything that publishes as a Queue does."""
+        for client in clients:
+            if isinstance(client, AsyncQueue):
+                self._async = client
+            elif hasattr(client, "publish") and not isinstance(client, type):
+                self._sync = client
+            else:
+                raise InvalidOption(f"{shown(client)} is neither a Queue nor an AsyncQueue")
+
+    def publish(self, task: str, verb: str, *args: Any, **options: Any) -> Any:
+        """Calls ``verb`` of the client, and waits for it."""
+        if asyncio._get_running_loop() is not None:
+            raise InvalidCall(
+                f"{task}.{verb}() would block the event loop: write await {task}.a{verb}()"
+            )
+        return getattr(self._sync_client(task, verb, options.get("connection")), verb)(
+            *args, **options
+        )
+
+    async def apublish(self, task: str, verb: str, *args: Any, **options: Any) -> Any:
+        """The same for asyncio."""
+        client = self._async_client(task, verb, options.get("connection"))
+        return await getattr(client, verb)(*args, **options)
+
+    def _sync_client(self, task: str, verb: str, connection: object) -> Any:
+        if self._sync is not None:
+            return self._sync
+        worker = running.get()
+        client = self._async or (worker and worker.client)
+        if client is None:
+            raise InvalidCall(_unbound(task))
+        if connection is not None:
+            return twin(Queue, client)
+        if worker is not None and self._is_for(worker.client):
+            return _FromThread(worker)
+        raise InvalidCall(
+            f"{task} is bound to an AsyncQueue: write await {task}.a{verb}(), or bind a Queue too"
+        )
+
+    def _async_client(self, task: str, verb: str, connection: object) -> AsyncQueue:
+        worker = running.get()
+        here = worker is not None and worker.loop is asyncio.get_running_loop()
+        if worker is not None and here and self._is_for(worker.client):
+            return worker.client
+        if self._async is not None:
+            return self._async
+        if self._sync is None:
+            raise InvalidCall(_unbound(task))
+        if connection is not None:
+            return twin(AsyncQueue, self._sync)
+        raise InvalidCall(
+            f"{task} is bound to a {type(self._sync).__name__}: write {task}.{verb}(), or bind an "
+            "AsyncQueue too"
+        )
+
+    def _is_for(self, client: AsyncQueue) -> bool:
+        """Whether it is a client of the same queue in the same database."""
+        mine = self.any
+        return mine is None or _place(mine) == _place(client)
+
+
+class _FromThread:
+    """A worker's client for a handler in a thread: the event loop publishes, the thread waits."""
+
+    def __init__(self, worker: RunningClient) -> None:
+        self._worker = worker
+
+    def publish(self, *args: Any, **options: Any) -> Any:
+        return self._wait(self._worker.client.publish(*args, **options))
+
+    def publish_many(self, *args: Any, **options: Any) -> Any:
+        return self._wait(self._worker.client.publish_many(*args, **options))
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._worker.loop).result()
+
+
+def _place(client: Any) -> tuple[str, str, str]:
+    address = client._address
+    return address.url, address.schema, client.name
+
+
+def twin(kind: type[C], client: Any) -> C:
+    """For calls on the caller's connection: it never connects by itself."""
+    url, schema, name = _place(client)
+    return kind(url, schema=schema, name=name, max_payload=client._core.options.max_payload)
+
+
+def _unbound(task: str) -> str:
+    return (
+        f"{task} has no client to publish through yet: bind its tasks with tasks.bind(queue), or "
+        f"write {task}.using(client=queue)"
+    )

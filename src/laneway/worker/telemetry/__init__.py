@@ -1,0 +1,1 @@
+"""Health, metrics, traces and logs of a worker."""

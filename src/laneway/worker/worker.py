@@ -1,0 +1,450 @@
+"""The worker's public class."""
+
+import asyncio
+import logging
+import signal
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import TypeVar, overload
+
+from laneway.client.aio.queue import AsyncQueue
+from laneway.client.sync.queue import Queue
+from laneway.durations import Duration
+from laneway.errors import InvalidOption, LanewayError
+from laneway.names import check_kind, check_name
+from laneway.retry import Retry
+
+from .definition import WorkerDefinition
+from .execute.executor import Middleware
+from .execute.transactions import check_transactions
+from .handlers import (
+    Ack,
+    Function,
+    Handlers,
+    Run,
+    check_payload,
+    checked_function,
+    kind_of,
+    make_handler,
+)
+from .hooks import Hook, Hooks, When
+from .options import WorkerOptions, changed_options, checked_options, limited_options
+from .run.loop import WorkerLoop
+from .run.shutdown import (
+    CLOSE_TIMEOUT,
+    Shutdown,
+    StoppedEarly,
+    cancelled_by,
+    finish_within,
+    stop_signals,
+)
+from .settle.traceback_rule import TracebackRule
+from .tasks.collection import Tasks
+from .tasks.decorators import TaskDecorators
+from .telemetry import process_wide
+from .telemetry.health import LOOPBACK, Health, health_address, scraper
+from .telemetry.observer import Observer, checked_observers
+
+F = TypeVar("F", bound=Function)
+H = TypeVar("H", bound=Hook)
+M = TypeVar("M", bound=Middleware)
+
+_log = logging.getLogger("laneway.worker")
+
+GRACE = timedelta(seconds=30)
+UNHANDLED_DELAY = timedelta(seconds=30)
+UNHANDLED_TIMEOUT = timedelta(hours=1)
+_NO_HANDLER = "the worker has no handler: register one with @worker.task or @worker.handler"
+
+
+class Worker(TaskDecorators):
+    """Claims messages and runs the handler of each message's kind.
+
+    ``queue`` is a Queue or an AsyncQueue: the worker opens connections of its own with its URL and
+    options. ``queues`` defaults to those of its tasks, and the client's for all that name none;
+    ``lease`` to the client's lease.
+    After a stop, running handlers have ``grace`` to end. Messages of a kind that has no handler are
+    put back for ``unhandled_delay`` and dead-lettered after ``unhandled_timeout``. The worker stops
+    by itself after ``max_messages`` messages or after ``max_runtime``. ``health_port`` serves
+    /livez and /readyz, and /metrics if one of the ``observers`` is a Metrics, on the loopback or
+    on the address ``health_host``.
+    ``traceback`` says what a dead letter keeps of it: "keep", "none", or a function that returns
+    the text without what is secret.
+
+    >>> worker = Worker(queue, concurrency=50)
+    >>> @worker.task(retry=Exponential(initial=1, max_delay=300, attempts=8))
+    ... async def send_receipt(order: Order) -> None: ...
+    >>> worker.run()
+    """
+
+    def __init__(
+        self,
+        queue: Queue | AsyncQueue,
+        *,
+        concurrency: int = 50,
+        queues: Iterable[str] | None = None,
+        lease: Duration | None = None,
+        grace: Duration = GRACE,
+        unhandled_delay: Duration = UNHANDLED_DELAY,
+        unhandled_timeout: Duration = UNHANDLED_TIMEOUT,
+        processes: int | None = None,
+        max_messages: int | None = None,
+        max_runtime: Duration | None = None,
+        health_port: int | None = None,
+        health_host: str = LOOPBACK,
+        observers: Iterable[Observer] = (),
+        traceback: TracebackRule = "keep",
+    ) -> None:
+        super().__init__({})
+        self._clients.bind(queue)
+        self._queue = queue
+        self._included: list[TaskDecorators] = []
+        self._names_queues = queues is not None
+        self._health = health_address(health_host, health_port)
+        self._observers = checked_observers(observers)
+        self._hooks = Hooks()
+        given = queue._core.options
+        self._options = checked_options(
+            [given.queue] if queues is None else queues,
+            concurrency,
+            given.lease if lease is None else lease,
+            grace,
+            unhandled_delay,
+            unhandled_timeout,
+            processes,
+            max_messages,
+            max_runtime,
+            traceback,
+        )
+        self._name: str | None = None
+        self._middleware: list[Middleware] = []
+        self._shutdown: Shutdown | None = None  # while it runs
+        self.health: Health | None = None
+        """Of the last run; its ``port`` is the one in use if ``health_port=0`` asked for any."""
+
+    @property
+    def queues(self) -> tuple[str, ...]:
+        """What it claims from."""
+        if self._names_queues:
+            return self._options.queues
+        own = self._queue._core.options.queue
+        found = dict.fromkeys(handler.queue or own for handler in self._all_handlers().all())
+        return tuple(found) or (own,)
+
+    @property
+    def name(self) -> str:
+        """Who holds the leases: the client's ``worker``, unless :meth:`override` gave another."""
+        return self._name or self._queue.worker
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds that have a handler of their own."""
+        return self._all_handlers().kinds()
+
+    def include(self, *others: "Tasks | Worker") -> None:
+        """Runs their tasks and handlers too. Tasks without a client publish through this worker's;
+        of a worker its hooks and middleware are added.
+
+        >>> worker.include(shop.mail.tasks, shop.jobs.tasks)
+        """
+        self._handlers.include(other._handlers for other in (*self._included, *others))
+        for other in others:
+            if isinstance(other, Worker):
+                self._check_same_database(other)
+                self._hooks.include(other._hooks)
+                self._middleware.extend(other._middleware)
+            elif other._clients.any is None:
+                other._clients.bind(self._queue)
+            self._included.append(other)
+
+    def _check_same_database(self, other: "Worker") -> None:
+        mine, theirs = self._queue._address, other._queue._address
+        if (mine.url, mine.schema) != (theirs.url, theirs.schema):
+            raise InvalidOption(
+                "the workers are for different databases or schemas: run each in a process of its "
+                "own"
+            )
+
+    def _all_handlers(self) -> Handlers:
+        return self._handlers.include(other._handlers for other in self._included)
+
+    def override(
+        self,
+        *,
+        queues: Iterable[str] | None = None,
+        concurrency: int | None = None,
+        health_port: int | None = None,
+        health_host: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Changes the given options, e.g. for a command that starts a worker defined in a module.
+        Does not affect a run under way."""
+        self._options = changed_options(self._options, queues, concurrency)
+        self._names_queues = self._names_queues or queues is not None
+        if name is not None:
+            self._name = check_name("worker", name)
+        if health_port is not None or health_host is not None:
+            host, port = self._health or (LOOPBACK, None)
+            self._health = health_address(
+                health_host or host, port if health_port is None else health_port
+            )
+
+    @overload
+    def handler(self, kind: F, /) -> F: ...
+
+    @overload
+    def handler(
+        self,
+        kind: str | None = None,
+        *,
+        retry: Retry | None = None,
+        timeout: Duration | None = None,
+        ack: Ack = "retry",
+        run: Run | None = None,
+        keep_result: Duration | None = None,
+    ) -> Callable[[F], F]: ...
+
+    def handler(
+        self,
+        kind: str | Function | None = None,
+        *,
+        retry: Retry | None = None,
+        timeout: Duration | None = None,
+        ack: Ack = "retry",
+        run: Run | None = None,
+        keep_result: Duration | None = None,
+    ) -> Function:
+        """Registers a function for messages of one kind; without a kind, the function's name is it.
+
+        The first parameter gets the payload as its annotation says; one annotated as Message or
+        AsyncMessage gets the message. Async functions run in the event loop, plain ones in a
+        thread, or with ``run="process"`` in a process of their own. ``timeout`` is in seconds or a
+        timedelta. ``ack`` says what an error does: "retry" (the default) or "reject" (a dead letter
+        at once); "first" completes before the handler runs, so that it runs at most once; with
+        "manual" the handler settles the message itself. What it returns is kept for
+        ``keep_result``, unless the message itself says for how long.
+
+        >>> @worker.handler
+        ... async def send_receipt(order: Order) -> None: ...
+        >>> @worker.handler("resize", run="process", timeout=60)
+        ... def resize(image: Image) -> None: ...
+        """
+        named = None if kind is None or callable(kind) else check_kind(kind)
+
+        def register(function: F) -> F:
+            handler = make_handler(function, retry, timeout, ack, run, None, keep_result)
+            self._handlers.add(kind_of(handler) if named is None else named, handler)
+            return function
+
+        return register(kind) if callable(kind) else register
+
+    @overload
+    def default_handler(self, function: F, /) -> F: ...
+
+    @overload
+    def default_handler(
+        self,
+        *,
+        retry: Retry | None = None,
+        timeout: Duration | None = None,
+        ack: Ack = "retry",
+        run: Run | None = None,
+        keep_result: Duration | None = None,
+    ) -> Callable[[F], F]: ...
+
+    def default_handler(
+        self,
+        function: Function | None = None,
+        *,
+        retry: Retry | None = None,
+        timeout: Duration | None = None,
+        ack: Ack = "retry",
+        run: Run | None = None,
+        keep_result: Duration | None = None,
+    ) -> Function:
+        """Registers a function for all messages whose kind has no handler of its own, also for
+        those published without a kind. The options are those of :meth:`handler`."""
+
+        def register(function: F) -> F:
+            handler = make_handler(function, retry, timeout, ack, run, None, keep_result)
+            self._handlers.add(None, handler)
+            return function
+
+        return register if function is None else register(function)
+
+    @overload
+    def middleware(self, function: M, /) -> M: ...
+
+    @overload
+    def middleware(self) -> Callable[[M], M]: ...
+
+    def middleware(self, function: M | None = None) -> M | Callable[[M], M]:
+        """Wraps every handler, the first one outermost: ``async def around(message, call)``."""
+
+        def register(function: M) -> M:
+            self._middleware.append(checked_function("middleware", function))
+            return function
+
+        return register if function is None else register(function)
+
+    @overload
+    def on_start(self, hook: H, /) -> H: ...
+
+    @overload
+    def on_start(self) -> Callable[[H], H]: ...
+
+    def on_start(self, hook: H | None = None) -> H | Callable[[H], H]:
+        """Called before the first claim, plain or async; if it raises, nothing is claimed."""
+        return self._hook("start", hook)
+
+    @overload
+    def on_stop(self, hook: H, /) -> H: ...
+
+    @overload
+    def on_stop(self) -> Callable[[H], H]: ...
+
+    def on_stop(self, hook: H | None = None) -> H | Callable[[H], H]:
+        """Called after the last write, however the run ended, if all start hooks succeeded."""
+        return self._hook("stop", hook)
+
+    @overload
+    def on_error(self, hook: H, /) -> H: ...
+
+    @overload
+    def on_error(self) -> Callable[[H], H]: ...
+
+    def on_error(self, hook: H | None = None) -> H | Callable[[H], H]:
+        """Called with the message and the exception of a failed handler, e.g. to report it."""
+        return self._hook("error", hook)
+
+    def _hook(self, when: When, hook: H | None) -> H | Callable[[H], H]:
+        def register(hook: H) -> H:
+            self._hooks.add(when, checked_function(f"on_{when}", hook))
+            return hook
+
+        return register if hook is None else register(hook)
+
+    def run(
+        self,
+        *,
+        until_empty: bool = False,
+        max_messages: int | None = None,
+        max_runtime: Duration | None = None,
+    ) -> None:
+        """Works until SIGTERM, SIGINT, SIGQUIT or SIGHUP; a second signal stops it at once.
+
+        With ``until_empty`` it stops when nothing can be claimed and everything is settled.
+        ``max_messages`` and ``max_runtime`` replace the worker's own limits for this run.
+        """
+        options = limited_options(self._current(), until_empty, max_messages, max_runtime)
+        asyncio.run(self._run(options))
+
+    async def serve(
+        self,
+        *,
+        until_empty: bool = False,
+        max_messages: int | None = None,
+        max_runtime: Duration | None = None,
+    ) -> None:
+        """Like :meth:`run`, in this event loop, without signals: until :meth:`stop` is called."""
+        await self._work(limited_options(self._current(), until_empty, max_messages, max_runtime))
+
+    def stop(self) -> None:
+        """Stops gracefully: handlers have the grace to end, the rest is given back. From another
+        thread use ``loop.call_soon_threadsafe(worker.stop)``."""
+        if self._shutdown is not None:
+            self._shutdown.stop()
+
+    def check(self) -> list[str]:
+        """Problems that would keep the worker from working, as far as known without starting it."""
+        problems = []
+        handlers = self._all_handlers().all()
+        if not handlers:
+            problems.append(_NO_HANDLER)
+        for handler in handlers:
+            try:
+                check_payload(handler)
+            except InvalidOption as error:
+                problems.append(str(error))
+        try:
+            asyncio.run(self._check_database())
+        except LanewayError as error:
+            problems.append(str(error))
+        return problems
+
+    async def _check_database(self) -> None:
+        async with self.definition().open_client() as client:
+            check_transactions(self._all_handlers().all(), client._core.engine.lacks)
+            await client.schema_version()
+
+    async def _run(self, options: WorkerOptions) -> None:
+        loop = asyncio.get_running_loop()
+        in_main = threading.current_thread() is threading.main_thread()
+        # Signals arrive in the main thread only; in another one the caller uses stop().
+        numbers = stop_signals() if in_main else ()
+        for number in numbers:
+            loop.add_signal_handler(number, self._on_signal, number)
+        try:
+            await self._work(options)
+        finally:
+            for number in numbers:
+                loop.remove_signal_handler(number)
+
+    def _on_signal(self, number: signal.Signals) -> None:
+        if self._shutdown is None:
+            return
+        if self._shutdown.requested.is_set():
+            _log.warning("%s again: stopping at once", number.name)
+            self._shutdown.stop_now()
+        else:
+            _log.info("%s: stopping", number.name)
+            self._shutdown.stop()
+
+    async def _work(self, options: WorkerOptions) -> None:
+        if self._shutdown is not None:
+            raise InvalidOption("the worker is running already")
+        if not self._all_handlers().all():
+            raise InvalidOption(_NO_HANDLER)
+        shutdown = self._shutdown = Shutdown()
+        try:
+            async with cancelled_by(shutdown.immediate):
+                await self._hooks.call("start")
+            try:
+                if not shutdown.requested.is_set():
+                    await self._serve(self.definition(options), shutdown)
+            finally:
+                await self._hooks.call_safely("stop")
+        except StoppedEarly:
+            _log.warning("stopped before the start hooks ended")
+        finally:
+            self._shutdown = None
+
+    async def _serve(self, definition: WorkerDefinition, shutdown: Shutdown) -> None:
+        health = self.health = Health(scraper(self._observers))
+        if self._health is not None:
+            await health.start(*self._health)
+        client = definition.open_client()
+        try:
+            observers = (*process_wide.observers, *self._observers)
+            loop = WorkerLoop(client, definition, observers, shutdown)
+            health.ready = loop.problems
+            await loop.work()
+        finally:
+            await health.close()
+            await finish_within(client.close(), CLOSE_TIMEOUT)
+
+    def definition(self, options: WorkerOptions | None = None) -> WorkerDefinition:
+        """Everything but the connections, for running the handlers elsewhere."""
+        return WorkerDefinition(
+            self._queue._address,
+            replace(self._queue._core.options, worker=self.name),
+            options or self._current(),
+            self._all_handlers(),
+            (*process_wide.middleware, *self._middleware),
+            self._hooks,
+        )
+
+    def _current(self) -> WorkerOptions:
+        return replace(self._options, queues=self.queues)

@@ -1,1 +1,0 @@
-"""`penstock chaos`: real processes, real faults, a ledger outside the database, and a verdict."""

@@ -1,1 +1,0 @@
-insert into penstock_chaos_effect (n) values ($1)

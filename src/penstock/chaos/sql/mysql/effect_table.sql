@@ -1,1 +1,0 @@
-create table penstock_chaos_effect (n varchar(100) not null)

@@ -1,1 +1,0 @@
-select id from penstock_chaos_channel for update

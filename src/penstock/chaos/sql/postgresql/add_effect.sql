@@ -1,1 +1,0 @@
-insert into "penstock_chaos".effect (n) values ($1)

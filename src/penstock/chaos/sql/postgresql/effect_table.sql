@@ -1,1 +1,0 @@
-create table "penstock_chaos".effect (n text not null)

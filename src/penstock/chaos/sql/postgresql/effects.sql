@@ -1,1 +1,0 @@
-select n from "penstock_chaos".effect

@@ -1,1 +1,0 @@
-select 'PostgreSQL ' || current_setting('server_version')

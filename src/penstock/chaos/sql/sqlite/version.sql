@@ -1,1 +1,0 @@
-select 'SQLite ' || sqlite_version()

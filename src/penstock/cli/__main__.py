@@ -1,5 +1,0 @@
-"""``python -m penstock.cli``"""
-
-from . import main
-
-main()

@@ -1,1 +1,0 @@
-"""`make demo`: the queue at work, with worker processes, troubles, and a verdict."""

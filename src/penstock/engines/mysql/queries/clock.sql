@@ -1,2 +1,0 @@
--- $1: now.
-select coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))

@@ -1,2 +1,0 @@
--- $1: channels, owned.
-select id, channel_id from `penstock_wake` where channel_id in ($1...)

@@ -1,5 +1,0 @@
--- $1: (message id, fence) in order, $2: now.
-select l.message_id, l.fence, l.until, coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))
-from $1:pairs x
-straight_join `penstock_lease` l force index (primary) on l.message_id = x.id and l.fence = x.fence
-for update

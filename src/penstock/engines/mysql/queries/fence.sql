@@ -1,2 +1,0 @@
--- Answers the number of this claim.
-insert into `penstock_fence` () values ()

@@ -1,2 +1,0 @@
--- $1: ids.
-delete t from $1:ids x straight_join `penstock_fence` t force index (primary) on t.id = x.id

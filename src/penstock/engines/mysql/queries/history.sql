@@ -1,5 +1,0 @@
--- $1: message id.
-select id, message_id, queue, channel, kind, priority, attempt, fence, worker, outcome, reason,
-    error_type, error, first_published_at, published_at, due, claimed_at, ended_at, payload_size,
-    terminal, dead
-from `penstock_history` where message_id = $1 order by id

@@ -1,3 +1,0 @@
--- $1: rows. They are ours: the insert only says which id each of them gets.
-insert into `penstock_dedupe` (id, queue, `key`, message_id) values $1...
-on duplicate key update message_id = values(message_id), expires_at = null

@@ -1,2 +1,0 @@
--- The id that this session's last insert was given.
-select last_insert_id()

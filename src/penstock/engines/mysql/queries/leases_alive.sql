@@ -1,4 +1,0 @@
--- $1: (message id, fence).
-select l.message_id, l.fence from $1:pairs x
-straight_join `penstock_lease` l force index (primary) on l.message_id = x.id and l.fence = x.fence
-    and not l.counted

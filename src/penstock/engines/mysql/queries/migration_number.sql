@@ -1,1 +1,0 @@
-select max(number) from `penstock_migration`

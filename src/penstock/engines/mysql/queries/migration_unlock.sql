@@ -1,2 +1,0 @@
--- $1: name.
-select release_lock($1)

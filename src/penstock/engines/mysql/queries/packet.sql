@@ -1,2 +1,0 @@
--- How much the server takes in one statement.
-select @@max_allowed_packet

@@ -1,2 +1,0 @@
--- $1: channel.
-select concurrency, rate, burst, backlog, weight, paused, closing from `penstock_channel` where id = $1

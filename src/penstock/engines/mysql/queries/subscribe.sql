@@ -1,3 +1,0 @@
--- $1: topic, queue, channel and kind, as one row.
-insert into `penstock_subscription` (topic, queue, channel, kind) values $1...
-on duplicate key update channel = values(channel), kind = values(kind)

@@ -1,3 +1,0 @@
--- $1: rows.
-insert into `penstock_wake` (at, channel_id, due, message_id, n, freed, priority, ahead, queue, channel)
-values $1...

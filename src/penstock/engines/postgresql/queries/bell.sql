@@ -1,1 +1,0 @@
-select "penstock".bell_v1()

@@ -1,2 +1,0 @@
--- $1: now.
-select coalesce(CAST($1 AS timestamptz), clock_timestamp())

@@ -1,2 +1,0 @@
--- Everything that install made, and what is in it.
-drop schema "penstock" cascade

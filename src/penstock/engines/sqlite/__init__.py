@@ -1,6 +1,0 @@
-"""SQLite 3.35 and newer: one file, one writer at a time, short transactions."""
-
-from .engine import SqliteEngine
-from .migrations import install_sql, upgrade_sql
-
-__all__ = ["SqliteEngine", "install_sql", "upgrade_sql"]

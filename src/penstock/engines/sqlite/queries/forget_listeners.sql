@@ -1,2 +1,0 @@
--- $1: now.
-delete from "penstock_listener" where until <= $1

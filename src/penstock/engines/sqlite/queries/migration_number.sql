@@ -1,1 +1,0 @@
-select coalesce(max(number), 0) from "penstock_migration"

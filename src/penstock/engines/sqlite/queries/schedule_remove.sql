@@ -1,2 +1,0 @@
--- $1: queue, $2: name.
-delete from "penstock_schedule" where queue = $1 and name = $2 returning name

@@ -1,2 +1,0 @@
--- $1: listener.
-delete from "penstock_listener" where id = $1

@@ -1,1 +1,0 @@
-"""Penstock inside the frameworks that a team has already; each imports only its own."""

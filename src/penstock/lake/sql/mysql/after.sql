@@ -1,1 +1,0 @@
-h.settled >= {from_xid} and (h.settled > {from_xid} or h.id > {from_id})

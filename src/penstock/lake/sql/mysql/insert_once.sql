@@ -1,1 +1,0 @@
-insert ignore into

@@ -1,1 +1,0 @@
-select count(*) from {history} h where {after} and {upto}

@@ -1,1 +1,0 @@
-delete from {lake_file} where lake = {lake} and path in ({paths})

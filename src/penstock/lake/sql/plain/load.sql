@@ -1,4 +1,0 @@
-insert into {history} (message_id, queue, channel, kind, priority, attempt, fence, worker, outcome, reason, error_type, error,
-    first_published_at, published_at, due, claimed_at, ended_at, payload_size, terminal, dead)
-values ({message_id}, {queue}, {channel}, {kind}, {priority}, {attempt}, {fence}, {worker}, {outcome}, {reason}, {error_type}, {error},
-    {first_published_at}, {published_at}, {due}, {claimed_at}, {ended_at}, {payload_size}, {terminal}, {dead})

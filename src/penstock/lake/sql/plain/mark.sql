@@ -1,1 +1,0 @@
-update {lake_commit} set state = {state} where lake = {lake} and batch = {batch} and state = {before}

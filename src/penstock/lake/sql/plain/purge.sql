@@ -1,1 +1,0 @@
-delete from {history} where id in ({ids})

@@ -1,1 +1,0 @@
-delete from {schema}.lake_file f where f.lake = {lake} and f.path = any({paths}::text[])

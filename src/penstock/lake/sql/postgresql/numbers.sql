@@ -1,1 +1,0 @@
-select n.queue, n.waiting, n.scheduled, n.leased, n.dead from {schema}.queue_numbers_v1 n order by n.queue

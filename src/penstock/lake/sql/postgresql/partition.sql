@@ -1,1 +1,0 @@
-select {schema}.partition_v1({day}::timestamptz)

@@ -1,1 +1,0 @@
-select {schema}.purge_day_v1({lake}, {day}::date)

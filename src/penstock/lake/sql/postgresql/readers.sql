@@ -1,1 +1,0 @@
-select r.name, r.xid, r.id, r.seen_at from {schema}.history_reader r order by r.xid, r.id

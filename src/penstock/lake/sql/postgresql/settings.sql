@@ -1,1 +1,0 @@
-select s.history, s.history_days from {schema}.setting s

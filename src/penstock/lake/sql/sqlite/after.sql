@@ -1,1 +1,0 @@
-h.id > {from_id}

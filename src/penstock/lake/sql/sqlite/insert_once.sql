@@ -1,1 +1,0 @@
-insert or ignore into

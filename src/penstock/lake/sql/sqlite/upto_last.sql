@@ -1,1 +1,0 @@
-h.id <= {last_id}

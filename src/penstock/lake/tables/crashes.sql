@@ -1,8 +1,0 @@
--- Whose leases ran out [day, message]: a crash, or work that takes longer than its lease. A message that
--- does it again and again, on several workers, is suspected of being poison.
-select a.day, a.queue, a.channel, a.kind, a.message_id, count(*) as expired, count(distinct a.worker) as workers,
-    bool_or(a.dead) as dead, min(a.ended_at) as first_at, max(a.ended_at) as last_at,
-    array_sort(collect_set(a.worker)) as worker_names
-from attempt a
-where array_contains(:days, a.day) and a.outcome = 'expired'
-group by a.day, a.queue, a.channel, a.kind, a.message_id

@@ -1,1 +1,0 @@
-select clock_timestamp()

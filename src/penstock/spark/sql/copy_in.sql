@@ -1,1 +1,0 @@
-copy {schema}.{table} ({columns}) from stdin (format binary)

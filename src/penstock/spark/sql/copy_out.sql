@@ -1,1 +1,0 @@
-copy ({query}) to stdout (format csv, encoding 'UTF8')

@@ -1,1 +1,0 @@
-set local timezone = 'UTC'; set local datestyle = 'ISO'; set local bytea_output = 'hex'

@@ -1,5 +1,0 @@
-({queue}::text is null or h.queue = {queue}::text)
-    and ({channel}::text is null or h.channel = {channel}::text)
-    and ({kind}::text is null or h.kind = {kind}::text)
-    and ({since}::timestamptz is null or h.died_at >= {since}::timestamptz)
-    and ({until}::timestamptz is null or h.died_at < {until}::timestamptz)

@@ -1,1 +1,0 @@
-delete from {schema}.staged s where s.name = any({names}::text[])

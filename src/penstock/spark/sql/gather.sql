@@ -1,1 +1,0 @@
-insert into {schema}.{table} {rows}

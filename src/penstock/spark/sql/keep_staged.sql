@@ -1,1 +1,0 @@
-select {schema}.keep_staged_v1({job})

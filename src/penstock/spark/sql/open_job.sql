@@ -1,1 +1,0 @@
-select {schema}.open_job_v1({job})

@@ -1,1 +1,0 @@
-insert into {table} ({columns}) values ({values})

@@ -1,3 +1,0 @@
-select {columns}
-from {view} h
-where {where}

@@ -1,1 +1,0 @@
-set session transaction isolation level read committed

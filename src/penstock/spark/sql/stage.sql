@@ -1,1 +1,0 @@
-select {schema}.stage_v1({job}, {attempt})

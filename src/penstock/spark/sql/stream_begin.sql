@@ -1,1 +1,0 @@
-select {schema}.begin_stream_v1({stream}, {epoch}, {query}, {new_query})

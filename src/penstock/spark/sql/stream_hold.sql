@@ -1,1 +1,0 @@
-select {schema}.hold_stream_v1({stream}, {epoch}, {query})

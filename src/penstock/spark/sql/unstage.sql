@@ -1,1 +1,0 @@
-select {schema}.unstage_v1({job}::text, {older}::interval)

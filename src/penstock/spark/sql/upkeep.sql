@@ -1,1 +1,0 @@
-select u.ran from {schema}.upkeep_v1() u

@@ -1,1 +1,0 @@
-set local client_encoding = 'UTF8'

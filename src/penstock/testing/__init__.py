@@ -1,9 +1,0 @@
-"""For your own tests: run a worker until nothing is left, and see what was published.
-
-A SQLite file is the test double; ``pytest_plugins = ["penstock.testing.fixtures"]`` brings one.
-"""
-
-from .draining import drain, drain_async
-from .published import assert_published
-
-__all__ = ["assert_published", "drain", "drain_async"]

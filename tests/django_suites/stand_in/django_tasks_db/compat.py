@@ -1,0 +1,3 @@
+from django.tasks.base import Task
+
+__all__ = ["Task"]

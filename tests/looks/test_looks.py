@@ -1,0 +1,85 @@
+"""Looks on PostgreSQL read the same number of pages whatever waits, and say what they do not
+know."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from benchmarks.looks import QUEUE, Waiting, fill, measure
+from laneway import Queue
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.engines.postgresql.schema import install_sql
+
+# Each is above what a look reads.
+SMALL = Waiting(messages=12_000, channels=3_000, dead=12_000, leases=2_500, days=1)
+LARGE = Waiting(messages=60_000, channels=30_000, dead=30_000, leases=10_000, days=1)
+MORE = 2  # an index that grows by a level costs a page more each time
+
+
+@pytest.fixture(scope="module")
+def urls(server: EmbeddedPostgres) -> Iterator[tuple[str, str]]:
+    made = []
+    for name, size in (("looks small", SMALL), ("looks large", LARGE)):
+        made.append(server.create_database(name))
+        with psycopg.connect(made[-1], autocommit=True) as connection:
+            connection.execute(install_sql().encode())
+            fill(connection, size)
+    yield made[0], made[1]
+
+
+def test_a_look_reads_the_same_whatever_waits(urls: tuple[str, str]) -> None:
+    small, large = ({name: pages for name, _, _, pages in measure(url)} for url in urls)
+    grown = {
+        name: (small[name], pages)
+        for name, pages in large.items()
+        if pages > small[name] * MORE + 500
+    }
+    assert not grown
+    assert max(large.values()) < 10_000
+
+
+def test_what_is_not_known_exactly_is_said(urls: tuple[str, str]) -> None:
+    with Queue(urls[1], upkeep_every=None) as queue:
+        (stats,) = queue.stats()
+        assert not stats.exact and stats.as_of is not None
+        waiting = LARGE.messages - LARGE.leases
+        assert waiting * 0.8 < stats.waiting < LARGE.messages * 1.1, stats
+        assert stats.dead == pytest.approx(LARGE.dead, rel=0.1), stats
+        assert stats.leased == LARGE.leases
+        assert stats.channels < LARGE.channels
+        (one,) = queue.channels(queue=QUEUE, channel="tenant-0000777")
+        assert one.stats.exact and one.stats.waiting + one.stats.leased == 2
+        assert queue.messages(kind="none").next is not None
+        assert not queue.messages(kind="none")
+
+
+def test_whoever_goes_on_sees_every_channel(urls: tuple[str, str]) -> None:
+    with Queue(urls[0], upkeep_every=None) as queue:
+        seen, after = set(), None
+        for _ in range(20):
+            page = queue.channels(limit=500, after=after)
+            seen |= {info.channel for info in page}
+            after = page.next
+            if after is None:
+                break
+        assert len(seen) == SMALL.channels
+        paused = queue.channels(paused=True)
+        assert {info.channel for info in paused} == {f"tenant-{n:07}" for n in (1, 1001, 2001)}
+        assert all(info.waits_for == "paused" for info in paused)
+        named = queue.channels(queue=QUEUE, prefix="tenant-00012")
+        found = {info.channel for info in named}
+        while named.next is not None:
+            named = queue.channels(queue=QUEUE, prefix="tenant-00012", after=named.next)
+            found |= {info.channel for info in named}
+        assert found == {f"tenant-{n:07}" for n in range(1200, 1300)}
+
+
+def test_a_message_of_a_kind_is_found_by_going_on(urls: tuple[str, str]) -> None:
+    with Queue(urls[1], upkeep_every=None) as queue:
+        queue.publish("rare", kind="rare", channel="tenant-0000001", queue=QUEUE)
+        page, looks = queue.messages(kind="rare"), 1
+        while not page and page.next is not None:
+            page, looks = queue.messages(kind="rare", after=page.next), looks + 1
+        assert [info.kind for info in page] == ["rare"]
+        assert looks == 7

@@ -1,0 +1,23 @@
+"""Defects of what upkeep counts for operators: figures by minute, and kept counts."""
+
+# Pieces of code as they stand in the package, in lines of their own length.
+# ruff: noqa: E501
+
+from .mutant import Mutant, python
+
+_COUNT = "engines/postgresql/migrations/0010_minutes"
+
+MUTANTS: list[Mutant] = [
+    python("figures do not wait for open transactions", "minutes", f"{_COUNT}/count_v1.sql",
+        ("exit when pg_snapshot_xmin(pg_current_snapshot())::text::bigint < v_state.to_xid;", "")),
+    python("the figures of a part are added twice", "minutes", f"{_COUNT}/count_v1.sql",
+        ("while counted < p_limit and (v_state.xid, v_state.id) <> (v_state.to_xid, 0::bigint) loop",
+         "v_state.xid := greatest(v_state.xid - 3, 1); while counted < p_limit and (v_state.xid, v_state.id) <> (v_state.to_xid, 0::bigint) loop")),
+    python("a redriven letter is still counted as dead", "stats", f"{_COUNT}/count_effect_v1.sql",
+        ("when p_outcome in ('redriven', 'discarded') then -1", "when p_outcome = 'discarded' then -1")),
+    python("SQLite: two folds count the same", "minutes", "engines/sqlite/operate/minutes.sql",
+        ("where message_id = $1 and history_id = $2 returning single",
+         "where $1 is not null and $2 is not null returning single"), engine="sqlite"),
+    python("MariaDB: what was committed late is not counted", "minutes stats", "engines/mysql/operate/published.py",
+        ("yield from self._check_gaps(figures, now)", ""), engine="mariadb"),
+]  # fmt: skip

@@ -1,0 +1,28 @@
+"""Defects of claims by kind, on PostgreSQL."""
+
+# Pieces of code as they stand in the package, in lines of their own length.
+# ruff: noqa: E501
+
+from dataclasses import replace
+
+from .mutant import Mutant, sql
+
+_BY_KIND: list[Mutant] = [
+    sql("by kind: a claim takes no slot", "over_limit sampled", "claim_visit_kinds_v1",
+        ("s.leased + case when s.concurrency is null then 0 else s.taken end as leased", "s.leased as leased")),
+    sql("by kind: every claim has a new burst", "rate_excess", "claim_visit_kinds_v1",
+        ("greatest(coalesce(t.tat, p_now), p_now) as tat", "p_now as tat")),
+    sql("by kind: a pause is ignored", "paused_starts", "claim_visit_kinds_v1",
+        ("case when l.paused or l.early then 0", "case when l.early then 0")),
+    sql("by kind: other kinds pass where one starts at a time", "order", "claim_visit_kinds_v1",
+        ("coalesce(v.concurrency = 1, false) and p_lanes is not null as strict", "false as strict")),
+    sql("by kind: a position is dropped while something is left", "stuck", "advanced_lanes_v1",
+        ("b.seen > coalesce(t.n, 0)", "b.seen > coalesce(t.n, 0) + 1")),
+    sql("by kind: a freed slot is told to nobody", "stuck", "free_slots_v1",
+        ("then '-' else '' end", "then '' else '' end")),
+    sql("by kind: what comes back is told to nobody", "stuck", "put_back_v1",
+        ("case when b.by_kind then '=' || b.kind when", "case when b.by_kind then '' when")),
+    sql("by kind: what is not due begins", "too_early", "startable_kind_v1",
+        ("(k.due, k.id) > (p_due, p_mid) and k.due <= p_now", "(k.due, k.id) > (p_due, p_mid)")),
+]  # fmt: skip
+MUTANTS = [replace(mutant, by_kind=True) for mutant in _BY_KIND]

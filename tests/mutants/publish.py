@@ -1,0 +1,42 @@
+"""Defects of publishing and of the client, on PostgreSQL."""
+
+# Pieces of code as they stand in the package, in lines of their own length.
+# ruff: noqa: E501
+
+from .mutant import Mutant, python, sql
+
+_PUBLISH = "client/sync/publish.py"
+_ASK = "        results = self._core.run_items(engine.publish, drafts, connection, waits=keyed)\n"
+
+MUTANTS: list[Mutant] = [
+    sql("keys are ignored", "keys", "publish_v1",
+        ("if array_length(array_remove(p_key, null), 1) > 0 then", "if false then")),
+    sql("a key lives for ever", "keys", "release_keys_v1", ("x.win is null and k.queue", "false and k.queue")),
+    sql("some publishes wake nobody", "stuck", "publish_v1",
+        ("from inserted i\n    group by greatest", "from inserted i where i.id % 11 <> 0\n    group by greatest")),
+    sql("a full channel takes more", "backlog", "publish_v1",
+        ("if exists (select from channel c where c.backlog is not null or c.closing) then", "if false then")),
+    sql("a channel with room refuses", "backlog", "refuse_v1", ("q.place > q.room then 'full'", "q.place >= q.room then 'full'")),
+    sql("delays are ignored", "too_early", "publish_v1",
+        ("coalesce(x.at, v_now + coalesce(x.delay, case when cardinality(p_delay) = 1 then p_delay[1] end), v_now),",
+         "coalesce(x.at, v_now),")),
+    python("publishing ignores the caller's transaction", "unexpected", _PUBLISH,
+        (_ASK, _ASK.replace("connection,", "None,"))),
+    python("a key outlives the rollback of its publish", "keys", _PUBLISH,
+        ("        engine = self._core.engine\n        keyed",
+         "        engine = self._core.engine\n        seen = self.__dict__.setdefault('seen', {})\n"
+         "        if len(drafts) == 1 and drafts[0].key in seen:\n            return [seen[drafts[0].key]]\n        keyed"),
+        ("        return results\n",
+         "        if len(drafts) == 1 and drafts[0].key_window is not None:\n"
+         "            seen[drafts[0].key] = results[0]._replace(status='existing')\n        return results\n")),
+    python("callers get each other's answers", "mixed_up", "client/sync/group_commit.py",
+        ("zip(batch, answers, strict=True)", "zip(batch, answers[::-1], strict=True)")),
+    python("an unknown outcome is tried again", "mixed_up", "client/sync/core.py",
+        ("            return _split(self.run(verb(merged)), parts)",
+         "            from laneway.errors import ConnectionUnavailable\n"
+         "            try:\n                return _split(self.run(verb(merged)), parts)\n"
+         "            except ConnectionUnavailable:\n                return _split(self.run(verb(merged)), parts)"),
+        faults="cut,server"),
+    python("completing ignores the caller's transaction", "effects", "client/sync/settle.py",
+        ("engine.complete, rows, connection", "engine.complete, rows, None")),
+]  # fmt: skip

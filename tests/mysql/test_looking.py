@@ -1,0 +1,34 @@
+"""Connections that only look: the server ends what takes too long."""
+
+import time
+
+import pymysql
+import pytest
+
+from laneway import Queue
+from laneway.client.shared.looking import looking_url
+from laneway.dev.embedded import EmbeddedMariaDB
+from laneway.drivers.mysql.url import connect_options
+from laneway.errors import InvalidOption
+
+
+def test_a_long_look_is_ended(mariadb: EmbeddedMariaDB) -> None:
+    plain = mariadb.create_database("looking")
+    options = connect_options(looking_url(plain, False, 0.2))
+    with pymysql.connect(database="looking", **options) as connection:
+        cursor = connection.cursor()
+        begin = time.monotonic()
+        with pytest.raises(pymysql.OperationalError) as error:
+            cursor.execute("select count(*) from seq_1_to_100000 a, seq_1_to_100000 b")
+        assert error.value.args[0] == 1969
+        assert time.monotonic() - begin < 10
+    with Queue(plain) as queue:
+        queue.install()
+    with Queue(looking_url(plain, False, 30)) as queue:
+        assert queue.stats() == []
+
+
+@pytest.mark.parametrize("value", ["soon", "0", "-1", "nan", "inf"])
+def test_a_timeout_is_a_number_of_seconds(value: str) -> None:
+    with pytest.raises(InvalidOption, match="number of seconds"):
+        connect_options(f"mysql://h/d?statement_timeout={value}")

@@ -1,0 +1,26 @@
+"""Which tests of Spark and the lake `make test` runs: the plainest of most verbs. They share one
+session, in one process, so all of them would take longer than everything else together; the others
+are in `make test-rest`."""
+
+IN_MAKE_TEST = frozenset(
+    {
+        "tests/spark/test_publishing.py::test_a_frame_is_published_as_the_client_would",
+        "tests/spark/test_publishing.py::test_a_failing_task_publishes_nothing",
+        "tests/spark/test_publishing.py::test_what_is_published_can_be_claimed",
+        "tests/spark/test_publishing.py::test_the_same_key_twice_publishes_once",
+        "tests/spark/test_reading.py::test_history_is_read_once_in_partitions_of_equal_size",
+        "tests/spark/test_reading.py::test_messages_and_dead_letters",
+        "tests/spark/test_reading.py::test_wrong_options_are_refused_by_name",
+        "tests/spark/test_claim_stream.py::test_a_crash_before_the_sinks_commit_replays_the_same_batch",
+        "tests/spark/test_history_stream.py::test_available_now_goes_on_where_it_stopped",
+        "tests/spark/test_handlers.py::test_each_outcome",
+        "tests/spark/test_redriving.py::test_by_a_condition_on_error_and_payload",
+        "tests/spark/test_row_stores.py::test_frames_into_the_queue",
+        "tests/spark/test_row_stores.py::test_frames_out_of_the_queue",
+        "tests/lake/test_sync.py::test_all_rows_and_columns_arrive_once",
+        "tests/lake/test_sync.py::test_sync_verify_purge_leave_what_is_young",
+        "tests/lake/test_sync.py::test_compaction_keeps_every_row",
+        "tests/lake/test_plain.py::test_all_rows_and_columns_arrive_once_and_old_ones_are_purged",
+        "tests/lake/test_synth.py::test_every_message_ends_once_or_is_alive",
+    }
+)

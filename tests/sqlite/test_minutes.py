@@ -1,0 +1,356 @@
+"""Figures per minute add up to the history and the tables, whoever is killed in between."""
+
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laneway import NewMessage, Queue
+from laneway.drivers.runner import drive
+from laneway.drivers.sqlite.sync import SqliteRunner, execute
+from laneway.drivers.sqlite.url import connect, read_url
+from laneway.engines.minute_figures import COUNTS, OUTCOMES
+from laneway.engines.sqlite import SqliteEngine
+from laneway.engines.sqlite.operate import looks
+from laneway.model import Draft, HeldLease
+from laneway.operations import Minute, MinuteFilter
+from laneway.plan import Plan, Statement
+from tests.model.sqlite import VIOLATIONS
+
+ROOT = Path(__file__).parent.parent.parent
+PROCESSES = 3
+KILLS = 6
+BETWEEN = 300
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+
+Figures = dict[tuple[str, str], dict[str, int]]
+
+
+def figures(eyes: sqlite3.Connection, span: int) -> Figures:
+    """What the minutes or hours say, by queue and kind, with the histograms added up."""
+    times = " + ".join(f"sum(wait_{n})" for n in range(13))
+    times += ", " + times.replace("wait", "run")
+    sums = ", ".join(f"sum({name})" for name in COUNTS)
+    sql = f"select queue, kind, {sums}, {times} from laneway_minute where span = ? group by 1, 2"  # noqa: S608
+    names = (*COUNTS, "waits", "runs")
+    rows = eyes.execute(sql, [span]).fetchall()
+    return {(row[0], row[1]): dict(zip(names, row[2:], strict=True)) for row in rows}
+
+
+def told(eyes: sqlite3.Connection) -> Figures:
+    """The same from the history and the tables."""
+    found: Figures = {}
+    empty = dict.fromkeys((*COUNTS, "waits", "runs"), 0)
+    everything = """
+        select m.id, c.queue, m.kind
+        from laneway_message m join laneway_channel c on c.id = m.channel_id
+        union select id, queue, kind from laneway_dead
+        union select message_id, queue, kind from laneway_history where outcome <> 'stale'"""
+    for _, queue, kind in eyes.execute(everything):
+        found.setdefault((queue, kind), dict(empty))["published"] += 1
+    ends = """select queue, kind, outcome, dead, claimed_at is not null, count(*)
+        from laneway_history group by 1, 2, 3, 4, 5"""
+    for queue, kind, outcome, dead, attempt, count in eyes.execute(ends):
+        if outcome not in OUTCOMES:
+            continue
+        row = found[queue, kind]
+        row[outcome] += count
+        row["dead"] += count * dead
+        for name in ("started", "waits", "runs") if attempt else ():
+            row[name] += count
+    return found
+
+
+def settled(queue: Queue, eyes: sqlite3.Connection) -> None:
+    """Runs upkeep until it has counted everything."""
+    position = """select f.message_id = s.message_id and f.history_id = (select max(id) from
+        laneway_history) from laneway_fold f, laneway_state s"""
+    for _ in range(100):
+        queue.upkeep()
+        if eyes.execute(position).fetchone()[0]:
+            return
+    raise AssertionError("upkeep does not come to an end")
+
+
+@pytest.mark.timeout(120)
+def test_figures_add_up_although_processes_are_killed(url: str, path: Path) -> None:
+    with Queue(url, upkeep_every=None) as queue, closing(sqlite3.connect(path)) as eyes:
+        queue.install()
+        queue.configure(backoff_initial=0)
+        running = [start(url) for _ in range(PROCESSES)]
+        for number in range(1, KILLS + 1):
+            ended(eyes, number * BETWEEN, running)
+            time.sleep(random.uniform(0, 0.1))
+            victim = running.pop(0)
+            victim.send_signal(signal.SIGKILL)
+            assert victim.communicate()[1] == ""
+            running.append(start(url))
+        for process in running:
+            process.send_signal(signal.SIGKILL)
+            assert process.communicate()[1] == ""
+        settled(queue, eyes)
+        counted = told(eyes)
+        total = {name: sum(row[name] for row in counted.values()) for name in COUNTS}
+        assert all(total.values()), f"not everything happened: {total}"
+        assert figures(eyes, 1) == counted
+        assert figures(eyes, 60) == counted
+        assert [row[0] for row in eyes.execute(VIOLATIONS)] == []
+        now = datetime.now(UTC)
+        minutes = queue.minutes(since=now - DAY, until=now + HOUR, step=HOUR, by="kind")
+        assert sum(minute.published for minute in minutes) == total["published"]
+        assert sum(sum(minute.waits) for minute in minutes) == total["started"]
+
+
+def ended(eyes: sqlite3.Connection, count: int, running: "list[subprocess.Popen[str]]") -> None:
+    """Waits until so much has ended."""
+    last = "select coalesce(max(id), 0) from laneway_history"
+    while eyes.execute(last).fetchone()[0] < count:
+        assert not any(process.poll() for process in running), "one has failed"
+        time.sleep(0.01)
+
+
+def start(url: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "tests.sqlite.figures_process", url]
+    return subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+
+
+def test_kept_counts_are_those_of_the_tables(
+    url: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Queue(url, upkeep_every=None) as queue, closing(sqlite3.connect(path)) as eyes:
+        queue.install()
+        names = [f"channel {number}" for number in range(100)]
+        queue.publish_many([NewMessage(b"", name) for name in names for _ in range(3)])
+        queue.publish_many([NewMessage(b"", name, delay=HOUR) for name in names[:20]])
+        queue.fail(queue.claim(10), "no")
+        queue.claim(15)
+        exact = queue.stats()
+        assert exact[0].exact
+        for module in ("looks", "counts", "channel_list"):
+            monkeypatch.setattr(f"laneway.engines.sqlite.operate.{module}.CHANNELS", 10)
+        cut = queue.stats()[0]
+        assert not cut.exact and cut.as_of is None and cut.waiting < exact[0].waiting
+        while (kept := queue.stats()[0]).as_of is None:
+            queue.upkeep()
+        assert not kept.exact
+        for name in ("waiting", "scheduled", "leased", "dead", "channels", "oldest_due"):
+            assert getattr(kept, name) == getattr(exact[0], name), name
+        queue.publish_many([NewMessage(b"", name) for name in names])
+        monkeypatch.setattr(looks, "_FRESH", -1)
+        assert queue.stats()[0].waiting == exact[0].waiting + 100, "what came since is added"
+        monkeypatch.setattr(looks, "_SAMPLE", 20)
+        assert queue.stats()[0].waiting == exact[0].waiting + 100, "judged by the last ones"
+        assert eyes.execute("select count(*) from laneway_fullest").fetchone()[0] == 100
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+class Engine:
+    """An engine with a clock of its own, one statement at a time if need be."""
+
+    def __init__(self, url: str) -> None:
+        self.clock = Clock()
+        self.engine = SqliteEngine(clock=self.clock)
+        self.url = url
+        self._runner = SqliteRunner(url, pool_size=1)
+        self.run(self.engine.install())
+
+    def run(self, plan: Plan[Any]) -> Any:
+        return self._runner.run(plan)
+
+    def publish(self, count: int, kind: str = "k") -> None:
+        text = "application/octet-stream"
+        rest = (None, None, None, 0, None, None, None, None, 20)
+        self.run(self.engine.publish([Draft(b"", "q", "c", kind, text, *rest)] * count))
+
+    def finish(self, count: int) -> None:
+        taken = self.run(self.engine.claim(("q",), count, HOUR, "w"))
+        held = [HeldLease(row[0], row[1]) for row in taken.rows]
+        assert len(held) == count
+        self.run(self.engine.complete(held))
+
+    def minutes(self, since: datetime = NOON, **options: Any) -> list[Minute]:
+        until = self.clock.now + MINUTE
+        found: list[Minute] = self.run(self.engine.minutes(MinuteFilter(since, until, **options)))
+        return found
+
+    def pass_time(self, length: timedelta) -> None:
+        self.clock.now += length
+
+
+@pytest.fixture
+def world(url: str) -> Iterator[Engine]:
+    engine = Engine(url)
+    yield engine
+    engine._runner.close()
+
+
+class CrashedHereError(Exception):
+    pass
+
+
+def crashing(plan: Plan[Any], after: int) -> Plan[Any]:
+    """Stops after so many statements."""
+    statement = next(plan)
+    while True:
+        if not after:
+            raise CrashedHereError
+        after -= 1
+        try:
+            statement = plan.send((yield statement))
+        except StopIteration as end:
+            return end.value
+
+
+def test_a_crash_between_any_two_statements_counts_nothing_twice(world: Engine) -> None:
+    world.publish(7)
+    world.finish(4)
+    world.pass_time(MINUTE)
+    for after in range(100):
+        try:
+            world.run(crashing(world.engine.upkeep(), after))
+            break
+        except CrashedHereError:
+            pass
+    else:
+        raise AssertionError("the plan has no end")
+    assert after > 5
+    (one,) = [minute for minute in world.minutes() if minute.published]
+    assert (one.published, one.started, one.completed, sum(one.runs)) == (7, 4, 4, 4)
+    assert one.depth == 3 and one.oldest_due == NOON
+
+
+def test_two_upkeeps_at_once_count_once(world: Engine, url: str) -> None:
+    """The second one has read the same rows, and writes after the first one."""
+    world.publish(5)
+    late = world.engine._fold()
+    read: list[Statement] = []
+    statement = next(late)
+    with closing(connect(read_url(url))) as connection:
+        while not statement.sql.startswith("update"):
+            read.append(statement)
+            statement = late.send(execute(connection, statement))
+        assert len(read) == 3
+        world.run(world.engine.upkeep())
+        answer = execute(connection, statement)
+        assert not answer, "somebody else has counted them"
+        with pytest.raises(StopIteration):
+            late.send(answer)
+    assert [minute.published for minute in world.minutes()] == [5]
+
+
+def test_minutes_without_all_of_the_history_say_so(world: Engine) -> None:
+    def configure(history: Any) -> None:
+        world.run(world.engine.configure(history, None, None, None, None))
+
+    def figures() -> list[tuple[int, int, int, bool]]:
+        world.run(world.engine.upkeep())
+        return [
+            (round((m.at - NOON) / MINUTE), m.published, m.completed, m.exact)
+            for m in world.minutes()
+        ]
+
+    world.publish(2)
+    world.finish(1)
+    assert figures() == [(0, 2, 1, True)]
+    world.pass_time(MINUTE)
+    world.publish(3)
+    configure("none")
+    world.pass_time(MINUTE)
+    world.publish(4)
+    world.finish(8)
+    world.pass_time(MINUTE)
+    configure("all")
+    world.pass_time(MINUTE)
+    world.publish(1)
+    world.finish(1)
+    found = {minute: rest for minute, *rest in figures()}
+    assert found[0] == [2, 1, True]
+    assert not found.get(1, [0, 0, False])[2], "published before, and not counted before"
+    assert not found.get(2, [0, 0, False])[2]
+    assert found[4] == [1, 1, True]
+    hours = world.minutes(step=HOUR)
+    assert [hour.exact for hour in hours] == [False]
+
+
+def test_the_depth_of_a_queue_that_became_empty_is_noted_once_more(world: Engine) -> None:
+    world.publish(3)
+    depths: list[int | None] = []
+    for _ in range(2):
+        world.pass_time(MINUTE)
+        world.run(world.engine.upkeep())
+    world.finish(3)
+    for _ in range(3):
+        world.pass_time(MINUTE)
+        world.run(world.engine.upkeep())
+    depths = [minute.depth for minute in world.minutes()]
+    assert depths == [3, 3, 0]
+    assert [hour.depth for hour in world.minutes(step=HOUR)] == [0]
+    assert [kind.depth for kind in world.minutes(by="kind")] == [None, None]
+
+
+def test_figures_are_kept_for_14_days(world: Engine, path: Path) -> None:
+    world.publish(1)
+    world.run(world.engine.upkeep())
+    world.pass_time(DAY)
+    world.publish(1)
+    world.run(world.engine.upkeep())
+    world.pass_time(13 * DAY + HOUR)
+    world.run(world.engine.upkeep())
+    kept = world.minutes(step=HOUR)
+    assert [round((hour.at - NOON) / DAY) for hour in kept if hour.published] == [1]
+
+
+def test_the_history_is_kept_until_it_is_counted(world: Engine, path: Path) -> None:
+    world.publish(3)
+    world.finish(3)
+    world.pass_time(40 * DAY)
+    fold, counted = world.engine._fold, False
+
+    def later() -> Plan[None]:
+        if counted:
+            yield from fold()
+
+    world.engine._fold = later  # type: ignore[method-assign]
+    world.run(world.engine.upkeep())
+    with closing(sqlite3.connect(path)) as eyes:
+        assert eyes.execute("select count(*) from laneway_history").fetchone() == (3,)
+        counted = True
+        world.run(world.engine.upkeep())
+        world.run(world.engine.upkeep())
+        assert eyes.execute("select count(*) from laneway_history").fetchone() == (0,)
+    (minute,) = world.minutes()[:1]
+    assert (minute.published, minute.completed) == (3, 3)
+
+
+def test_idle_upkeep_writes_nothing(world: Engine) -> None:
+    world.publish(1)
+    world.finish(1)
+    for _ in range(3):
+        world.run(world.engine.upkeep())
+    written = []
+
+    def note(statement: Statement) -> Any:
+        written.append(statement.sql) if not statement.outside else None
+        with closing(connect(read_url(world.url))) as connection:
+            return execute(connection, statement)
+
+    world.pass_time(MINUTE)
+    drive(world.engine.upkeep(), note)
+    assert written == []

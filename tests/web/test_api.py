@@ -1,0 +1,117 @@
+"""The API: every verb has an address, and the description of it all is valid."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openapi_spec_validator import validate
+
+from laneway import Queue
+from laneway.operator import VERBS
+from laneway.web import Dashboard
+from laneway.web.api import NOT_SERVED, api_routes
+from laneway.web.request import WebRequest, WebResponse
+
+LOCAL = {"host": "127.0.0.1:8400"}
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Iterator[Queue]:
+    with Queue(f"sqlite:///{tmp_path / 'api.db'}") as client:
+        client.install()
+        yield client
+
+
+@pytest.fixture
+def pages(queue: Queue) -> Iterator[Dashboard]:
+    made = Dashboard(queue)
+    yield made
+    made.close()
+
+
+def ask(pages: Dashboard, method: str, path: str, body: Any = None) -> WebResponse:
+    path, _, query = path.partition("?")
+    headers = {**LOCAL, "content-type": "application/json"}
+    raw = b"" if body is None else json.dumps(body).encode()
+    return pages.respond(WebRequest(method, path, query, headers, raw, "127.0.0.1"))
+
+
+def answer(pages: Dashboard, method: str, path: str, body: Any = None) -> Any:
+    response = ask(pages, method, path, body)
+    assert response.status == 200, response.body
+    return json.loads(response.body)
+
+
+def test_every_verb_has_one_address() -> None:
+    assert {route.verb for route in api_routes()} == set(VERBS) - NOT_SERVED
+    addresses = [(route.method, route.path) for route in api_routes()]
+    assert len(set(addresses)) == len(addresses)
+
+
+def test_the_description_is_valid(pages: Dashboard) -> None:
+    description = answer(pages, "GET", "/api/v1/openapi.json")
+    validate(description)
+    operations = [o["operationId"] for path in description["paths"].values() for o in path.values()]
+    assert sorted(operations) == sorted(set(VERBS) - NOT_SERVED)
+
+
+def test_messages_channels_and_dead_letters(pages: Dashboard, queue: Queue) -> None:
+    first = queue.publish({"n": 1}, channel="a/b", kind="job", max_attempts=1).id
+    later = queue.publish({"n": 2}, channel="later", delay=60).id
+    (row,) = answer(pages, "GET", "/api/v1/queues")["data"]
+    assert (row["waiting"], row["scheduled"]) == (1, 1)
+    page = answer(pages, "GET", "/api/v1/messages?limit=1")
+    assert ([m["id"] for m in page["data"]], page["next"]) == ([first], first)
+    page = answer(pages, "GET", f"/api/v1/messages?limit=1&after={page['next']}")
+    assert [m["id"] for m in page["data"]] == [later]
+    assert answer(pages, "GET", f"/api/v1/messages/{first}/payload")["data"] == {"text": '{"n":1}'}
+    queue.claim()[0].fail(reason="no")
+    pages.cache.clear()
+    (letter,) = answer(pages, "GET", "/api/v1/dead-letters")["data"]
+    assert letter["reason"] == "no"
+    assert answer(pages, "POST", "/api/v1/dead-letters/redrive", {"ids": [first]})["data"] == 1
+    limits = {"channel": "a/b", "concurrency": 2, "rate": None}
+    assert answer(pages, "POST", "/api/v1/channels/limit", limits)["data"]["concurrency"] == 2
+    assert answer(pages, "GET", "/api/v1/channel?channel=a/b")["data"]["policy"]["concurrency"] == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/api/v1/nothing", None, 404),
+        ("POST", "/api/v1/queues", {}, 404),
+        ("GET", "/api/v1/messages?limit=many", None, 400),
+        ("GET", "/api/v1/messages?colour=red", None, 400),
+        ("GET", "/api/v1/messages?state=lost", None, 400),
+        ("GET", "/api/v1/channel", None, 400),
+        ("GET", "/api/v1/dead-letters?after=zzz", None, 400),
+        ("GET", "/api/v1/dead-letters?since=2026-01-01T00:00", None, 400),
+        ("POST", "/api/v1/channels/limit", [], 400),
+        ("POST", "/api/v1/channels/limit", {"channel": "a", "rate": "fast"}, 400),
+        ("POST", "/api/v1/schedules/run", {"name": "none"}, 404),
+    ],
+)
+def test_mistakes_are_explained(
+    pages: Dashboard, method: str, path: str, body: Any, status: int
+) -> None:
+    response = ask(pages, method, path, body)
+    assert response.status == status
+    assert json.loads(response.body)["error"]["message"]
+
+
+def test_lists_continue_where_they_ended(pages: Dashboard, queue: Queue) -> None:
+    for number in range(5):
+        queue.publish(number, max_attempts=1)
+    for message in queue.claim(limit=5):
+        message.fail(reason="no")
+    seen: list[int] = []
+    after = ""
+    while True:
+        page = answer(pages, "GET", f"/api/v1/dead-letters?limit=2{after}")
+        seen += [letter["id"] for letter in page["data"]]
+        if page["next"] is None:
+            break
+        after = f"&after={page['next']}"
+    assert len(seen) == len(set(seen)) == 5

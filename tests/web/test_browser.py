@@ -1,0 +1,473 @@
+"""The dashboard in a real browser: every page, every action, light, dark, narrow, by keyboard."""
+
+import re
+import time
+import warnings
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_playwright
+
+from laneway import NewMessage, Queue
+from laneway.dev.embedded import free_port
+from laneway.operator import VIEWER, Principal
+from laneway.web import dashboard
+from tests.place import Place
+from tests.stores import Databases
+from tests.web.browser import FLAGS, NO_CHROMIUM, chromium, mounted, serving
+from tests.web.hostile_names import HOSTILE
+
+HERE = Path(__file__).parent
+WATCH = (HERE / "watch.js").read_text()
+CONTRAST = (HERE / "contrast.js").read_text()
+# Buttons, headings and drop-downs whose text does not fit; the longest option counts.
+CUT_OFF = """() => Array.from(document.querySelectorAll("button, .button, h1, h2, dt, dd, select"))
+  .filter(e => e.getClientRects().length && getComputedStyle(e).clipPath === "none")
+  .filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline")
+  .map(e => e.tagName + ": " + e.textContent.trim().slice(0, 60))"""
+PAGES = (
+    "",
+    "queue?name=default",
+    "channels",
+    "channel?channel=tenant-1",
+    "messages",
+    "messages/1",
+    "dead-letters",
+    "dead-letters/bulk?action=redrive",
+    "schedules",
+    "topics",
+    "limits",
+    "workers",
+    "system",
+    "audit",
+    "nothing-here",
+)
+
+
+@pytest.fixture(scope="module")
+def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
+    with Queue(f"sqlite:///{tmp_path_factory.mktemp('web') / 'queue.db'}") as client:
+        client.install()
+        fill(client)
+        yield client
+
+
+def fill(client: Queue) -> None:
+    """Something for every page, with one dead letter for each action that ends one."""
+    client.publish_many(
+        [NewMessage({"n": n}, channel=f"tenant-{n % 5}", kind="job") for n in range(60)]
+    )
+    client.publish_many(
+        [NewMessage(n, channel="tenant-1", kind="bad", queue="letters") for n in range(12)]
+    )
+    for message in client.claim(limit=12, queues=["letters"]):
+        message.fail(reason="no such customer", error=ValueError("customer 7 does not exist"))
+    client.publish({"later": True}, channel="tenant-9", delay=3600)
+    client.channel("tenant-2").limit(concurrency=1, rate=5)
+    client.channel("tenant-3").pause()
+    client.schedule("nightly", {"n": 1}, every=timedelta(hours=1), kind="report")
+    client.topic("orders").subscribe("letters")
+    client.claim(limit=3)
+
+
+@pytest.fixture(scope="module")
+def address(queue: Queue) -> Iterator[str]:
+    apps = {
+        "all": dashboard(queue),
+        "viewer": dashboard(queue, principal=lambda request: Principal("vera", VIEWER)),
+    }
+    with serving(mounted(**apps)) as base:
+        yield f"{base}/all/of/it/"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = chromium()
+    if program is None:
+        warnings.warn(NO_CHROMIUM, stacklevel=1)
+        pytest.skip(NO_CHROMIUM)
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=program, args=list(FLAGS))
+        yield running
+        running.close()
+
+
+class Window:
+    """A tab that writes down what must not happen."""
+
+    def __init__(self, browser: Browser, **options: Any) -> None:
+        self.context = browser.new_context(**options)
+        self.context.set_default_timeout(25_000)
+        self.context.add_init_script(WATCH)
+        self.page: Page = self.context.new_page()
+        self.errors: list[str] = []
+        self.page.on("console", self._console)
+        self.page.on("pageerror", self._failed)
+        self.page.on("dialog", self._dialog)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def _failed(self, error: Exception) -> None:
+        self.errors.append(str(error))
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.errors.append("a dialog")
+        dialog.dismiss()
+
+    def check(self) -> None:
+        """Nothing was blocked, nothing ran that is not ours, nothing failed to load."""
+        seen = self.page.evaluate("window.__seen") if "about:" not in self.page.url else []
+        known = [e for e in self.errors if "status of 4" not in e]  # the pages that must be 4xx
+        assert (seen, known) == ([], [])
+
+
+@pytest.fixture
+def window(browser: Browser) -> Iterator[Window]:
+    made = Window(browser, viewport={"width": 1280, "height": 800})
+    yield made
+    made.check()
+    made.context.close()
+
+
+_AGAIN = pytest.mark.repeats("each scheme and each width is tested once")
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (390, "dark"),
+        pytest.param(1280, "dark", marks=_AGAIN),
+        pytest.param(390, "light", marks=_AGAIN),
+        pytest.param(2560, "light", marks=_AGAIN),
+    ],
+)
+def test_every_page(browser: Browser, address: str, scheme: Any, width: int) -> None:
+    made = Window(browser, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    for path in PAGES:
+        answer = made.page.goto(address + path)
+        assert answer is not None
+        assert answer.status < 500
+        assert made.page.locator("h1").count() == 1, path
+        assert made.page.evaluate(CONTRAST) == [], path
+        wide = made.page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, f"{path} is {wide} px wide"
+        assert made.page.evaluate(CUT_OFF) == [], f"{path} cuts off"
+        made.check()
+    made.context.close()
+
+
+def test_the_theme_can_be_chosen(window: Window, address: str) -> None:
+    window.page.goto(address)
+    before = window.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    window.page.click("#theme")
+    after = window.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert before != after
+    window.page.goto(address + "channels")
+    assert window.page.evaluate("getComputedStyle(document.body).backgroundColor") == after
+    assert window.page.evaluate(CONTRAST) == []
+
+
+@pytest.mark.parametrize(
+    "scripts",
+    [
+        pytest.param(True, id="scripts"),
+        pytest.param(False, id="no scripts", marks=pytest.mark.repeats("with scripts here")),
+    ],
+)
+def test_every_action(browser: Browser, address: str, queue: Queue, scripts: bool) -> None:
+    made = Window(browser, viewport={"width": 1280, "height": 800}, java_script_enabled=scripts)
+    page = made.page
+    result = page.locator("#result")
+
+    page.goto(address + "channel?channel=tenant-4")
+    page.click("button:text-is('Pause')")
+    assert "is paused" in result.inner_text()
+    assert queue.channel("tenant-4").policy().paused
+    page.click("#result button")  # undo
+    assert "starts messages again" in result.inner_text()
+    assert not queue.channel("tenant-4").policy().paused
+
+    page.fill("[name=concurrency]:visible", "7")
+    page.fill("[name=rate]:visible", "2.5")
+    page.click("text=Save limits")
+    assert queue.channel("tenant-4").policy().concurrency == 7
+    assert queue.channel("tenant-4").policy().rate == 2.5
+    page.click("text=Restore the old limits")
+    assert queue.channel("tenant-4").policy().concurrency is None
+    page.fill("[name=rate]:visible", "fast")
+    page.click("text=Save limits")
+    assert "must be a number" in page.locator("[role=alert]:visible").inner_text()
+
+    page.goto(address + "limits")
+    row = page.locator("tr", has_text="tenant-2")
+    row.locator("[name=concurrency]").fill("3")
+    row.locator("button").click()
+    assert queue.channel("tenant-2").policy().concurrency == 3
+    assert queue.channel("tenant-2").policy().rate == 5, "only what was changed"
+
+    waiting = queue.messages(state="waiting", channel="tenant-0", limit=1)[0].id
+    page.goto(address + f"messages/{waiting}")
+    page.click("button:has-text('Cancel')")
+    page.click("text=No, go back")
+    assert queue.message(waiting) is not None
+    page.click("button:has-text('Cancel')")
+    page.click("button:has-text('Yes, cancel')")
+    assert "1 cancelled" in result.inner_text()
+    assert queue.message(waiting) is None
+
+    page.goto(address + "queue?name=letters")
+    bottom = page.locator("section.buttons")
+    bottom.locator("select").select_option("1h")
+    bottom.locator("[name=reason]").fill("the relay is down")
+    bottom.locator("text=Pause").click()
+    assert "is paused for 1h" in result.inner_text()
+    (pause,) = queue.pauses(queue="letters")
+    assert (pause.reason, pause.actor) == ("the relay is down", "local")
+    page.goto(address)
+    assert "Queue “letters” is paused" in page.inner_text("main")
+    page.goto(address + "queue?name=letters")
+    page.click(".notice button:text-is('Resume')")
+    assert not queue.pauses()
+
+    later = queue.publish(1, channel="tenant-8", delay=3600).id
+    page.goto(address + f"messages/{later}")
+    page.click("text=Run now")
+    assert "Due now" in result.inner_text()
+    info = queue.message(later or 0)
+    assert info is not None
+    assert info.state == "waiting"
+
+    letters = [letter.id for letter in queue.dead_letters.list(queue="letters")]
+    page.goto(address + "dead-letters")
+    page.locator("tr", has_text=f"{letters[0]}").first.locator("text=Redrive").click()
+    assert "1 dead letter put back" in result.inner_text()
+    page.locator("tr", has_text=f"{letters[1]}").first.locator("text=Discard").click()
+    page.click("button:has-text('Yes, discard')")
+    assert "discarded for good" in result.inner_text()
+    assert len(queue.dead_letters.list(queue="letters")) == len(letters) - 2
+
+    page.goto(address + "dead-letters/bulk?action=discard&queue=letters&reason=none")
+    assert "Nothing matches" in page.inner_text("main")
+
+    page.goto(address + "schedules")
+    for button, said in (
+        ("Pause", "is paused"),
+        ("Resume", "goes on"),
+        ("Run now", "published its message"),
+    ):
+        page.click(f"td button:text-is('{button}')")
+        assert said in result.inner_text()
+    page.goto(address + "topics")
+    page.fill("[name=topic]:visible", "orders")
+    page.fill("[name=queue]:visible", "other")
+    page.click("button:text-is('Subscribe')")
+    assert ("orders", "other") in {(s.topic, s.queue) for s in queue.subscriptions()}
+    page.locator("tr", has_text="other").locator("text=Unsubscribe").click()
+    page.click("button:has-text('Yes, unsubscribe')")
+    assert ("orders", "other") not in {(s.topic, s.queue) for s in queue.subscriptions()}
+    page.goto(address + "audit")
+    for action in ("unsubscribe", "discard", "redrive", "cancel", "run now", "limit", "pause"):
+        assert action in page.inner_text("table"), action
+    if scripts:
+        made.check()
+    made.context.close()
+
+
+def test_bulk_needs_the_count(window: Window, address: str, queue: Queue) -> None:
+    page = window.page
+    count = len(queue.dead_letters.list(queue="letters"))
+    page.goto(address + "dead-letters?queue=letters")
+    page.click("text=Redrive all of these")
+    assert f"{count} dead letter" in page.inner_text("h1")
+    page.fill("[name=typed]", "1000")
+    page.click("button:text-is('Redrive')")
+    assert "nothing was done" in page.inner_text("main")
+    assert len(queue.dead_letters.list(queue="letters")) == count
+    page.go_back()
+    page.fill("[name=typed]", str(count))
+    page.click("button:text-is('Redrive')")
+    page.wait_for_selector("#result")
+    deadline = time.monotonic() + 20
+    while queue.dead_letters.list(queue="letters") and time.monotonic() < deadline:
+        queue.upkeep()
+        time.sleep(0.1)
+    assert not queue.dead_letters.list(queue="letters")
+
+
+@pytest.mark.repeats("every action with a mouse here")
+def test_by_keyboard_alone(window: Window, address: str, queue: Queue) -> None:
+    page = window.page
+    page.goto(address)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+
+    def tab_to(text: str) -> None:
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            focused = page.evaluate("document.activeElement.textContent.trim()")
+            outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            assert outline != "none", f"{focused} does not show its focus"
+            if focused == text:
+                return
+        raise AssertionError(f"{text} cannot be reached")
+
+    tab_to("Channels")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/channels")
+    tab_to("tenant-1")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/channel?**")
+    tab_to("Pause")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#result")
+    assert queue.channel("tenant-1").policy().paused
+    tab_to("Resume it")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=starts messages again")
+    assert not queue.channel("tenant-1").policy().paused
+
+
+def test_numbers_change_without_a_reload(window: Window, address: str, queue: Queue) -> None:
+    page = window.page
+    page.goto(address + "channels?search=lively")
+    page.wait_for_selector("text=No channel")
+    queue.publish(1, channel="lively")
+    page.wait_for_selector("th:has-text('lively')")
+    # Somebody copies a name: it must not be taken away.
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('tbody th'))")
+    queue.publish_many([NewMessage(n, channel="lively") for n in range(40)])
+    page.wait_for_timeout(3500)
+    assert "41" not in page.inner_text("#channels")
+    page.evaluate("getSelection().removeAllRanges()")
+    page.wait_for_selector("td:has-text('41')", timeout=25_000)
+    # The focus stays on a link that is drawn again.
+    page.locator("tbody th a").first.focus()
+    queue.publish(1, channel="lively")
+    page.wait_for_selector("td:has-text('42')", timeout=25_000)
+    assert page.evaluate("document.activeElement.textContent") == "lively"
+
+
+def test_a_viewer_gets_no_buttons(window: Window, address: str) -> None:
+    base = address.replace("/all/", "/viewer/")
+    for path in PAGES:
+        window.page.goto(base + path)
+        assert window.page.locator("form[method=post]").count() == 0, path
+    window.page.goto(base + "messages/2")
+    assert "You may not see payloads" in window.page.inner_text("main")
+
+
+def test_links_stay_below_the_mount(window: Window, address: str) -> None:
+    page, todo = window.page, [address]
+    found: set[str] = set()
+    places = {address}
+    while todo and len(found) < 40:
+        url = todo.pop(0)
+        if url in found:
+            continue
+        found.add(url)
+        answer = page.goto(url)
+        assert answer is not None
+        assert answer.status in (200, 400), url
+        if "json" in answer.headers["content-type"]:
+            continue
+        links = page.eval_on_selector_all("a[href]", "all => all.map(a => a.href.split('#')[0])")
+        assert all(link.startswith(address) for link in links)
+        for link in links:
+            place = re.sub(r"\d+", "0", link.split("?")[0])
+            if place not in places:
+                places.add(place)
+                todo.append(link)
+    assert len(found) > 10
+
+
+@pytest.mark.repeats("regions fetch themselves again in the test of changing numbers")
+def test_a_cut_connection_is_said_and_mended(browser: Browser, queue: Queue) -> None:
+    port = free_port()
+    made = Window(browser, viewport={"width": 1280, "height": 800})
+    with serving(dashboard(queue), port) as base:
+        made.page.goto(f"{base}/channels?search=cut")
+        assert not made.page.locator("#connection").is_visible()
+    made.page.wait_for_selector("#connection:visible", timeout=25_000)
+    assert "from before" in made.page.inner_text("#connection")
+    queue.publish(1, channel="cut")
+    with serving(dashboard(queue), port):
+        made.page.wait_for_selector("#connection:not(:visible)", state="attached", timeout=25_000)
+        made.page.wait_for_selector("th:has-text('cut')", timeout=25_000)
+        assert made.page.evaluate("window.__seen") == []
+        made.context.close()
+
+
+_ALL_MESSAGES = (*(f"messages?after={n}" for n in (50, 100, 150)), "messages/151", "messages/20")
+
+
+@pytest.mark.repeats("names are escaped in tests/web/test_api.py too; all pages take 20 s")
+def test_hostile_names_run_nothing(browser: Browser, tmp_path: Path) -> None:
+    """200 of them as channel, kind, key, header, payload, error, schedule and topic."""
+    with Queue(f"sqlite:///{tmp_path / 'hostile.db'}") as client:
+        client.install()
+        client.publish_many(
+            [
+                NewMessage({name: name}, channel=name, kind=name, key=name, headers={name: name})
+                for name in HOSTILE
+            ]
+        )
+        for message in client.claim(limit=150):
+            text = message.channel
+            message.fail(reason=text, error=ValueError(text))
+        for name in HOSTILE[:20]:
+            client.schedule(name, name, every=3600, kind=name, channel=name)
+            client.topic(name).subscribe(name, channel=name, kind=name)
+            client.channel(name).limit(concurrency=1)
+            client.publish(1, queue=name, channel=name)
+        made = Window(browser, viewport={"width": 1280, "height": 800})
+        with serving(dashboard(client)) as base:
+            for path in (*PAGES, "dead-letters/bulk?action=discard", *_ALL_MESSAGES):
+                made.page.goto(f"{base}/{path}")
+                made.check()
+            for name in HOSTILE[::20]:
+                asked = urlencode({"queue": "default", "channel": name, "search": name})
+                for path in ("channel", "messages", "channels", "dead-letters"):
+                    made.page.goto(f"{base}/{path}?{asked}", wait_until="domcontentloaded")
+                    made.check()
+            made.page.goto(f"{base}/channel?{urlencode({'channel': HOSTILE[0]})}")
+            made.page.click("button:text-is('Pause')")
+            made.page.wait_for_selector("#result")
+            made.check()
+            assert made.page.evaluate("document.querySelectorAll('script').length") == 5
+            made.context.close()
+
+
+@pytest.mark.repeats("on SQLite in the other tests here")
+def test_on_postgresql(browser: Browser, place: Place) -> None:
+    _walk(browser, place.url, place.schema)
+
+
+@pytest.mark.repeats("on SQLite in the other tests here")
+def test_on_mariadb(browser: Browser, mariadb: Databases) -> None:
+    _walk(browser, mariadb.create_database("pages"), "laneway")
+
+
+def _walk(browser: Browser, url: str, schema: str) -> None:
+    """Every page, and an action."""
+    with Queue(url, schema=schema) as client:
+        client.install()
+        fill(client)
+        made = Window(browser, viewport={"width": 1280, "height": 800})
+        with serving(dashboard(client)) as base:
+            for path in PAGES:
+                answer = made.page.goto(f"{base}/{path}")
+                assert answer is not None
+                assert answer.status < 500
+                made.check()
+            made.page.goto(f"{base}/channel?channel=tenant-4")
+            made.page.click("button:text-is('Pause')")
+            made.page.wait_for_selector("#result")
+            assert client.channel("tenant-4").policy().paused
+            made.context.close()
