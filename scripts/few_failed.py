@@ -18,6 +18,7 @@ def main() -> int:
     if not 0 < len(failed) <= FEW:
         print(f"{len(failed)} tests failed: no second look")
         return 1
+    FAILED.write_text(json.dumps({name.rsplit("@", 1)[0]: True for name in failed}))
     print(f"{len(failed)} failed beside the others, now each of them alone:", *failed, sep="\n  ")
     return 0
 

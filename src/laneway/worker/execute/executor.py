@@ -126,6 +126,7 @@ class HandlerExecutor:
             return await self._through_middleware(job, handler, self._batches.join)
         if handler.run == "process":
             async with self._processes.child() as child:
+                await child.ready()
                 return await self._run_after_a_wait(job, handler, child.call)
         call = self._call_async if handler.run == "async" else self._call_thread
         if handler.binding.transaction is None:

@@ -30,6 +30,7 @@ from laneway.worker.outcomes import Defer, Fail
 
 Reply = dict[str, Any]
 
+READY = b"ready"
 TAKEN = b"taken"
 GROUP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGHUP)
 
@@ -41,6 +42,7 @@ def main(pipe: Connection) -> None:
         signal.siginterrupt(number, False)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, GROUP_SIGNALS)
     threading.Thread(target=_exit_with_worker, daemon=True).start()
+    pipe.send_bytes(READY)
     while True:
         try:
             head, state, payload = (

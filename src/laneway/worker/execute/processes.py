@@ -93,6 +93,14 @@ class Child:
         # A killed process may seem alive for a moment, if a thread has just read its exit code.
         return not self._killed and self._process is not None and self._process.is_alive()
 
+    async def ready(self) -> None:
+        """Its start is nobody's run time. A process that does not start fails the call after it."""
+        try:
+            await self._threads.run(self._start_if_needed)
+        except asyncio.CancelledError:
+            self.kill()
+            raise
+
     async def call(self, job: Job, handler: Handler) -> object:
         """What the handler returned, if it is an outcome; raises what it raised. Kills the process
         when it is cancelled or times out."""
@@ -116,12 +124,13 @@ class Child:
         parts = _parts(job, handler, self._max_result)
         if self.is_alive and self._send(parts):
             return self._reply(job)
-        self._start()
-        if self._killed:  # while it was starting
-            self.kill()
-        if not self._send(parts):
+        if not (self._start() and self._send(parts)):
             raise self._death()
         return self._reply(job)
+
+    def _start_if_needed(self) -> None:
+        if not self.is_alive:
+            self._start()
 
     def _send(self, parts: list[bytes]) -> bool:
         """Whether the process took the message; its handler does not begin before."""
@@ -160,13 +169,21 @@ class Child:
         self._process.join()
         return HandlerDied(_exit_text(self._process.exitcode))
 
-    def _start(self) -> None:
+    def _start(self) -> bool:
+        """Whether it is ready for a message."""
         self._pipe, theirs = _SPAWN.Pipe()
         self._process = _SPAWN.Process(target=main, args=(theirs,), daemon=True)
         resource_tracker.ensure_running()  # its start unblocks signals, so not inside of the block
         with _group_signals_blocked():
             self._process.start()
         theirs.close()
+        if self._killed:  # while it was starting
+            self.kill()
+        try:
+            self._receive()
+        except (EOFError, OSError):
+            return False
+        return True
 
 
 @contextmanager
