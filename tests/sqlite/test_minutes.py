@@ -71,6 +71,19 @@ def told(eyes: sqlite3.Connection) -> Figures:
     return found
 
 
+def kept_kinds(eyes: sqlite3.Connection) -> list[tuple[str, str, int]]:
+    return eyes.execute(
+        "select queue, kind, live from laneway_kind_count where live <> 0 order by 1, 2"
+    ).fetchall()
+
+
+def live_kinds(eyes: sqlite3.Connection) -> list[tuple[str, str, int]]:
+    return eyes.execute(
+        """select c.queue, m.kind, count(*) from laneway_message m
+        join laneway_channel c on c.id = m.channel_id group by 1, 2 order by 1, 2"""
+    ).fetchall()
+
+
 def settled(queue: Queue, eyes: sqlite3.Connection) -> None:
     """Runs upkeep until it has counted everything."""
     position = """select f.message_id = s.message_id and f.history_id = (select max(id) from
@@ -104,6 +117,7 @@ def test_figures_add_up_although_processes_are_killed(url: str, path: Path) -> N
         assert all(total.values()), f"not everything happened: {total}"
         assert figures(eyes, 1) == counted
         assert figures(eyes, 60) == counted
+        assert kept_kinds(eyes) == live_kinds(eyes)
         assert [row[0] for row in eyes.execute(VIOLATIONS)] == []
         now = datetime.now(UTC)
         minutes = queue.minutes(since=now - DAY, until=now + HOUR, step=HOUR, by="kind")
@@ -234,6 +248,8 @@ def test_a_crash_between_any_two_statements_counts_nothing_twice(world: Engine) 
     (one,) = [minute for minute in world.minutes() if minute.published]
     assert (one.published, one.started, one.completed, sum(one.runs)) == (7, 4, 4, 4)
     assert one.depth == 3 and one.oldest_due == NOON
+    (kind,) = [minute for minute in world.minutes(by="kind") if minute.published]
+    assert kind.depth == 3 and kind.oldest_due == NOON
 
 
 def test_two_upkeeps_at_once_count_once(world: Engine, url: str) -> None:
@@ -302,7 +318,85 @@ def test_the_depth_of_a_queue_that_became_empty_is_noted_once_more(world: Engine
     depths = [minute.depth for minute in world.minutes()]
     assert depths == [3, 3, 0]
     assert [hour.depth for hour in world.minutes(step=HOUR)] == [0]
-    assert [kind.depth for kind in world.minutes(by="kind")] == [None, None]
+    assert [kind.depth for kind in world.minutes(by="kind")] == [3, 3, 0]
+    assert [kind.depth for kind in world.minutes(kind="k")] == [3, 3, 0]
+
+
+def test_a_kind_of_which_nothing_is_left_has_no_depth_where_others_do(world: Engine) -> None:
+    world.publish(2, kind="short")
+    world.finish(2)
+    world.publish(1, kind="long")
+    for _ in range(6):
+        world.pass_time(MINUTE)
+        world.run(world.engine.upkeep())
+    depths = {minute.kind: minute.depth for minute in world.minutes(step=5 * MINUTE, by="kind")}
+    assert depths == {"short": 0, "long": 1}
+    assert [minute.depth for minute in world.minutes(step=5 * MINUTE, kind="short")] == [0]
+
+
+def test_depths_by_kind_come_back_after_a_time_without_a_full_history(
+    world: Engine, path: Path
+) -> None:
+    """What ends meanwhile is not in the history: the messages are counted anew."""
+
+    def configure(history: Any) -> None:
+        world.run(world.engine.configure(history, None, None, None, None))
+
+    def last_depth() -> int | None:
+        world.pass_time(MINUTE)
+        world.run(world.engine.upkeep())
+        found = world.minutes(since=world.clock.now - MINUTE, by="kind")
+        return found[0].depth if found else None
+
+    world.publish(9)
+    assert last_depth() == 9
+    configure("none")
+    world.finish(2)
+    assert last_depth() is None, "two have ended, and nobody counted them"
+    configure("all")
+    world.finish(3)
+    assert last_depth() == 4
+    world.finish(1)
+    assert last_depth() == 3
+    with closing(sqlite3.connect(path)) as eyes:
+        assert kept_kinds(eyes) == live_kinds(eyes) == [("q", "k", 3)]
+
+
+def test_a_recount_of_before_another_change_of_the_history_is_not_used(
+    world: Engine, url: str, path: Path
+) -> None:
+    """The setting changes twice, and something ends unseen, between its read and its write."""
+
+    def configure(history: Any) -> None:
+        world.run(world.engine.configure(history, None, None, None, None))
+
+    world.publish(5)
+    world.run(world.engine.upkeep())
+    configure("none")
+    configure("all")
+    late = world.engine._recount_kinds()
+    statement = next(late)
+    with closing(connect(read_url(url))) as connection:
+        while not statement.sql.startswith("update"):
+            statement = late.send(execute(connection, statement))
+        configure("none")
+        world.finish(2)
+        configure("all")
+        assert not execute(connection, statement)
+    world.run(world.engine.upkeep())
+    with closing(sqlite3.connect(path)) as eyes:
+        assert kept_kinds(eyes) == [("q", "k", 3)]
+
+
+def test_messages_of_before_the_migration_are_counted(world: Engine, path: Path) -> None:
+    world.publish(4)
+    with closing(sqlite3.connect(path)) as eyes, eyes:
+        eyes.execute("update laneway_fold set kinds_counted = null")
+        eyes.execute("delete from laneway_kind_count")
+    world.finish(1)
+    world.pass_time(MINUTE)
+    world.run(world.engine.upkeep())
+    assert [minute.depth for minute in world.minutes(by="kind") if minute.published] == [3]
 
 
 def test_figures_are_kept_for_14_days(world: Engine, path: Path) -> None:

@@ -46,6 +46,7 @@ SMALL = {
     "pause",
     "worker",
     "cancel_request",
+    "kind_count",
 }
 # Reads on from one end and stops after some rows; or asks for messages among those under way.
 BOUNDED = {
@@ -60,7 +61,11 @@ BOUNDED = {
     ("leased_ids", "lease"),
     ("leases_of_messages", "lease"),
     ("messages_of_channels", "lease"),
+    ("kind_counts", "history"),
+    ("kind_counts", "kind_depth"),
     ("queue_names", "dead_count"),
+    ("recount_kinds", "message"),  # recount_needed has found that there are few
+    ("recount_needed", "message"),
     ("fold_position", "history"),
     ("open_gap", "claim"),
     ("waiting_work", "claim"),

@@ -11,6 +11,7 @@ insert into "laneway_migration" (number, name) values ($1, $2)
 
 -- name: uninstall
 -- Drops everything that install created, with its data.
+drop view "laneway_minute_v1";
 drop view "laneway_worker_v1";
 drop view "laneway_subscription_v1";
 drop view "laneway_schedule_v1";
@@ -21,6 +22,8 @@ drop view "laneway_history_v1";
 drop view "laneway_dead_letter_v1";
 drop view "laneway_message_v1";
 drop view "laneway_lake_sure";
+drop table "laneway_kind_depth";
+drop table "laneway_kind_count";
 drop table "laneway_progress";
 drop table "laneway_result";
 drop table "laneway_split_count";

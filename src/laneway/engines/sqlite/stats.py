@@ -34,6 +34,8 @@ class SqliteStats(SqliteBase):
         if history is not None:
             gap = "close_gap" if history == "all" else "open_gap"
             yield self._statement(gap, self._now())
+            if history != "all":
+                yield self._statement("forget_kind_counts")
         return _settings(rows[0])
 
 

@@ -29,3 +29,7 @@ where not exists (select 1 from "laneway_history_gap" where ends is null)
 -- name: close_gap
 -- $1: now.
 update "laneway_history_gap" set ends = $1 where ends is null
+
+-- name: forget_kind_counts
+-- The history does not keep everything any more: the counts by kind miss what ends from now on.
+update "laneway_fold" set history_changes = history_changes + 1

@@ -29,9 +29,10 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
             done = UpkeepReport(
                 True, *(a + b for a, b in zip(_counts(done), _counts(step), strict=True))
             )
-        yield from self._fold()
+        yield from self._recount_kinds()
+        folded = yield from self._fold()
         yield from self._count_channels()
-        yield from self._note_depths()
+        yield from self._note_depths(folded)
         return done
 
     def _step(

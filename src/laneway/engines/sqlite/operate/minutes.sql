@@ -116,7 +116,7 @@ order by step, one_queue, one_kind
 -- name: depths
 -- $1: since, $2: until, $3: queue, null for all, $4: step, $5: the last step. Depths at the end of each
 -- step; of the last one those that there are.
-select at, queue, depth, oldest_due from "laneway_depth"
+select at, queue, null, depth, oldest_due from "laneway_depth"
 where at >= $1 and at < $2 and ($3 is null or queue = $3) and (at % $4 = $4 - 60000000 or at >= $5)
 order by at
 
