@@ -120,8 +120,9 @@ class ChannelFilter:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterGroup:
-    """Dead letters of one queue, kind, reason and error: the text of the error is the same but for
-    numbers and ids. ``example`` is the id of one of the newest."""
+    """Dead letters of one queue, kind, reason and error: the texts of reason and error are the same
+    but for numbers, ids and quoted values, which ``signature`` masks. ``example`` is the id of one
+    of the newest."""
 
     queue: str
     kind: str

@@ -1,8 +1,9 @@
-"""The signature of an error: the same for the same defect, whichever numbers and ids are in it."""
+"""The signature of an error: the same for the same defect, whichever numbers, ids and quoted values
+are in its text."""
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from laneway.inspection import DeadLetterGroup, DeadLetterGroups
@@ -12,11 +13,17 @@ LOOKED = 10_000
 ERROR_START = 400
 """How much of an error's text is read for it."""
 _LENGTH = 200
+_ID_LENGTH = 8
 
+# Inside a word an apostrophe is no quote: can't, the users' file. Each alternative begins with its
+# quote, not with what must not be before it: that is searched for much faster.
+_QUOTED = re.compile(r"'(?<!\w')[^']*'(?!\w)|\"(?<!\w\")[^\"]*\"(?!\w)|`[^`]*`|“[^”]*”|«[^»]*»")
+# Text that was cut within a quoted value.
+_OPEN = re.compile(r"(['\"])(?<!\w.)[^'\"]*$")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
-_HEX = re.compile(r"\b(?=[0-9a-fA-F]*[0-9])(?=[0-9a-fA-F]*[a-fA-F])[0-9a-fA-F]{8,}\b")
-_NUMBER = re.compile(r"[0-9]+")
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_WORD = re.compile(r"\b[^\W\d]*\d\w*")
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,41 +42,84 @@ class CountedError:
 
 
 def signature(error: str | None) -> str:
-    """The last line of what is known of it, with numbers and ids masked."""
-    lines = (error or "").strip().splitlines()
-    text = _UUID.sub("<id>", lines[-1] if lines else "")
-    text = _HEX.sub("<id>", _ADDRESS.sub("<address>", text))
-    return _NUMBER.sub("#", text)[:_LENGTH]
+    """The last line of what is known of it, with numbers, ids and quoted values masked. Ten
+    thousand of them are compared in a look, so what does not occur is not searched for."""
+    line = _QUOTED.sub(_quotes_only, _last_line(error))
+    if error is not None and len(error) >= ERROR_START:
+        line = _OPEN.sub(r"\1…\1", line)
+    if line.count("-") >= 4:
+        line = _UUID.sub("<id>", line)
+    if "@" in line:
+        line = _MAIL.sub("<email>", line)
+    return _WORD.sub(_masked, line)[:_LENGTH]
+
+
+def _quotes_only(found: re.Match[str]) -> str:
+    return f"{found[0][0]}…{found[0][-1]}"
+
+
+def _masked(found: re.Match[str]) -> str:
+    """Of a word with a digit in it: long ones with letters are hashes, keys, ids with a prefix."""
+    word = found[0]
+    if word.isdigit():
+        return "#"
+    if word.startswith("0x"):
+        return "<address>"
+    return "<id>" if len(word) >= _ID_LENGTH else _NUMBER.sub("#", word)
 
 
 def grouped(counted: Iterable[CountedError], limit: int, most: int = LOOKED) -> DeadLetterGroups:
     """The largest groups first, of the newest ``most``."""
-    found: dict[tuple[str | None, ...], DeadLetterGroup] = {}
+    found: dict[tuple[str | None, ...], _Group] = {}
     looked = 0
     for one in counted:
         looked += one.count
         said = signature(one.error)
-        key = (one.queue, one.kind, one.reason, one.error_type, said)
+        key = (one.queue, one.kind, signature(one.reason), one.error_type, said)
         if key not in found:
-            found[key] = DeadLetterGroup(
-                one.queue,
-                one.kind,
-                one.reason,
-                one.error_type,
-                said,
-                one.count,
-                one.oldest,
-                one.newest,
-                one.example,
-            )
-            continue
-        known = found[key]
-        found[key] = replace(
-            known,
-            count=known.count + one.count,
-            oldest=min(known.oldest, one.oldest),
-            newest=max(known.newest, one.newest),
-            example=one.example if one.newest > known.newest else known.example,
-        )
-    groups = sorted(found.values(), key=lambda group: (-group.count, group.queue, group.kind))
+            found[key] = _Group(said, key[2] or "", one)
+        found[key].add(one)
+    groups = [group.result() for group in found.values()]
+    groups.sort(key=lambda group: (-group.count, group.queue, group.kind))
     return DeadLetterGroups(groups[:limit], looked, looked < most)
+
+
+def _last_line(text: str | None) -> str:
+    lines = (text or "").strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+@dataclass(slots=True)
+class _Group:
+    """What is added up for one group."""
+
+    signature: str
+    reason: str
+    newest: CountedError
+    count: int = 0
+    oldest: datetime | None = None
+    texts: set[str] = field(default_factory=set)
+    reasons: set[str] = field(default_factory=set)
+
+    def add(self, one: CountedError) -> None:
+        self.count += one.count
+        self.oldest = one.oldest if self.oldest is None else min(self.oldest, one.oldest)
+        self.newest = max(self.newest, one, key=lambda x: (x.newest, x.example))
+        self.texts.add(_last_line(one.error)[:_LENGTH])
+        self.reasons.add(one.reason)
+
+    def result(self) -> DeadLetterGroup:
+        one = self.newest
+        return DeadLetterGroup(
+            one.queue,
+            one.kind,
+            self.reason if len(self.reasons) > 1 else one.reason,
+            one.error_type,
+            self.signature,
+            self.count,
+            one.oldest if self.oldest is None else self.oldest,
+            one.newest,
+            one.example,
+            self.signature if len(self.texts) > 1 else next(iter(self.texts)),
+            len(self.reasons),
+        )

@@ -321,7 +321,7 @@ def _chosen(
 
 
 def _group_row(group: "DeadLetterGroup", now: datetime) -> tuple[object, ...]:
-    kind, text = group.error_type, group.signature
+    kind, text = group.error_type, group.text
     error = f"{kind}: {text}" if kind and text else kind or text
     names = (group.queue, group.kind, group.reason, error)
     return (group.count, *names, age(group.oldest, now), age(group.newest, now), group.example)

@@ -155,6 +155,34 @@ async def groups(world: World) -> None:
     assert info is not None and info.traceback is None, "it was never raised"
 
 
+@case("dead letter", "groups hold reasons and errors that differ only in quoted values and ids")
+async def groups_by_masked_text(world: World) -> None:
+    said = (
+        ("order 17 was not paid", LookupError("no user 'ann' (ann@shop.example)")),
+        ("order 18 was not paid", LookupError("no user 'bob' (bob@shop.example)")),
+        ("gone", ValueError('can\'t read "a.csv" of cus_NffrFeUfNV2Hib')),
+        ("gone", ValueError('can\'t read "b.csv" of cus_9s6XKzkNRiz8i3')),
+        ("key", KeyError("tenant 7")),
+    )
+    for reason, error in said:
+        await world.queue.publish(1, kind="mail")
+        await (await world.claim_one()).fail(reason, error=error)
+        world.clock.advance(1)
+    found = (await world.queue.dead_letters.groups(queue=world.name)).groups
+    shown = {group.error_type: (group.count, group.reason, group.text) for group in found}
+    assert shown == {
+        "LookupError": (2, "order # was not paid", "no user '…' (<email>)"),
+        "ValueError": (2, "gone", 'can\'t read "…" of <id>'),
+        "KeyError": (1, "key", "'tenant 7'"),
+    }, shown
+    assert {group.error_type: group.reasons for group in found} == {
+        "LookupError": 2,
+        "ValueError": 1,
+        "KeyError": 1,
+    }
+    assert {group.signature for group in found} >= {"'…'"}, "the same, whatever the others say"
+
+
 @case("dead letter", "keeps the traceback of an error that was raised, without passwords")
 async def traceback(world: World) -> None:
     def connect(url: str, depth: int) -> None:
