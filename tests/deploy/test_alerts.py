@@ -55,6 +55,14 @@ def test_what_grows_old_is_an_alert_only_if_nothing_ends() -> None:
             assert any(name in rule["expr"] for name in other), rule["alert"]
 
 
+def test_what_asks_for_completions_asks_whether_they_are_counted() -> None:
+    """A history of failures alone has none: every attempt would seem to fail, or none to end."""
+    for rule in rules():
+        text = rule["expr"]
+        if "completed" in text or "rate(laneway_ended_total[" in text:
+            assert "on () (laneway_minutes_exact == 1)" in text, rule["alert"]
+
+
 def test_outcomes_in_the_rules_exist() -> None:
     for rule in rules():
         for outcomes in re.findall(r'outcome=~?"([^"]+)"', rule["expr"]):
