@@ -9,6 +9,7 @@ import pytest
 from openapi_spec_validator import validate
 
 from laneway import Queue
+from laneway.errors import InvalidOption
 from laneway.operator import VERBS
 from laneway.web import Dashboard
 from laneway.web.api import NOT_SERVED, api_routes
@@ -115,3 +116,41 @@ def test_lists_continue_where_they_ended(pages: Dashboard, queue: Queue) -> None
             break
         after = f"&after={page['next']}"
     assert len(seen) == len(set(seen)) == 5
+
+
+def test_what_is_redacted_on_pages_is_redacted_here(queue: Queue) -> None:
+    """Every address that tells of a payload, an error or headers."""
+    secret = "4111-1111"
+    queue.publish({"card": secret}, kind="pay", headers={"card": secret}, max_attempts=1)
+    try:
+        raise ValueError(f"card {secret} was refused")
+    except ValueError as error:
+        queue.claim(1)[0].fail("refused", error=error)
+    queue.publish({"card": secret}, headers={"card": secret}, kind="pay")
+    pages = Dashboard(queue, redact=lambda what, text: text.replace(secret, f"<{what}>"))
+    paths = ["messages", "messages/1", "messages/2", "messages/1/payload", "messages/1/history"]
+    paths += ["messages/2/payload", "dead-letters", "dead-letters/groups", "dead-letters/preview"]
+    try:
+        told = {path: str(answer(pages, "GET", f"/api/v1/{path}?")) for path in paths[:-1]}
+        told["preview"] = str(answer(pages, "GET", "/api/v1/dead-letters/preview?queue=default"))
+        told["page"] = ask(pages, "GET", "/messages/1").body.decode()
+        (letter,) = answer(pages, "GET", "/api/v1/dead-letters")["data"]
+    finally:
+        pages.close()
+    assert [path for path, text in told.items() if secret in text] == []
+    assert letter["headers"] == {"card": "<headers>"} and "<error>" in letter["traceback"]
+    assert json.loads(letter["payload"]["text"]) == {"card": "<payload>"}
+
+
+def test_a_trace_is_linked_where_the_tracing_system_is_known(queue: Queue) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    queue.publish(1, headers={"traceparent": f"00-{trace}-00f067aa0ba902b7-01"})
+    pages = Dashboard(queue, trace_url="https://traces.example/?id={trace}")
+    try:
+        page = ask(pages, "GET", "/messages/1").body.decode()
+    finally:
+        pages.close()
+    assert f'<a href="https://traces.example/?id={trace}">' in page
+    for wrong in ("javascript:alert(1)//{trace}", "https://traces.example/"):
+        with pytest.raises(InvalidOption):
+            Dashboard(queue, trace_url=wrong)

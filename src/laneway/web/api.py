@@ -14,6 +14,7 @@ from laneway.schedule import Schedule
 from .cursors import write_cursor
 from .documents import as_json, document
 from .reads import CachedReader
+from .redaction import Redact, redacted
 from .request import WebRequest, WebResponse
 from .statuses import NotFound, status_of
 from .values import Parameters
@@ -84,10 +85,12 @@ def parameters_of(verb: str) -> Parameters:
     return Parameters(verb)
 
 
-def respond(request: WebRequest, reader: CachedReader, operator: Operator) -> WebResponse:
+def respond(
+    request: WebRequest, reader: CachedReader, operator: Operator, redact: Redact | None = None
+) -> WebResponse:
     """Any address below the prefix; errors are JSON too."""
     try:
-        return _json(_answer(request, reader, operator))
+        return _json(_answer(request, reader, operator, redact))
     except LanewayError as error:
         return problem(status_of(error), str(error), type(error).__name__)
 
@@ -96,16 +99,19 @@ def problem(status: int, text: str, kind: str) -> WebResponse:
     return _json({"error": {"type": kind, "message": text}}, status)
 
 
-def _answer(request: WebRequest, reader: CachedReader, operator: Operator) -> dict[str, Any]:
+def _answer(
+    request: WebRequest, reader: CachedReader, operator: Operator, redact: Redact | None
+) -> dict[str, Any]:
     route, found = _route(request)
     check(reader.principal, VERBS[route.verb])
     parameters = parameters_of(route.verb)
     given = {**(_body(request) if route.method == "POST" else request.params), **found}
     args, named = parameters.read(given)
     if route.method == "POST":
-        return {"data": document(getattr(operator, route.verb)(*args, **named))}
+        done = getattr(operator, route.verb)(*args, **named)
+        return {"data": document(redacted(done, redact) if redact else done)}
     value = reader.read(route.verb, *args, **named)
-    answer: dict[str, Any] = {"data": document(value)}
+    answer: dict[str, Any] = {"data": document(redacted(value, redact) if redact else value)}
     if "after" in parameters.all:
         answer["next"] = _next(value, named.get("limit", 100))
     if isinstance(value, DeadLetterCount):

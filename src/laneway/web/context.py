@@ -1,7 +1,6 @@
 """What a page function gets: the request, who asks, and what may be read."""
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -13,11 +12,10 @@ from laneway.operator import VERBS, Operator, Principal
 
 from .api import parameters_of
 from .reads import CachedReader
+from .redaction import Redact
 from .request import WebRequest, WebResponse
 
 PAGE_ROWS = 50
-Redact = Callable[[str, str], str]
-"""Called with what it is ("payload", "error", "headers" or "state") and its text."""
 _MINUTE = timedelta(minutes=1)
 _BACK = re.compile(r"([a-z-]+(/\d{1,19})?)?(\?[^\s\\]*)?")
 
@@ -43,6 +41,7 @@ class Context:
         read_only: bool = False,
         redact: Redact | None = None,
         starts: Any = None,
+        trace_url: str = "",
     ) -> None:
         self.request = request
         self.reader = reader
@@ -50,6 +49,7 @@ class Context:
         self.read_only = read_only
         self.params = request.params
         self.starts = starts
+        self.trace_url = trace_url
         self.redact: Redact = redact or (lambda what, text: text)
 
     @property
@@ -70,6 +70,12 @@ class Context:
 
     def read(self, verb: str, *args: Any, **named: Any) -> Any:
         return self.reader.read(verb, *args, **named)
+
+    @cached_property
+    def history(self) -> str:
+        """What the history keeps. Minutes are counted from it: without all of it a zero does not
+        mean that nothing happens."""
+        return str(self.read("settings").history)
 
     @property
     def operator_queue(self) -> str:

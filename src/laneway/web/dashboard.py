@@ -14,7 +14,7 @@ from .actions import act
 from .assets import asset, asset_version
 from .cache import SharedCache
 from .connections import Connections
-from .context import Answer, Context, PageView, Redact
+from .context import Answer, Context, PageView
 from .documents import as_json
 from .guard import HEADERS, is_foreign
 from .hints import HintSource
@@ -23,6 +23,7 @@ from .operations import OperationHelper
 from .pages import MESSAGE, PAGES, navigation, page_of
 from .pages.starts import StartsFollower
 from .reads import CachedReader
+from .redaction import Redact
 from .rendering import render
 from .request import WebRequest, WebResponse
 from .results import SignedResults
@@ -40,7 +41,8 @@ class Dashboard:
     ``principal`` is called with the framework's request and returns who asks, or None. Without it
     ``token`` is asked for; without both only this machine is let in, unless ``insecure``.
     ``read_only`` allows nothing that changes anything. ``redact`` is called with
-    "payload", "error" or "headers" and a text, and returns what may be shown of it.
+    "payload", "error" or "headers" and a text, and returns what pages and API may show of it.
+    ``trace_url`` is where a trace is found, with ``{trace}`` in place of its id.
 
     >>> app.mount("/queue", DashboardApp(Dashboard(queue, principal=who)))
     """
@@ -55,6 +57,7 @@ class Dashboard:
         read_only: bool = False,
         title: str = "Laneway",
         redact: Redact | None = None,
+        trace_url: str | None = None,
     ) -> None:
         if not isinstance(queue, Queue | AsyncQueue):
             raise InvalidOption(f"dashboard() needs a Queue, not {type(queue).__name__}")
@@ -66,6 +69,7 @@ class Dashboard:
         self.starts = StartsFollower(self.connections.reading)
         self.title = title
         self.redact = redact
+        self.trace_url = _checked_trace_url(trace_url)
         self._results = SignedResults(self.connections.secret)
         self._scrapes = Scrapes(self.connections.reading)
 
@@ -108,7 +112,13 @@ class Dashboard:
             return self._api(request, reader)
         operator = Operator(self.connections.acting, principal, source="dashboard")
         context = Context(
-            request, reader, operator, self.access.read_only, self.redact, self.starts
+            request,
+            reader,
+            operator,
+            self.access.read_only,
+            self.redact,
+            self.starts,
+            self.trace_url,
         )
         return self._page(context)
 
@@ -116,7 +126,7 @@ class Dashboard:
         if request.path == f"{api.PREFIX}openapi.json":
             return WebResponse(200, as_json(openapi(__version__)), "application/json")
         operator = Operator(self.connections.acting, reader.principal, source="api")
-        response = api.respond(request, reader, operator)
+        response = api.respond(request, reader, operator, self.redact)
         if request.method == "POST":
             self.cache.clear()
             if request.path.startswith(f"{api.PREFIX}operations/"):
@@ -159,6 +169,16 @@ class Dashboard:
 
 
 LIVE = frozenset(page.template for page in (*PAGES.values(), MESSAGE) if page.live)
+
+
+def _checked_trace_url(url: str | None) -> str:
+    if url is None:
+        return ""
+    if not url.startswith(("https://", "http://")) or "{trace}" not in url:
+        raise InvalidOption(
+            "trace_url must begin with https:// and have {trace} where the trace's id goes"
+        )
+    return url
 
 
 def _problem(error: LanewayError) -> PageView:

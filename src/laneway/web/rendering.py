@@ -106,6 +106,18 @@ def pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, default=str, sort_keys=True)
 
 
+def readable(raw: bytes) -> str:
+    """JSON with indents, text as it is, else the first bytes in hex."""
+    try:
+        return pretty(json.loads(raw))
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw[:4096].hex(" ")
+
+
 def visible(name: str) -> str:
     """A name as it is, except for characters that hide or turn around what stands beside them."""
     if name.isprintable():

@@ -31,6 +31,14 @@ def dashboard(
         bool,
         typer.Option("--insecure", help="Let everybody who can reach the address do everything."),
     ] = False,
+    trace_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            show_default=False,
+            help="Link traces of messages: an address with {trace} where the trace's id goes.",
+        ),
+    ] = None,
     demo: Annotated[
         bool,
         typer.Option("--demo", help="Show a temporary server with tenants and workers at work."),
@@ -46,7 +54,9 @@ def dashboard(
     from laneway.web.standalone import serve
 
     with _demo() if demo else open_queue(url, schema) as client:
-        pages = Dashboard(client, token=token, insecure=insecure, read_only=read_only)
+        pages = Dashboard(
+            client, token=token, insecure=insecure, read_only=read_only, trace_url=trace_url
+        )
         say(f"Dashboard at http://{_shown(host)}:{port}/ until Ctrl-C.")
         serve(pages, host, port)
 

@@ -1,14 +1,14 @@
 """Messages and one message: where it is, what was tried, what is in it."""
 
-import json
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, get_args
 
 from laneway.event import StoredResult
 from laneway.inspection import MessageInfo, MessagePage, MessageState
 from laneway.model import HistoryEntry
 from laneway.web.context import PAGE_ROWS, Answer, Context, PageView
-from laneway.web.rendering import pretty
+from laneway.web.rendering import pretty, readable
 from laneway.web.request import redirect
 from laneway.web.statuses import NotFound
 
@@ -55,8 +55,10 @@ def message(context: Context) -> PageView:
         "latest": latest,
         "history": [(entry, context.redact("error", entry.error or "")) for entry in history],
         "steps": _steps(info, history),
+        "times": {entry.id: _times(entry) for entry in history},
         "headers": context.redact("headers", pretty(dict(headers))) if headers else None,
-        "trace": _trace(headers),
+        "trace": (trace := _trace(headers)),
+        "trace_link": context.trace_url.replace("{trace}", trace) if trace else "",
         "payload": _payload(context, info),
         "returned": None if info else _result(context, number),
         "error": context.redact("error", info.error or "") if info else "",
@@ -80,6 +82,15 @@ def _steps(info: MessageInfo | None, history: list[HistoryEntry]) -> list[tuple[
     ]
 
 
+def _times(entry: HistoryEntry) -> tuple[timedelta | None, timedelta | None]:
+    """How long it waited and how long its handler ran: waiting inside of a worker is waiting."""
+    began = entry.started_at or entry.claimed_at
+    if began is None:
+        return None, None
+    due = max((at for at in (entry.due, entry.published_at) if at is not None), default=began)
+    return max(began - due, timedelta(0)), entry.ended_at - began
+
+
 def _trace(headers: Mapping[str, Any]) -> str | None:
     """The id of the trace that published it, to look for in the tracing system."""
     parts = str(headers.get(_TRACE, "")).split("-")
@@ -94,7 +105,7 @@ def _payload(context: Context, info: MessageInfo | None) -> dict[str, Any] | Non
     if raw is None:
         return None
     cut = raw[:_MOST_PAYLOAD]
-    return {"text": context.redact("payload", _readable(cut)), "cut": len(raw) > len(cut)}
+    return {"text": context.redact("payload", readable(cut)), "cut": len(raw) > len(cut)}
 
 
 def _result(context: Context, number: int) -> dict[str, Any] | None:
@@ -106,15 +117,4 @@ def _result(context: Context, number: int) -> dict[str, Any] | None:
         return None
     cut = stored.payload[:_MOST_PAYLOAD]
     whole = len(cut) == len(stored.payload)
-    return {"text": context.redact("payload", _readable(cut)), "cut": not whole}
-
-
-def _readable(raw: bytes) -> str:
-    try:
-        return pretty(json.loads(raw))
-    except (ValueError, RecursionError):
-        pass
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw[:4096].hex(" ")
+    return {"text": context.redact("payload", readable(cut)), "cut": not whole}
