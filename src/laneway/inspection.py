@@ -133,6 +133,11 @@ class DeadLetterGroup:
     oldest: datetime
     newest: datetime
     example: int
+    text: str = ""
+    """The last line of the error: as it is if all have the same, else the signature."""
+    reasons: int = 1
+    """How many different reasons there are. If more than one, ``reason`` is masked, and no filter
+    finds it."""
 
 
 class DeadLetterPosition(NamedTuple):
@@ -217,9 +222,11 @@ class Repair:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check, with a fix unless the level is "ok"."""
+    """The result of one check, with a fix unless the level is "ok", and the queues that it names,
+    all of them."""
 
     check: str
     level: Level
     message: str
     fix: str | None = None
+    queues: tuple[str, ...] = ()

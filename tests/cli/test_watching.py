@@ -98,7 +98,8 @@ def test_top_once(cli: Cli, queue: Queue) -> None:
     assert "tenant-1" in shown and "tenant-2" in shown
     assert "tenant-1" not in cli.run("top", "--once", "--queue", "emails").stdout
     (seen,) = cli.json("top", "--once")
-    assert set(seen) == {"at", "published_rate", "ended_rate", "queues", "channels"}
+    rates = {"published_rate", "ended_rate", "rates_counted"}
+    assert set(seen) == {"at", *rates, "queues", "channels"}
     assert [n["channel"] for n in seen["channels"]] == ["tenant-1", "tenant-2"]
 
 
@@ -119,6 +120,27 @@ def test_stats_and_top_show_throughput(cli: Cli, queue: Queue) -> None:
     assert seen["published_rate"] > 0 and seen["failed_rate"] == 0
     (top,) = cli.json("top", "--once")
     assert top["ended_rate"] > 0 and top["queues"][0]["completed_rate"] > 0
+
+
+def test_stats_and_top_say_when_the_history_is_off(cli: Cli, queue: Queue) -> None:
+    """Zero done would look as if nothing happened."""
+    queue.publish_many([1, 2])
+    (seen,) = cli.json("top", "--once")
+    assert seen["rates_counted"] and "history" not in cli.run("top", "--once").stdout
+    queue.configure(history="none")
+    queue.complete(queue.claim(1))
+    queue.upkeep()
+    for command in (["stats"], ["top", "--once"]):
+        done = cli.run(*command)
+        said = " ".join((done.stdout + done.stderr).split())
+        assert "The history is off" in said and "does not mean that nothing happens" in said
+        assert "not counted" in done.stdout
+    (seen,) = cli.json("top", "--once")
+    assert not seen["rates_counted"] and not seen["queues"][0]["rates_counted"]
+    (row,) = cli.json("stats")
+    assert not row["rates_counted"]
+    queue.configure(history="failures")
+    assert "keeps only failures" in cli.run("stats").stderr
 
 
 def test_top_without_a_terminal_says_so(cli: Cli) -> None:

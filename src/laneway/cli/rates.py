@@ -21,10 +21,21 @@ class Rates:
     ended: float
 
 
-UNCOUNTED = (
-    "The history does not keep everything, so what was done is not fully counted: rates show too "
-    'little. queue.configure(history="all") keeps it.'
-)
+_KEPT = {
+    "none": "The history is off, so what is done is not counted",
+    "failures": "The history keeps only failures, so what is completed is not counted",
+}
+
+
+def uncounted(client: "Queue") -> str | None:
+    """What to say beside rates if they show too little: minutes are counted from the history."""
+    kept = client.settings().history
+    if kept == "all":
+        return None
+    return (
+        f"{_KEPT[kept]}: a rate of zero does not mean that nothing happens. "
+        'queue.configure(history="all") counts it.'
+    )
 
 
 def recent_rates(client: "Queue") -> dict[str, Rates]:

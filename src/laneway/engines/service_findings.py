@@ -5,12 +5,15 @@ something was claimed lately is served.
 """
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from laneway.inspection import Finding
 from laneway.operations import MinuteFilter, WorkerInfo
 
+UNSERVED = "queues without workers"
+STALLED = "stalled queues"
 WORKERS_LOOKED = 1000
 _UNSERVED_AFTER = timedelta(minutes=1)
 _STALLED_AFTER = timedelta(minutes=5)
@@ -40,26 +43,28 @@ def service_findings(
     started: Collection[str],
 ) -> list[Finding]:
     """``started``: queues that have started something lately, as far as the minutes tell."""
-    unserved, unhandled, stalled = [], [], []
+    unserved: dict[str, timedelta] = {}
+    stalled: dict[str, timedelta] = {}
+    unhandled = []
     for one in waiting:
         serving = [w for w in workers if w.state == "running" and one.queue in w.queues]
         claimed = one.claimed is not None and now - one.claimed < _STALLED_AFTER
         age = timedelta(0) if one.since is None else now - one.since
         if not serving and not claimed and one.queue not in started:
             if age > _UNSERVED_AFTER:
-                unserved.append(f"{one.queue} (for {_length(age)})")
+                unserved[one.queue] = age
         elif serving:
             free = any(w.used < w.slots for w in serving)
             if age > _STALLED_AFTER and free and not claimed and one.queue not in started:
-                stalled.append(f"{one.queue} (for {_length(age)})")
+                stalled[one.queue] = age
             unhandled += [
                 f"{one.queue}/{kind or 'no kind'}"
                 for kind in one.kinds
                 if not any(w.handles(one.queue, kind) for w in serving)
             ]
     return [
-        _finding(
-            "queues without workers",
+        _about_queues(
+            UNSERVED,
             unserved,
             "Work waits, and no live worker serves: {}.",
             "Start a worker for them; laneway workers shows who runs.",
@@ -72,8 +77,8 @@ def service_findings(
             "Deploy a worker with a handler for these kinds, or cancel the messages.",
             "Every kind at the head of a queue has a handler.",
         ),
-        _finding(
-            "stalled queues",
+        _about_queues(
+            STALLED,
             stalled,
             "Work is due, workers have free slots, and nothing was started: {}.",
             "Look at the workers' logs, and restart them.",
@@ -101,6 +106,13 @@ def _finding(check: str, names: list[str], says: str, fix: str, well: str) -> Fi
         return Finding(check, "ok", well)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return Finding(check, "warn", says.format(", ".join(names[:_SHOWN]) + more), fix)
+
+
+def _about_queues(
+    check: str, ages: dict[str, timedelta], says: str, fix: str, well: str
+) -> Finding:
+    names = [f"{queue} (for {_length(age)})" for queue, age in ages.items()]
+    return replace(_finding(check, names, says, fix, well), queues=tuple(ages))
 
 
 def _length(time: timedelta) -> str:

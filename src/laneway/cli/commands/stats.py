@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from laneway.cli.connect import open_queue
 from laneway.cli.options import Json, Schema, Url
 from laneway.cli.output import Column, emit_all, say, table
-from laneway.cli.rates import UNCOUNTED, Rates, recent_rates
+from laneway.cli.rates import Rates, recent_rates, uncounted
 from laneway.cli.times import age
 
 if TYPE_CHECKING:
@@ -29,33 +29,41 @@ def stats(url: Url = None, schema: Schema = None, as_json: Json = False) -> None
     """Show the number of messages by queue and state, and what is completed per second."""
     with open_queue(url, schema) as client:
         numbers, rates = client.stats(), recent_rates(client)
-        counted = client.settings().history == "all"
+        note = uncounted(client)
     now = datetime.now(UTC)
     if as_json:
-        emit_all(queue_document(n, rates) for n in numbers)
+        emit_all(queue_document(n, rates, note is None) for n in numbers)
     else:
-        table(COLUMNS, [queue_row(n, now, rates) for n in numbers])
+        table(COLUMNS, [queue_row(n, now, rates, note is None) for n in numbers])
     if not numbers:
         say("All queues are empty.")
-    if not counted:
-        say(UNCOUNTED)
+    if note:
+        say(note)
 
 
-def queue_row(n: "QueueStats", now: datetime, rates: dict[str, Rates]) -> tuple[Any, ...]:
+def queue_row(
+    n: "QueueStats", now: datetime, rates: dict[str, Rates], counted: bool = True
+) -> tuple[Any, ...]:
     numbers = counts(n.exact, n.as_of, n.waiting, n.scheduled, n.leased, n.dead)
     channels = counts(n.exact, None, n.channels)
     done = f"{rates[n.queue].completed:,.1f}" if n.queue in rates else ""
+    if not counted:
+        done = "not counted"
     return n.queue, *numbers, *channels, age(n.oldest_due, now), done
 
 
-def queue_document(n: "QueueStats", rates: dict[str, Rates]) -> dict[str, Any]:
-    """The rates are null where upkeep has counted nothing lately."""
+def queue_document(
+    n: "QueueStats", rates: dict[str, Rates], counted: bool = True
+) -> dict[str, Any]:
+    """The rates are null where upkeep has counted nothing lately; ``rates_counted`` is false if the
+    history does not keep what they are counted from, so that they are too low."""
     known = rates.get(n.queue)
     return {
         **asdict(n),
         "published_rate": None if known is None else known.published,
         "completed_rate": None if known is None else known.completed,
         "failed_rate": None if known is None else known.failed,
+        "rates_counted": counted,
     }
 
 

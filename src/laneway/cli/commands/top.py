@@ -4,6 +4,7 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from datetime import datetime
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,7 @@ from laneway.cli.connect import open_queue
 from laneway.cli.exits import Code
 from laneway.cli.options import Json, OnlyQueue, Schema, Url
 from laneway.cli.output import Column, emit, rich_table, say
-from laneway.cli.rates import Rates, recent_rates
+from laneway.cli.rates import Rates, recent_rates, uncounted
 from laneway.cli.times import age
 
 from .stats import COLUMNS, counts, queue_document, queue_row
@@ -49,6 +50,8 @@ class Sample:
     rates: dict[str, Rates]
     published_rate: float | None = None
     ended_rate: float | None = None
+    note: str | None = None
+    """Why the rates show too little."""
 
 
 def top(
@@ -79,19 +82,20 @@ def sample(client: "Queue", queue: str | None, channels: int, before: Sample | N
     queues = [n for n in client.stats() if queue in (None, n.queue)]
     fullest = client.channel_stats(queue=queue, limit=channels)
     rates = {name: known for name, known in recent_rates(client).items() if queue in (None, name)}
+    note = uncounted(client)
     if before is None or at <= before.at:
-        return Sample(at, queues, fullest, totals, rates)
+        return Sample(at, queues, fullest, totals, rates, note=note)
     seconds = (at - before.at).total_seconds()
     published = (totals.published - before.totals.published) / seconds
     ended = (totals.ended - before.totals.ended) / seconds
-    return Sample(at, queues, fullest, totals, rates, published, ended)
+    return Sample(at, queues, fullest, totals, rates, published, ended, note)
 
 
 def single(client: "Queue", queue: str | None, channels: int) -> Sample:
-    """One sample with rates: by the last minute figures, or, where upkeep has counted nothing, by
-    two readings a moment apart."""
+    """One sample with rates: by the last minute figures, or, where upkeep has counted nothing or
+    not everything, by two readings a moment apart."""
     first = sample(client, queue, channels, None)
-    if not first.rates:
+    if not first.rates or first.note:
         time.sleep(_MOMENT)
         seconds = max((client.clock() - first.at).total_seconds(), _MOMENT)
         later, before = client.totals(), first.totals
@@ -110,17 +114,24 @@ def drawn(seen: Sample, width: int, height: int | None) -> "RenderableType":
     from rich.console import Group
     from rich.text import Text
 
-    rows = None if height is None else max(1, height - len(seen.queues) - _OTHER_LINES)
-    queues = rich_table(COLUMNS, [queue_row(n, seen.at, seen.rates) for n in seen.queues], width)
+    taken = len(seen.queues) + _OTHER_LINES + len(wrap(seen.note or "", width))
+    rows = None if height is None else max(1, height - taken)
+    counted = seen.note is None
+    numbers = [queue_row(n, seen.at, seen.rates, counted) for n in seen.queues]
+    queues = rich_table(COLUMNS, numbers, width)
     lanes = rich_table(_CHANNELS, [_channel(n, seen.at) for n in seen.channels[:rows]], width)
-    return Group(Text(_headline(seen), no_wrap=True, overflow="ellipsis"), queues, lanes)
+    lines = [Text(_headline(seen), no_wrap=True, overflow="ellipsis")]
+    if seen.note:
+        lines.append(Text(seen.note, style="yellow"))
+    return Group(*lines, queues, lanes)
 
 
 def _headline(seen: Sample) -> str:
     moment = seen.at.astimezone().strftime("%H:%M:%S")
     if seen.published_rate is None or seen.ended_rate is None:
         return f"laneway  {moment}"
-    speed = f"{seen.published_rate:,.0f} published/s  {seen.ended_rate:,.0f} ended/s"
+    ended = f"{seen.ended_rate:,.0f} ended/s" if seen.note is None else "ended/s not counted"
+    speed = f"{seen.published_rate:,.0f} published/s  {ended}"
     return f"laneway  {moment}  {speed}"
 
 
@@ -165,6 +176,7 @@ def _document(seen: Sample) -> dict[str, Any]:
         "at": seen.at,
         "published_rate": seen.published_rate,
         "ended_rate": seen.ended_rate,
-        "queues": [queue_document(n, seen.rates) for n in seen.queues],
+        "rates_counted": seen.note is None,
+        "queues": [queue_document(n, seen.rates, seen.note is None) for n in seen.queues],
         "channels": seen.channels,
     }

@@ -25,32 +25,37 @@ class RecentFigures:
     run_median: float | None = None
     run_95: float | None = None
     exact: bool = True
+    depth: int | None = None
+    """Messages that had not ended at the end of the last minute that knows it."""
 
 
 def lately(minutes: Iterable[Minute], now: datetime) -> RecentFigures:
     """What has begun is left out: half a minute would look like half the rate."""
     end = now.replace(second=0, microsecond=0)
-    rows = [row for row in minutes if end - LATELY <= row.at < end]
+    known = sorted(minutes, key=lambda row: row.at)
+    rows = [row for row in known if end - LATELY <= row.at < end]
     if not rows:
-        rows = [row for row in minutes if row.at >= end]
+        rows = [row for row in known if row.at >= end]
     if not rows:
         return RecentFigures()
     count = max(1.0, min(LATELY, now - min(row.at for row in rows)) / _MINUTE)
     completed = sum(row.completed for row in rows)
     troubled = sum(row.retried + row.failed + row.expired for row in rows)
     ended = completed + troubled
+    exact = all(row.exact for row in rows)
     waits = added(row.waits for row in rows)
     runs = added(row.runs for row in rows)
     return RecentFigures(
         sum(row.published for row in rows) / count,
         completed / count,
         troubled / count,
-        troubled / ended if ended else None,
+        troubled / ended if ended and exact else None,  # without all ends the share is not known
         percentile(waits, 0.5),
         percentile(waits, 0.95),
         percentile(runs, 0.5),
         percentile(runs, 0.95),
-        all(row.exact for row in rows),
+        exact,
+        next((row.depth for row in reversed(rows) if row.depth is not None), None),
     )
 
 
