@@ -417,9 +417,8 @@ def test_the_history_is_kept_until_it_is_counted(world: Engine, path: Path) -> N
     world.pass_time(40 * DAY)
     fold, counted = world.engine._fold, False
 
-    def later() -> Plan[None]:
-        if counted:
-            yield from fold()
+    def later() -> Plan[bool]:
+        return bool(counted and (yield from fold()))
 
     world.engine._fold = later  # type: ignore[method-assign]
     world.run(world.engine.upkeep())

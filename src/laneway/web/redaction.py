@@ -20,7 +20,8 @@ def redacted(value: Any, redact: Redact) -> Any:
         names = [field.name for field in fields(value)]
         return replace(value, **{n: _field(n, getattr(value, n), redact) for n in names})
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return value._replace(**{n: _field(n, v, redact) for n, v in value._asdict().items()})
+        changed = {name: _field(name, item, redact) for name, item in value._asdict().items()}
+        return type(value)(**changed)
     if isinstance(value, list | tuple):
         return [redacted(item, redact) for item in value]
     return value
