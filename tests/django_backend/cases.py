@@ -7,6 +7,7 @@ from io import StringIO
 from typing import Any
 
 from django.contrib.auth.models import Permission, User
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import transaction
 from django.test import TestCase, TransactionTestCase, override_settings
@@ -22,6 +23,7 @@ from laneway.integrations.django.task_api import (
     task_finished,
     task_started,
 )
+from laneway.integrations.django.tasks import LanewayBackend
 
 from . import jobs
 
@@ -192,6 +194,19 @@ class Run(Case):
             ],
         )
 
+    def test_tasks_start_by_priority(self) -> None:
+        """In the order of the levels that the backend names, and equal ones by time."""
+        for priority in (0, -100, 100, -10, 99, 10, 5, 11):
+            jobs.tell.using(backend="second", priority=priority).enqueue(priority)
+        work(concurrency=1, backend=["second"])
+        self.assertEqual([args[0] for args, _ in jobs.seen], [100, 99, 10, 11, 0, 5, -10, -100])
+
+    def test_priorities_without_levels(self) -> None:
+        for priority in (-100, 0, 50, 100):
+            jobs.tell.using(priority=priority).enqueue(priority)
+        work(concurrency=1)
+        self.assertEqual([args[0] for args, _ in jobs.seen], [100, 50, -100, 0])
+
     def test_run_after(self) -> None:
         later = timezone.now() + timedelta(hours=1)
         result = jobs.add.using(run_after=later).enqueue(1, 2)
@@ -270,6 +285,11 @@ class Checks(Case):
     def test_wrong_settings(self) -> None:
         found = [problem.id for problem in default_task_backend.check()]
         self.assertEqual(found, ["laneway.E002", "laneway.W002"])
+
+    def test_wrong_priorities(self) -> None:
+        for wrong in ([], [0, 0], [1, 0], [-101], [101], [1.5], "0", list(range(11))):
+            with self.subTest(wrong), self.assertRaisesMessage(ImproperlyConfigured, "[-10, 0, 10"):
+                LanewayBackend("default", {"OPTIONS": {"priorities": wrong}})
 
 
 class Admin(Case):

@@ -4,6 +4,11 @@ import os
 from importlib.util import find_spec
 from urllib.parse import unquote, urlsplit
 
+if os.environ["DATABASE_URL"].startswith("mysql"):
+    import pymysql
+
+    pymysql.install_as_MySQLdb()
+
 address = urlsplit(os.environ["DATABASE_URL"])
 ENGINES = {"postgresql": "postgresql", "sqlite": "sqlite3", "mysql": "mysql"}
 NAME = unquote(address.path[1:])
@@ -58,6 +63,7 @@ TASKS = {
         "OPTIONS": {
             "channel": "tests.django_backend.jobs.tenant_of",
             "retry": "tests.django_backend.jobs.twice",
+            "priorities": [-100, -10, 0, 10, 99, 100],
         },
     },
     "elsewhere": {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from laneway.dev.embedded import EmbeddedPostgres
+from laneway.dev.embedded import EmbeddedMariaDB, EmbeddedPostgres
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -22,6 +22,11 @@ def test_on_sqlite(tmp_path: Path) -> None:
 @pytest.mark.repeats("the same cases on another database")
 def test_on_postgresql(server: EmbeddedPostgres) -> None:
     run(server.create_database(f"django_{time.monotonic_ns()}"))
+
+
+@pytest.mark.repeats("the same cases on another database")
+def test_on_mariadb(mariadb: EmbeddedMariaDB) -> None:
+    run(mariadb.create_database(f"django_{time.monotonic_ns()}"))
 
 
 def run(url: str) -> None:

@@ -19,6 +19,7 @@ from laneway.durations import Duration
 from laneway.retry import NoRetry, Retry
 
 from .backend_checks import check_backend
+from .priority_levels import checked_levels, level_of
 from .site_queue import SiteQueue
 from .task_api import BaseTaskBackend, TaskResultDoesNotExist, task_enqueued
 from .task_class import LanewayTask, task
@@ -39,6 +40,7 @@ class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
       that names it, so that tenants are served fairly
     - ``retry``: a strategy or its dotted path; without one a failed task is not run again, as
       Django's contract says
+    - ``priorities``: those that the site's tasks have, at most ten of -100 to 100, in rising order
     - ``keep_result``: how long what became of a task can be read after it succeeded, a day unless
       this says otherwise; 0 keeps nothing. Failed ones can be read until they are removed
     """
@@ -53,6 +55,7 @@ class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
         super().__init__(alias, params)
         self._channel = _channel_of(self.options.get("channel", "default"))
         self._keep_result = self.options.get("keep_result", KEEP_RESULT)
+        self._levels = checked_levels(self.options.get("priorities"))
         self.retry = _retry_of(self.options.get("retry"))
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
@@ -97,7 +100,7 @@ class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
             "queue": task.queue_name,
             "channel": call.channel or self._channel(task, call.args, call.kwargs),
             "key": call.key,
-            "priority": laneway_priority(task.priority),
+            "priority": level_of(task.priority, self._levels),
             "at": _aware(task.run_after),
             "expires_in": getattr(task, "expires_in", None),
             "keep_result": self._kept_for(task),
@@ -106,11 +109,6 @@ class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
     def _kept_for(self, task: Any) -> Duration | None:
         own = getattr(task, "keep_result", None)
         return (self._keep_result if own is None else own) or None
-
-
-def laneway_priority(priority: int) -> int:
-    """Django's -100 to 100 as Laneway's 0 to 9, which starts at the default: 0 and below are 0."""
-    return max(0, min(9, -(-priority * 9 // 100)))
 
 
 def _aware(moment: Any) -> Any:
