@@ -110,6 +110,27 @@ test-postgresql: $(STAMP) #: The tests of PostgreSQL on another server's program
 	@LANEWAY_POSTGRESQL="$(PROGRAMS)" $(PYTEST) -n $(JOBS) --dist loadgroup tests/test_conformance.py \
 		tests/model tests/interleavings tests/plans tests/security tests/client tests/time tests/worker
 
+# Docs and release
+
+.PHONY: docs dist api-check
+
+docs: $(STAMP) #: The site of the docs into build/site; a dead link or a misspelled word is an error
+	@$(BIN)/codespell *.md docs
+	@$(BIN)/python scripts/make_site.py
+
+dist: #: sdist, wheel and list of parts into dist/, installed and tried on every Python that is at hand
+	@rm -rf dist .cache/release && $(PYTHON) -m venv .cache/release
+	@.cache/release/bin/pip install -q --disable-pip-version-check build twine check-wheel-contents cyclonedx-bom
+	@.cache/release/bin/python -m build
+	@.cache/release/bin/twine check --strict dist/*
+	@.cache/release/bin/check-wheel-contents dist/*.whl
+	@.cache/release/bin/python scripts/check_dist.py dist
+	@$(PYTHON) -m venv .cache/release/parts && .cache/release/parts/bin/pip install -q --disable-pip-version-check "$$(echo dist/*.whl)[all]"
+	@.cache/release/bin/cyclonedx-py environment --output-reproducible -o dist/laneway.cdx.json .cache/release/parts
+
+api-check: $(STAMP) #: What would break the code of those who upgrade from the last release
+	@$(BIN)/python scripts/check_api.py
+
 # Longer proof
 
 .PHONY: orderings model plans-baseline crowd pairs-mysql crash-mysql chaos-faults chaos-long mutants soak audit fuzz lake-proof
