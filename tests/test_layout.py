@@ -25,9 +25,9 @@ def _lines(file: Path) -> int:
 
 def test_the_tree_stays_small() -> None:
     """650 files before the console, of which 220 of SQL; the console has rooms of its own, and so
-    have tasks and results."""
-    assert len(FILES) <= 1000
-    assert len([file for file in FILES if file.suffix == ".sql"]) <= 330
+    have tasks, results and flows."""
+    assert len(FILES) <= 1050
+    assert len([file for file in FILES if file.suffix == ".sql"]) <= 350
 
 
 def test_no_folder_is_crowded() -> None:

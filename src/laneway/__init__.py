@@ -103,11 +103,11 @@ _ELSEWHERE = {
     "client": "AsyncChannel AsyncDeadLetters AsyncEvents AsyncExecutor AsyncSchedules AsyncTopic "
     "Channel DeadLetters Events Executor Schedules Topic",
     "errors": "BacklogFull ChannelClosed ConnectionUnavailable CountChanged DatabaseFailed "
-    "DecodeError DriverMissing HandlerDied HandlerFailed InvalidCall InvalidInput InvalidName "
-    "InvalidOption InvalidPayload InvalidSchedule InvalidTime MessageCancelled MessageDead "
-    "MessageLapsed MessageUnknown NoResult NotAllowed NotEnded OutcomeUnknown PayloadTooLarge "
-    "PublishRefused ResultMissing ScheduleMissing SchemaError SchemaMissing SchemaTooNew "
-    "SchemaTooOld UnsupportedConnection",
+    "DecodeError DriverMissing FlowMissing HandlerDied HandlerFailed InvalidCall InvalidInput "
+    "InvalidName InvalidOption InvalidPayload InvalidSchedule InvalidTime MessageCancelled "
+    "MessageDead MessageLapsed MessageUnknown NoResult NotAllowed NotEnded OutcomeUnknown "
+    "PayloadTooLarge PublishRefused ResultMissing ScheduleMissing SchemaError SchemaMissing "
+    "SchemaTooNew SchemaTooOld UnsupportedConnection",
     "inspection": "ChannelInfo ChannelPage HistoryPage MessageInfo MessagePage Repair Totals",
     "operations": "Minute WorkerInfo",
     "model": "KEEP Cancelled Settings Settled UpkeepReport",

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
 from .event import EventFilter, Heard, MessageEnd, StoredResult
+from .flow_verbs import FlowEngine
 from .inspection import (
     ChannelFilter,
     ChannelPage,
@@ -73,16 +74,17 @@ BATCH = 10_000
 Names = tuple[str, ...]
 Hold = Literal["extended", "locked", "lost"]
 
-Ability = Literal["open transactions", "handlers' transactions", "claims by kind"]
+Ability = Literal["open transactions", "handlers' transactions", "claims by kind", "flows"]
 """What not every database can have.
 
 - open transactions: one that has written and stays open delays no other publish, claim or complete
 - handlers' transactions: a worker gives its handlers one, which commits with the completion
 - claims by kind: a claim takes messages of some kinds and leaves others where they are
+- flows: messages that wait for other messages
 """
 
 
-class Engine(Protocol):
+class Engine(FlowEngine, Protocol):
     """Settling verbs answer in the order of what they were given, one for one."""
 
     @property

@@ -14,6 +14,7 @@ LanewayError
 │   ├── BacklogFull
 │   └── ChannelClosed
 ├── ScheduleMissing (LookupError)  no schedule of that name
+├── FlowMissing (LookupError)      no such flow, or a message that belongs to none
 ├── CountChanged                   more or fewer dead letters match than were expected
 ├── NotAllowed (PermissionError)   an operator lacks the right, or the channel is hidden from it
 ├── NotEnded (TimeoutError)        a message has not ended within the timeout of wait()
@@ -116,6 +117,10 @@ class ChannelClosed(PublishRefused):
 
 class ScheduleMissing(LanewayError, LookupError):
     """There is no schedule of that name in that queue."""
+
+
+class FlowMissing(LanewayError, LookupError):
+    """There is no such flow, or the message belongs to none."""
 
 
 class CountChanged(LanewayError):

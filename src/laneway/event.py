@@ -64,7 +64,7 @@ class Heard(NamedTuple):
     behind: int
 
 
-Outcome = Literal["completed", "dead", "cancelled", "lapsed", "discarded", "unknown"]
+Outcome = Literal["completed", "dead", "cancelled", "lapsed", "discarded", "skipped", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,8 @@ class MessageEnd:
 
     "unknown": it is neither waiting nor leased nor a dead letter, and the history does not tell
     how it ended, because it keeps only failures or nothing, or because it is too old; or the
-    message never was. The last fields are those of a dead letter.
+    message never was. "skipped": a node of a flow whose parents ended otherwise than it was meant
+    for; it never was a message. The last fields are those of a dead letter.
     """
 
     message_id: int

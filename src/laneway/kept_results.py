@@ -80,6 +80,9 @@ def _no_result(ending: MessageEnd) -> NoResult:
         return MessageDead(f"{name} {was} ({ending.reason}){why and ' after '}{why}", ending)
     if ending.outcome == "cancelled":
         return MessageCancelled(f"{name} was cancelled", ending)
+    if ending.outcome == "skipped":
+        why = "what it came after in its flow did not end as it was meant to"
+        return MessageCancelled(f"{name} was not begun: {why}", ending)
     if ending.outcome == "lapsed":
         return MessageLapsed(f"{name} lapsed: it was not started before its expires_at", ending)
     return MessageUnknown(

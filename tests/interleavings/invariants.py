@@ -120,6 +120,48 @@ from (
     union all select queue, channel, 0, 1 from dead
 ) d
 group by queue, channel having sum(n) <> sum(real)
+union all
+select 'node ' || n.id || ' is ' || n.state || ' and is not where it should be'
+from flow_node n
+where (n.state = 'live') <> exists (
+        select from message m where m.id = n.id and m.flow_id = n.flow_id)
+    or (n.state = 'dead') <> exists (
+        select from dead d where d.id = n.id and d.flow_id = n.flow_id)
+    or (n.state = 'held') <> exists (select from flow_held h where h.id = n.id and h.adder is null)
+union all
+select 'message ' || m.id || ' belongs to a flow and is no node of it'
+from message m
+where m.flow_id is not null and not exists (
+    select from flow_node n where n.id = m.id and n.flow_id = m.flow_id)
+union all
+select 'node ' || n.id || ' counts ' || n.pending || ' parents and ' || n.missed
+    || ' missed, it has ' || e.open || ' and ' || e.missed
+from flow_node n
+cross join lateral (
+    select count(*) filter (where not e.decided) as open,
+        count(*) filter (where e.decided and (e.state <> 'completed' or e.died and not e.strict))
+            as missed
+    from (
+        select p.state, p.died, e.strict,
+            p.state not in ('held', 'live', 'dead') or p.died and not e.strict as decided
+        from flow_edge e join flow_node p on p.id = e.parent where e.child = n.id
+    ) e
+) e
+where n.state = 'held' and (n.pending <> e.open or n.missed <> e.missed or n.pending = 0)
+union all
+select 'flow ' || f.id || ' counts its nodes wrongly: ' || f::text || ', they are ' || n::text
+from flow_v1 f
+cross join lateral (
+    select count(*) filter (where n.state = 'held') as held,
+        count(*) filter (where n.state = 'live') as live,
+        count(*) filter (where n.state = 'dead') as dead,
+        count(*) filter (where n.state = 'completed') as completed,
+        count(*) filter (where n.state in ('cancelled', 'lapsed', 'discarded')) as failed,
+        count(*) filter (where n.state = 'skipped') as skipped
+    from flow_node n where n.flow_id = f.id
+) n
+where (f.held, f.live, f.dead, f.completed, f.failed, f.skipped)
+    <> (n.held, n.live, n.dead, n.completed, n.failed, n.skipped)
 """
 
 _OVER_LIMIT = """

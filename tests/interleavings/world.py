@@ -19,7 +19,9 @@ delete from laneway.message; delete from laneway.wake; delete from laneway.token
 delete from laneway.lease; delete from laneway.stray; delete from laneway.dedupe;
 delete from laneway.dead; delete from laneway.dead_count;
 delete from laneway.dead_total; delete from laneway.history;
-delete from laneway.channel; delete from laneway.pause; delete from laneway.kind_queue
+delete from laneway.channel; delete from laneway.pause; delete from laneway.kind_queue;
+delete from laneway.flow; delete from laneway.flow_node; delete from laneway.flow_edge;
+delete from laneway.flow_held; delete from laneway.flow_count
 """
 _PUBLISH = """
 select id, status from laneway.publish_v1(

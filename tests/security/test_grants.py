@@ -23,6 +23,10 @@ NOBODY: set[str] = set()
 VERBS = {
     "publish_v1": PUBLISHING,
     "publish_topic_v1": PUBLISHING,
+    "publish_flow_v1": PUBLISHING,
+    "stage_nodes_v1": WORKING,
+    "parents_v1": WORKING,
+    "cancel_flow_v1": {ADMIN},
     "claim_v1": WORKING,
     "by_kind_v1": WORKING,
     "complete_v1": WORKING,
@@ -82,7 +86,9 @@ PARTS = (
     "write_time "
     "advanced_lanes claim_blocked_kinds claim_head claim_move claim_next_kinds claim_pick_kinds "
     "claim_scan_kinds claim_serve_kinds claim_visit_kinds lane_turn lowest_lanes next_slots "
-    "startable_kind token_of"
+    "startable_kind token_of "
+    "add_staged announce_nodes cleanup_flows close_flow decide_nodes end_nodes release_nodes "
+    "revive_nodes"
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (
@@ -97,12 +103,12 @@ WRITE = {"select", "insert", "update", "delete"}
 BY_LOOKING = {VIEWER: READ, ADMIN: READ}
 PUBLIC_VIEWS = (
     "message_v1 dead_letter_v1 history_v1 channel_v1 channel_stats_v1 queue_stats_v1 minute_v1 "
-    "subscription_v1 message_id history_id progress_v1"
+    "subscription_v1 message_id history_id progress_v1 flow_v1 flow_node_v1"
 )
 PRIVATE = (
     "counting live_count minute staged_count dead_total "
     "message wake channel token lease history dead dead_count dedupe done stray sleeper "
-    "result progress "
+    "result progress flow flow_id flow_count flow_node flow_edge flow_held "
     "worker cancel_request audit_id_seq operation_id_seq listener mail fence listener_id "
     "mail_number kind_queue "
     "publication staged staged_row stream stream_item stream_v1 stream_message_v1 "
@@ -124,6 +130,7 @@ RELATIONS: dict[str, dict[str, set[str]]] = {
     "schedule_revision": {ADMIN: {"usage"}},
 }
 PAYLOADS = {"payload", "state"}
+STATES = ("message_v1", "worker_v1", "operation", "flow_v1", "flow_node_v1")
 ASK = (
     "Decide who may use it: state the rights in engines/postgresql/roles.sql, and write the "
     "decision into this table and docs/how-to/roles.md."
@@ -172,7 +179,7 @@ def test_producers_and_viewers_read_no_payload_and_no_state(catalog: Catalog, ro
     readable = catalog.columns(role, "select")
     assert {right for right in readable if right.what in PAYLOADS - {"state"}} == set()
     # In these, state is a word such as "waiting" or "running"; the saved state is state of message.
-    words = {Right(name, "state") for name in ("message_v1", "worker_v1", "operation")}
+    words = {Right(name, "state") for name in STATES}
     assert {right for right in readable if right.what == "state"} <= words
 
 

@@ -15,6 +15,8 @@ from laneway.engines.postgresql.roles import ROLES
 from laneway.engines.postgresql.schema import migrations
 from laneway.errors import DatabaseFailed, InvalidName, InvalidOption
 from laneway.event import EventFilter
+from laneway.flow import FlowDraft, NodeDraft
+from laneway.flow_verbs import FlowEngine
 from laneway.inspection import ChannelFilter, MessageFilter
 from laneway.limits import LimitChange
 from laneway.model import (
@@ -43,6 +45,8 @@ DRAFT = Draft(
     *(b"{}", "q", "c", "", "application/json", None, None, None, 0, None, None, None, None, 20)
 )
 KEYED = DRAFT._replace(key="k", key_window=SECOND)
+FLOW = FlowDraft("q", "f", SECOND)
+NODES = [NodeDraft(DRAFT, (), "completed"), NodeDraft(DRAFT, (-1,), "ended")]
 TERMS = ScheduleTerms(
     *("q", "s", None, timedelta(hours=1), "UTC", None, "once", SECOND, None, "c", "", None, None),
     *(0, {}, "application/json", b"{}", None, 20),
@@ -67,6 +71,13 @@ WORKER = WorkerInfo("w", "h", 1, "1", ("q",), (), 1, 0, NOW, NOW, name="w")
 VERBS = {
     "publish": Verb({PRODUCER, *WORK}, lambda e: e.publish([DRAFT, KEYED])),
     "publish_topic": Verb({PRODUCER, *WORK}, lambda e: e.publish_topic("t", [DRAFT])),
+    "publish_flow": Verb({PRODUCER, *WORK}, lambda e: e.publish_flow(FLOW, NODES)),
+    "stage_nodes": Verb(WORK, lambda e: e.stage_nodes((1, 1), NODES)),
+    "parents": Verb(WORK, lambda e: e.parents(1)),
+    "flows": Verb(LOOK, lambda e: e.flows(None, 10, None)),
+    "flow": Verb(LOOK, lambda e: e.flow(1)),
+    "flow_nodes": Verb(LOOK, lambda e: e.flow_nodes(1, 10, 0)),
+    "cancel_flow": Verb({ADMIN}, lambda e: e.cancel_flow(1)),
     "schema_version": Verb(ALL, lambda e: e.schema_version()),
     "clock": Verb(ALL, lambda e: e.clock()),
     "claim": Verb(WORK, lambda e: e.claim(("q",), 1, SECOND, "w")),
@@ -191,7 +202,8 @@ def url_of(owner: Queue, role: str) -> str:
 
 def test_every_verb_is_in_the_table() -> None:
     facts = {"atomic", "dialect", "lacks", "newest_version"}
-    verbs = {name for name in vars(Engine) if not name.startswith("_")} - facts
+    known = {*vars(Engine), *vars(FlowEngine)}
+    verbs = {name for name in known if not name.startswith("_")} - facts
     assert verbs == set(VERBS) | UNTOUCHED
 
 
@@ -311,7 +323,7 @@ def test_functions_with_the_owners_rights_are_closed(owner: Queue) -> None:
     assert len(functions) > 30
     assert [name for name, _, _, public in functions if public] == []
     with_rights = {name: config for name, definer, config, _ in functions if definer}
-    assert len(with_rights) == 45
+    assert len(with_rights) == 49
     path = 'search_path="odd ""name", pg_temp'
     assert [name for name, config in with_rights.items() if path not in (config or [])] == []
 

@@ -11,6 +11,8 @@ from typing import Any, cast
 from laneway.client.aio.channel import AsyncChannel
 from laneway.client.aio.dead_letters import AsyncDeadLetters
 from laneway.client.aio.events import AsyncEvents
+from laneway.client.aio.flow import AsyncFlow, AsyncFlows
+from laneway.client.aio.flow_message import AsyncFlowAddition
 from laneway.client.aio.message import AsyncMessage
 from laneway.client.aio.operations import AsyncOperations
 from laneway.client.aio.queue import AsyncQueue
@@ -20,6 +22,8 @@ from laneway.client.shared.claim import Claim
 from laneway.client.sync.channel import Channel
 from laneway.client.sync.dead_letters import DeadLetters
 from laneway.client.sync.events import Events
+from laneway.client.sync.flow import Flow, Flows
+from laneway.client.sync.flow_message import FlowAddition
 from laneway.client.sync.message import Message
 from laneway.client.sync.operations import Operations
 from laneway.client.sync.queue import Queue
@@ -31,6 +35,9 @@ _TWINS: dict[type, type] = {
     Channel: AsyncChannel,
     DeadLetters: AsyncDeadLetters,
     Events: AsyncEvents,
+    Flow: AsyncFlow,
+    FlowAddition: AsyncFlowAddition,
+    Flows: AsyncFlows,
     Message: AsyncMessage,
     Operations: AsyncOperations,
     Schedules: AsyncSchedules,

@@ -9,10 +9,11 @@ from laneway.durations import Duration
 from laneway.model import KEEP, Keep
 from laneway.plan import Row
 
+from .flow_message import AsyncFlowMessage
 from .settle import KEPT, AsyncSettleVerbs
 
 
-class AsyncMessage(MessageFields):
+class AsyncMessage(AsyncFlowMessage, MessageFields):
     """A message under our lease.
 
     Every method raises LeaseLost and writes nothing if the lease has ended. With

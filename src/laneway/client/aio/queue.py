@@ -25,6 +25,7 @@ from laneway.payload import MAX_PAYLOAD
 from .claim import AsyncClaimVerbs
 from .control import AsyncControlVerbs
 from .core import AsyncCore
+from .flow import AsyncFlowVerbs
 from .inspect import AsyncInspectVerbs
 from .listen import AsyncListenVerbs
 from .operate import AsyncOperateVerbs
@@ -35,6 +36,7 @@ from .settle import AsyncSettleVerbs
 
 class AsyncQueue(
     AsyncPublishVerbs,
+    AsyncFlowVerbs,
     AsyncClaimVerbs,
     AsyncSettleVerbs,
     AsyncScheduleVerbs,

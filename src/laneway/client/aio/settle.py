@@ -26,11 +26,12 @@ from laneway.model import KEEP, Cancelled, Keep, Settled
 from laneway.names import check_name
 
 from .core import AsyncCore
+from .flow_message import AsyncFlowMessageVerbs
 
 KEPT = timedelta(days=30)
 
 
-class AsyncSettleVerbs:
+class AsyncSettleVerbs(AsyncFlowMessageVerbs):
     """A part of the client: the calls that end or extend leases, for many messages at once."""
 
     def __init__(self, core: AsyncCore) -> None:

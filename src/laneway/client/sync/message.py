@@ -11,10 +11,11 @@ from laneway.durations import Duration
 from laneway.model import KEEP, Keep
 from laneway.plan import Row
 
+from .flow_message import FlowMessage
 from .settle import KEPT, SettleVerbs
 
 
-class Message(MessageFields):
+class Message(FlowMessage, MessageFields):
     """A message under our lease.
 
     Every method raises LeaseLost and writes nothing if the lease has ended. With

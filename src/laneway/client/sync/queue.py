@@ -27,6 +27,7 @@ from laneway.payload import MAX_PAYLOAD
 from .claim import ClaimVerbs
 from .control import ControlVerbs
 from .core import Core
+from .flow import FlowVerbs
 from .inspect import InspectVerbs
 from .listen import ListenVerbs
 from .operate import OperateVerbs
@@ -37,6 +38,7 @@ from .settle import SettleVerbs
 
 class Queue(
     PublishVerbs,
+    FlowVerbs,
     ClaimVerbs,
     SettleVerbs,
     ScheduleVerbs,

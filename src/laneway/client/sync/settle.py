@@ -28,11 +28,12 @@ from laneway.model import KEEP, Cancelled, Keep, Settled
 from laneway.names import check_name
 
 from .core import Core
+from .flow_message import FlowMessageVerbs
 
 KEPT = timedelta(days=30)
 
 
-class SettleVerbs:
+class SettleVerbs(FlowMessageVerbs):
     """A part of the client: the calls that end or extend leases, for many messages at once."""
 
     def __init__(self, core: Core) -> None:

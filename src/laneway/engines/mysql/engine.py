@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
 from laneway.engines.kind_pauses import without_paused
+from laneway.engines.no_flows import NoFlows
 from laneway.errors import InvalidOption
 from laneway.plan import Plan
 from laneway.taken import Taken
@@ -53,6 +54,7 @@ class MysqlEngine(
     MysqlMinutes,
     MysqlDiagnose,
     MysqlEvents,
+    NoFlows,
 ):
     """Every verb is a few statements in one transaction."""
 
@@ -63,6 +65,7 @@ class MysqlEngine(
         "complete the message on its connection",
         "claims by kind": "not there on MySQL yet: claim without kinds, and give back what you "
         "cannot handle",
+        "flows": "not there on MySQL yet: publish each step from the handler of the one before",
     }
 
     def notify_channel(self) -> Plan[str | None]:

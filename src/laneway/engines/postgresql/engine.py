@@ -10,16 +10,15 @@ from laneway.taken import Taken
 
 from .channels import PostgresqlChannels
 from .claim import PostgresqlClaim
-from .dead_letters import PostgresqlDeadLetters
 from .diagnose.diagnose import PostgresqlDiagnose
 from .events import PostgresqlEvents, PostgresqlSleep
+from .flows import PostgresqlFlows
 from .inspect import PostgresqlInspect
 from .operate.audit import PostgresqlAudit
 from .operate.looks import PostgresqlLooks
 from .operate.operations import PostgresqlOperations
 from .operate.pauses import PostgresqlPauses
 from .operate.run_now import PostgresqlRunNow
-from .operate.workers import PostgresqlWorkers
 from .schedules import PostgresqlSchedules
 from .settle import PostgresqlSettle
 from .stats import PostgresqlStats
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 
 class PostgresqlEngine(
+    PostgresqlFlows,
     PostgresqlSchedules,
     PostgresqlClaim,
     PostgresqlSettle,
@@ -39,12 +39,10 @@ class PostgresqlEngine(
     PostgresqlPauses,
     PostgresqlOperations,
     PostgresqlRunNow,
-    PostgresqlDeadLetters,
     PostgresqlStats,
     PostgresqlLooks,
     PostgresqlInspect,
     PostgresqlDiagnose,
-    PostgresqlWorkers,
 ):
     """Verbs on messages and channels are one statement each, and so their own transactions; redrive
     and discard are one a batch."""

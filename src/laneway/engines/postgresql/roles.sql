@@ -49,6 +49,10 @@ revoke all on all functions in schema "laneway" from public, "laneway_producer",
 
 alter function "laneway".publish_v1 security definer;
 alter function "laneway".publish_topic_v1 security definer;
+alter function "laneway".publish_flow_v1 security definer;
+alter function "laneway".stage_nodes_v1 security definer;
+alter function "laneway".parents_v1 security definer;
+alter function "laneway".cancel_flow_v1 security definer;
 alter function "laneway".claim_v1 security definer;
 alter function "laneway".by_kind_v1 security definer;
 alter function "laneway".complete_v1 security definer;
@@ -96,14 +100,15 @@ alter function "laneway".unlisten_v1 security definer;
 grant usage on schema "laneway" to "laneway_producer", "laneway_viewer";
 grant select on "laneway".migration to "laneway_producer", "laneway_viewer";
 
-grant execute on function "laneway".publish_v1, "laneway".publish_topic_v1 to "laneway_producer";
+grant execute on function "laneway".publish_v1, "laneway".publish_topic_v1, "laneway".publish_flow_v1 to "laneway_producer";
 -- Results are kept for those who publish.
 grant execute on function "laneway".results_v1 to "laneway_producer";
 
 grant execute on function "laneway".claim_v1, "laneway".by_kind_v1, "laneway".complete_v1, "laneway".complete_kept_v1, "laneway".extend_progress_v1, "laneway".hold_progress_v1, "laneway".defer_v1, "laneway".fail_v1,
     "laneway".extend_v1, "laneway".hold_v1, "laneway".give_back_v1, "laneway".once_v1, "laneway".sleep_v1,
     "laneway".notify_channel_v1, "laneway".upkeep_v1, "laneway".count_v1, "laneway".worker_seen_v1,
-    "laneway".worker_gone_v1, "laneway".free_dead_keys_v1, "laneway".step_operation_v1
+    "laneway".worker_gone_v1, "laneway".free_dead_keys_v1, "laneway".step_operation_v1,
+    "laneway".stage_nodes_v1, "laneway".parents_v1
     to "laneway_consumer";
 -- To fire due schedules; these hold payloads.
 grant select, update (next_at, look_at, last_at, fired, error) on "laneway".schedule to "laneway_consumer";
@@ -116,7 +121,7 @@ grant execute on function "laneway".waiting_work_v1, "laneway".messages_v1, "lan
     "laneway".notify_channel_v1, "laneway".sleep_v1 to "laneway_viewer";
 grant select on "laneway".history_v1, "laneway".channel_v1, "laneway".channel_stats_v1,
     "laneway".queue_stats_v1, "laneway".subscription_v1, "laneway".setting, "laneway".message_id, "laneway".worker_v1,
-    "laneway".pause, "laneway".pause_v1, "laneway".operation,
+    "laneway".pause, "laneway".pause_v1, "laneway".operation, "laneway".flow_v1, "laneway".flow_node_v1,
     "laneway".history_id to "laneway_viewer";
 -- All columns but the payload.
 grant select (id, queue, channel, kind, key, priority, due, published_at, first_published_at, expires_at, attempt,
@@ -128,7 +133,7 @@ grant select (id, queue, channel, kind, key, priority, died_at, published_at, fi
 
 grant execute on function "laneway".cancel_v1, "laneway".cancel_running_v1, "laneway".set_policy_v1, "laneway".limit_v1, "laneway".pause_v1,
     "laneway".remove_v1, "laneway".redrive_v1, "laneway".discard_v1, "laneway".pause_queue_v1,
-    "laneway".resume_queue_v1, "laneway".run_now_v1 to "laneway_admin";
+    "laneway".resume_queue_v1, "laneway".run_now_v1, "laneway".cancel_flow_v1 to "laneway_admin";
 grant select on "laneway".message_v1, "laneway".dead_letter_v1, "laneway".schedule_v1 to "laneway_admin";
 grant select, insert, update, delete on "laneway".schedule, "laneway".subscription to "laneway_admin";
 grant usage on "laneway".schedule_revision to "laneway_admin";

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
 from laneway.engines.kind_pauses import without_paused
+from laneway.engines.no_flows import NoFlows
 from laneway.errors import InvalidOption
 from laneway.plan import Plan
 from laneway.taken import Taken
@@ -41,6 +42,7 @@ class SqliteEngine(
     SqliteSleep,
     SqliteEvents,
     SqliteDiagnose,
+    NoFlows,
 ):
     """A verb is several statements, so it needs a transaction."""
 
@@ -52,6 +54,7 @@ class SqliteEngine(
         "writing: begin your own when the work is done, and complete the message on its connection",
         "claims by kind": "not there on SQLite yet: claim without kinds, and give back what you "
         "cannot handle",
+        "flows": "not there on SQLite yet: publish each step from the handler of the one before",
     }
 
     def claim(

@@ -9,13 +9,16 @@ from typing import Any, TypeVar, cast
 from laneway.client.aio.core import AsyncCore
 from laneway.client.aio.message import AsyncMessage
 from laneway.client.aio.settle import AsyncSettleVerbs
+from laneway.client.shared.flow_parents import Parent
 from laneway.client.shared.message_fields import MessageFields
 from laneway.client.shared.settle_items import Error
 from laneway.client.sync.core import Core
 from laneway.client.sync.message import Message
 from laneway.client.sync.settle import SettleVerbs
 from laneway.durations import Duration, to_seconds
+from laneway.flow import NodeDraft, StagedNodes
 from laneway.model import Settled
+from laneway.plan import Row
 from laneway.worker.clock import now
 from laneway.worker.job import Job
 from laneway.worker.settle.traceback_rule import TracebackRule, kept_traceback
@@ -240,6 +243,16 @@ class ThreadHandlerSettling(SettleVerbs):
         if results[0].lost:
             job.lost = True
         return results
+
+    def _stage_nodes(
+        self, lease: Row, nodes: Sequence[NodeDraft], *, connection: object = None
+    ) -> StagedNodes:
+        if connection is None:
+            return self._wait(self._settling._stage_nodes(lease, nodes))
+        return super()._stage_nodes(lease, nodes, connection=connection)
+
+    def _parents(self, message_id: int) -> Sequence[Parent]:
+        return self._wait(self._settling._parents(message_id))
 
     def _note_all(
         self,

@@ -9,7 +9,7 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := write_time_v1(p_now);
     v_keyed bigint[];
     v_key_queues text[];
     v_keys text[];
@@ -18,6 +18,7 @@ declare
     v_channels text[];
     v_kinds text[];
     v_kept jsonb;
+    v_nodes bigint[];
 begin
     with chosen as materialized (
         select d.id from dead d where d.id = any(p_ids) order by d.id for update skip locked
@@ -25,7 +26,7 @@ begin
     gone as (
         delete from dead d where d.id = any(array(select c.id from chosen c))
         returning d.id, d.queue, d.channel, d.kind, d.key, d.key_window, d.priority, d.attempt, d.reason, d.error_type, d.error,
-            d.published_at, d.first_published_at, octet_length(d.payload) as payload_size, keep_result_v1(d.headers) as keep
+            d.published_at, d.first_published_at, octet_length(d.payload) as payload_size, keep_result_v1(d.headers) as keep, d.flow_id
     ),
     counted as (
         insert into dead_count (queue, channel, n)
@@ -42,8 +43,8 @@ begin
         array_agg(g.id) filter (where g.key is not null), array_agg(g.queue) filter (where g.key is not null),
         array_agg(g.key) filter (where g.key is not null), array_agg(g.key_window) filter (where g.key is not null),
         array_agg(g.queue order by g.id), array_agg(g.channel order by g.id), array_agg(g.kind order by g.id),
-        jsonb_agg(to_jsonb(g)) filter (where g.keep is not null)
-    into p_ids, v_keyed, v_key_queues, v_keys, v_windows, v_queues, v_channels, v_kinds, v_kept
+        jsonb_agg(to_jsonb(g)) filter (where g.keep is not null), array_agg(g.id) filter (where g.flow_id is not null)
+    into p_ids, v_keyed, v_key_queues, v_keys, v_windows, v_queues, v_channels, v_kinds, v_kept, v_nodes
     from gone g;
     perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, v_now);
     perform keep_ended_v1(array_agg(x.id), array_agg(x.queue), array_agg(x.channel), array_agg(x.kind), array_agg(x.keep),
@@ -51,6 +52,9 @@ begin
     from jsonb_to_recordset(v_kept) x(id bigint, queue text, channel text, kind text, keep interval, reason text, error_type text, error text);
     if p_ids is not null and exists (select from listener l where l.until > v_now) then
         perform deliver_events_v1(array_fill('discarded'::text, array[cardinality(p_ids)]), p_ids, v_queues, v_channels, v_kinds, v_now);
+    end if;
+    if v_nodes is not null then
+        perform end_nodes_v1(v_nodes, null, 'discarded', v_now);
     end if;
     return query select x.id from unnest(p_ids) x(id);
 end

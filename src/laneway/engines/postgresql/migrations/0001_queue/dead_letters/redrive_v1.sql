@@ -13,6 +13,7 @@ as $$
 #variable_conflict use_column
 declare
     v_now timestamptz;
+    v_nodes bigint[];
 begin
     v_now := write_time_v1(p_now);
     with chosen as materialized (
@@ -35,21 +36,24 @@ begin
     back as (
         insert into message (id, channel_id, due, published_at, first_published_at, expires_at, key_window,
             attempt, spent, max_attempts, priority, queue, channel, kind, key, content_type, headers, state_type, state, payload,
-            by_kind)
+            by_kind, flow_id)
         select g.id, channel_id_v1(g.queue, g.channel), v_now + coalesce(p_delay, interval '0'), v_now,
             g.first_published_at, null, g.key_window, g.attempt, 0, coalesce(p_max_attempts, g.max_attempts),
             g.priority, g.queue, g.channel, g.kind, g.key, g.content_type, g.headers, g.state_type, g.state, g.payload,
-            case when g.queue = any(array(select s.queue from kind_queue s)) then true end
+            case when g.queue = any(array(select s.queue from kind_queue s)) then true end, g.flow_id
         from gone g
         returning message.id, message.channel_id, message.due, message.priority, message.queue, message.channel,
-            case when message.by_kind then '=' || message.kind else '' end as lane
+            case when message.by_kind then '=' || message.kind else '' end as lane, message.flow_id
     ),
     woken as (
         insert into wake (at, channel_id, due, message_id, n, priority, queue, channel, lane)
         select greatest(b.due, v_now), b.channel_id, b.due, min(b.id), count(*), b.priority, b.queue, b.channel, b.lane
         from back b group by b.channel_id, b.due, b.priority, b.queue, b.channel, b.lane
     )
-    select array_agg(b.id order by b.id) into p_ids from back b;
+    select array_agg(b.id order by b.id), array_agg(b.id) filter (where b.flow_id is not null) into p_ids, v_nodes from back b;
+    if v_nodes is not null then
+        perform revive_nodes_v1(v_nodes);
+    end if;
     if exists (select from listener l where l.until > v_now) then
         perform add_events_v1(array['redriven'], p_ids, v_now);
     end if;

@@ -32,6 +32,7 @@ declare
     v_freed uuid[];
     v_freed_queues text[];
     v_freed_channels text[];
+    v_nodes bigint[];
 begin
     -- Events are added before the messages are deleted: what is locked here is what ends below.
     if exists (select from listener l where l.until > v_now) then
@@ -50,7 +51,7 @@ begin
     gone as (
         delete from message m where m.id = any(array(select e.message_id from ended e))
         returning m.id, m.queue, m.channel, m.kind, m.key, m.key_window, m.priority, m.attempt, m.due,
-            m.published_at, m.first_published_at, octet_length(m.payload) as payload_size
+            m.published_at, m.first_published_at, octet_length(m.payload) as payload_size, m.flow_id
     ),
     recorded as (
         insert into history (xid, message_id, fence, attempt, first_published_at, published_at, due, claimed_at, started_at, ended_at,
@@ -61,8 +62,8 @@ begin
             v_now, g.payload_size, true, false, g.priority, g.queue, g.channel, g.kind, e.worker, p_outcome
         from gone g join ended e on e.message_id = g.id where v_history = 'all'
     )
-    select e.ids, e.fences, k.ids, k.queues, k.keys, k.windows, f.ids, f.queues, f.channels
-    into v_ids, v_fences, v_keyed, v_key_queues, v_keys, v_windows, v_freed, v_freed_queues, v_freed_channels
+    select e.ids, e.fences, k.ids, k.queues, k.keys, k.windows, f.ids, f.queues, f.channels, n.ids
+    into v_ids, v_fences, v_keyed, v_key_queues, v_keys, v_windows, v_freed, v_freed_queues, v_freed_channels, v_nodes
     from (select array_agg(e.message_id) as ids, array_agg(e.fence) as fences from ended e) e
     cross join (
         select array_agg(g.id) as ids, array_agg(g.queue) as queues, array_agg(g.key) as keys, array_agg(g.key_window) as windows
@@ -71,13 +72,19 @@ begin
     cross join (
         select array_agg(e.channel_id) as ids, array_agg(g.queue) as queues, array_agg(g.channel) as channels
         from ended e join gone g on g.id = e.message_id where e.counted
-    ) f;
+    ) f
+    cross join (select array_agg(g.id) as ids from gone g where g.flow_id is not null) n;
 
     if v_keys is not null then
         perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, v_now);
     end if;
     if v_freed is not null then
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
+    end if;
+    if v_nodes is not null then
+        perform end_nodes_v1(v_nodes, array(
+            select x.fence from unnest(v_nodes) with ordinality n(id, number) join unnest(v_ids, v_fences) x(id, fence) on x.id = n.id
+            order by n.number), p_outcome, v_now);
     end if;
     if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then
         return query select * from report_lost_v1(p_ids, p_fences, v_ids, v_fences, case p_outcome when 'completed' then 'complete' else 'cancel' end, v_now);

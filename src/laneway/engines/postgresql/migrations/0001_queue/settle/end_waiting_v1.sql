@@ -17,13 +17,14 @@ declare
     v_channels text[];
     v_kinds text[];
     v_keeps interval[];
+    v_nodes bigint[];
 begin
     with done as (
         delete from message m
         where m.id = any(p_ids) and not exists (select from lease l where l.message_id = m.id offset 0)
         returning m.id, m.channel_id, m.queue, m.channel, m.kind, m.key, m.key_window, m.priority, m.attempt, m.due, m.by_kind,
             m.published_at, m.first_published_at, octet_length(m.payload) as payload_size,
-            keep_result_v1(m.headers) as keep
+            keep_result_v1(m.headers) as keep, m.flow_id
     ),
     recorded as (
         insert into history (message_id, attempt, first_published_at, published_at, due, ended_at,
@@ -48,8 +49,8 @@ begin
     select coalesce(array_agg(d.id), '{}'),
         array_agg(d.id) filter (where d.key is not null), array_agg(d.queue) filter (where d.key is not null),
         array_agg(d.key) filter (where d.key is not null), array_agg(d.key_window) filter (where d.key is not null),
-        array_agg(d.queue), array_agg(d.channel), array_agg(d.kind), array_agg(d.keep)
-    into v_ids, v_keyed, v_key_queues, v_keys, v_windows, v_queues, v_channels, v_kinds, v_keeps
+        array_agg(d.queue), array_agg(d.channel), array_agg(d.kind), array_agg(d.keep), array_agg(d.id) filter (where d.flow_id is not null)
+    into v_ids, v_keyed, v_key_queues, v_keys, v_windows, v_queues, v_channels, v_kinds, v_keeps, v_nodes
     from done d;
     perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, p_now);
     perform keep_ended_v1(array_agg(x.id), array_agg(x.queue), array_agg(x.channel), array_agg(x.kind), array_agg(x.keep),
@@ -57,6 +58,9 @@ begin
     from unnest(v_ids, v_queues, v_channels, v_kinds, v_keeps) x(id, queue, channel, kind, keep) where x.keep is not null;
     if exists (select from listener l where l.until > p_now) then
         perform deliver_events_v1(array_fill(p_outcome, array[cardinality(v_ids)]), v_ids, v_queues, v_channels, v_kinds, p_now);
+    end if;
+    if v_nodes is not null then
+        perform end_nodes_v1(v_nodes, null, p_outcome, p_now);
     end if;
     return v_ids;
 end

@@ -6,6 +6,8 @@ create or replace function "laneway".move_to_dead_v1(
 ) returns void
 language plpgsql
 as $$
+declare
+    v_nodes bigint[];
 begin
     with gone as (
         delete from message m where m.id = any(p_ids) returning m.*
@@ -16,18 +18,25 @@ begin
     counted as (
         insert into dead_count (queue, channel, n)
         select g.queue, g.channel, count(*) from gone g group by g.queue, g.channel
+    ),
+    buried as (
+        insert into dead (id, died_at, published_at, first_published_at, expires_at, key_window, attempt, max_attempts,
+            priority, queue, channel, kind, key, content_type, headers, state_type, state, reason, error_type, error, traceback, payload,
+            flow_id)
+        select g.id, p_now, g.published_at, g.first_published_at, g.expires_at, g.key_window, g.attempt + 1, g.max_attempts,
+            g.priority, g.queue, g.channel, g.kind, g.key, g.content_type, g.headers, g.state_type, g.state,
+            coalesce(c.reason, 'failed'), c.error_type, c.error, c.traceback, g.payload, g.flow_id
+        from gone g join cause c on c.id = g.id
     )
-    insert into dead (id, died_at, published_at, first_published_at, expires_at, key_window, attempt, max_attempts,
-        priority, queue, channel, kind, key, content_type, headers, state_type, state, reason, error_type, error, traceback, payload)
-    select g.id, p_now, g.published_at, g.first_published_at, g.expires_at, g.key_window, g.attempt + 1, g.max_attempts,
-        g.priority, g.queue, g.channel, g.kind, g.key, g.content_type, g.headers, g.state_type, g.state,
-        coalesce(c.reason, 'failed'), c.error_type, c.error, c.traceback, g.payload
-    from gone g join cause c on c.id = g.id;
+    select array_agg(g.id) into v_nodes from gone g where g.flow_id is not null;
     if exists (select from listener l where l.until > p_now) then
         perform add_events_v1(array['dead'], p_ids, p_now);
     end if;
     if exists (select from sleeper s where s.until > p_now) then
         perform notify_workers_v1(array['kept results'], p_now);
+    end if;
+    if v_nodes is not null then
+        perform end_nodes_v1(v_nodes, null, 'dead', p_now);
     end if;
 end
 $$;

@@ -26,7 +26,8 @@ begin
     from expire_leases_v1(p_limit, p_floor, p_now) e;
     lapsed := lapse_v1(p_limit, p_now);
     tidied := settle_strays_v1(p_now) + cleanup_v1(p_limit, p_now)
-        + control_cleanup_v1(p_limit, p_now) + cleanup_workers_v1(p_now) + cleanup_results_v1(p_limit, p_now);
+        + control_cleanup_v1(p_limit, p_now) + cleanup_workers_v1(p_now) + cleanup_results_v1(p_limit, p_now)
+        + cleanup_flows_v1(p_limit, p_now);
     partitioned := partition_v1(p_now);
 end
 $$;

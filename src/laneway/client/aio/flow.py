@@ -1,0 +1,211 @@
+"""Flows: messages that wait for other messages, published together."""
+
+import math
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from laneway.client.shared.checks import check_limit, check_number
+from laneway.client.shared.flow_nodes import FlowNodes, flow_refusal
+from laneway.contract import BATCH
+from laneway.durations import Duration, check_duration
+from laneway.errors import FlowMissing, InvalidOption, NotEnded
+from laneway.flow import KEEP_FLOW, FlowDraft, FlowInfo, NodeInfo
+from laneway.names import check_name
+
+from .core import AsyncCore
+from .idle_wait import pause
+
+_FIRST_PAUSE = 0.01  # seconds
+_MOST_PAUSE = 0.5
+_MOST_IDS = 2**63 - 1
+
+
+class AsyncFlows:
+    """Flows that are running, or ended not long ago.
+
+    >>> for flow in await queue.flows.list(): ...
+    """
+
+    def __init__(self, core: AsyncCore) -> None:
+        self._core = core
+
+    async def list(
+        self, *, queue: str | None = None, limit: int = 100, before: int | None = None
+    ) -> Sequence[FlowInfo]:
+        """The newest first; the next page comes ``before`` the id of the last one.
+
+        >>> flows = await queue.flows.list(queue="imports", limit=20)
+        """
+        wanted = None if queue is None else check_name("queue", queue)
+        start = None if before is None else check_number("before", before, 1, _MOST_IDS)
+        return await self._core.run(self._core.engine.flows(wanted, check_limit(limit), start))
+
+    async def get(self, flow_id: int) -> FlowInfo:
+        """How far it is; raises FlowMissing if there is none, or no longer.
+
+        >>> (await queue.flows.get(flow.id)).state
+        """
+        number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
+        found = await self._core.run(self._core.engine.flow(number))
+        if found is None:
+            raise FlowMissing(
+                f"there is no flow {number}: its publish is not committed yet, or it ended and is "
+                "no longer kept"
+            )
+        return found
+
+    async def nodes(self, flow_id: int, *, limit: int = 1000, after: int = 0) -> Sequence[NodeInfo]:
+        """Its nodes in the order in which they were added, each with its state and its parents; the
+        next page comes ``after`` the id of the last one.
+
+        >>> for node in await queue.flows.nodes(flow.id): ...
+        """
+        number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
+        start = check_number("after", after, 0, _MOST_IDS)
+        return await self._core.run(self._core.engine.flow_nodes(number, check_limit(limit), start))
+
+    async def wait(self, flow_id: int, timeout: Duration | None = None) -> FlowInfo:  # noqa: ASYNC109
+        """Waits until nothing of it runs any more: it has ended, or a dead letter holds the rest.
+        Raises NotEnded when ``timeout`` has passed.
+
+        >>> (await queue.flows.wait(flow.id, timeout=60)).state
+        """
+        patience = math.inf
+        if timeout is not None:
+            patience = check_duration("timeout", timeout).total_seconds()
+        begin = time.monotonic()
+        while True:
+            flow = await self.get(flow_id)
+            if flow.state != "running":
+                return flow
+            waited = time.monotonic() - begin
+            if waited >= patience:
+                raise NotEnded(
+                    f"flow {flow_id} has not ended after {timeout}: wait again, or look at it "
+                    "with queue.flows.nodes()"
+                )
+            # As for a message: nobody waits more than 10 % longer than necessary.
+            await pause(min(max(waited / 10, _FIRST_PAUSE), _MOST_PAUSE, patience - waited))
+
+    async def cancel(self, flow_id: int) -> FlowInfo:
+        """Ends a flow: nothing more of it is begun, handlers that run are asked to stop, its dead
+        letters are discarded. Safe to repeat.
+
+        >>> await queue.flows.cancel(flow.id)
+        """
+        await self.get(flow_id)
+        await self._core.run(self._core.engine.cancel_flow(flow_id))
+        return await self.get(flow_id)
+
+
+class AsyncFlow(FlowNodes):
+    """A flow that is being put together: leave the ``with`` block, and all of it is published, in
+    one transaction; if the block raises, nothing is.
+
+    >>> async with queue.flow("import:42", channel="tenant-42") as flow:
+    ...     pages = [flow.add(fetch_page, n) for n in range(100)]
+    ...     merged = flow.add(merge, after=pages)
+    ...     flow.add(tell_owner, after=merged, when="ended")
+    """
+
+    def __init__(
+        self,
+        core: AsyncCore,
+        draft: FlowDraft,
+        channel: str,
+        keep_result: Duration | None,
+        connection: object,
+    ) -> None:
+        super().__init__(core.options, draft.queue, channel, keep_result)
+        self._core = core
+        self._draft = draft
+        self._connection = connection
+        self.id: int | None = None
+        """Known once it was published; None if it has no nodes, which publishes nothing."""
+        self.existing = False
+        """Whether nothing was published, because a flow of this name has not ended; ``id`` is that
+        one's."""
+
+    @property
+    def name(self) -> str:
+        return self._draft.name
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._closed = True
+        if kind is not None or not self._drafts:
+            return
+        plan = self._core.engine.publish_flow(self._draft, self._drafts)
+        # PostgreSQL does it in one statement; more than one needs a transaction.
+        many = len(self._drafts) > BATCH
+        answer = await self._core.run(plan, self._connection, atomic=many)
+        if answer.status in ("full", "closed"):
+            raise flow_refusal(self.name, answer)
+        self.id, self.existing = answer.id, answer.status == "existing"
+        if not self.existing:
+            self._note_ids(answer.ids)
+        self._drafts.clear()
+
+    async def wait(self, timeout: Duration | None = None) -> FlowInfo:  # noqa: ASYNC109
+        """Waits until nothing of it runs; see ``queue.flows.wait``."""
+        return await AsyncFlows(self._core).wait(self._published(), timeout)
+
+    async def cancel(self) -> FlowInfo:
+        """Ends it; see ``queue.flows.cancel``."""
+        return await AsyncFlows(self._core).cancel(self._published())
+
+    def _published(self) -> int:
+        if self.id is None:
+            raise InvalidOption(f"the flow {self.name!r} is not published")
+        return self.id
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}, id {self.id}>"
+
+
+class AsyncFlowVerbs:
+    """A part of the client: flows."""
+
+    def __init__(self, core: AsyncCore) -> None:
+        self._core = core
+
+    def flow(
+        self,
+        name: str,
+        *,
+        channel: str = "default",
+        queue: str | None = None,
+        keep_result: Duration | None = None,
+        keep: Duration = KEEP_FLOW,
+        connection: object = None,
+    ) -> AsyncFlow:
+        """A flow, to add messages to that come after each other.
+
+        While a flow of the same name in the same ``queue`` has not ended, nothing is published, and
+        ``flow.existing`` is True. ``queue``, ``channel`` and ``keep_result`` hold for nodes that
+        name none. An ended flow can be looked at for ``keep``. With ``connection`` it belongs to
+        the caller's transaction.
+
+        >>> async with queue.flow("import:42", channel="tenant-42") as flow:
+        ...     flow.add(merge, after=[flow.add(fetch_page, n) for n in range(100)])
+        """
+        draft = FlowDraft(
+            self._core.options.queue if queue is None else check_name("queue", queue),
+            check_name("flow", name),
+            check_duration("keep", keep),
+        )
+        return AsyncFlow(self._core, draft, channel, keep_result, connection)
+
+    @property
+    def flows(self) -> AsyncFlows:
+        """Flows that are running or ended not long ago: list, wait, cancel."""
+        return AsyncFlows(self._core)

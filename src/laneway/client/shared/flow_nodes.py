@@ -1,0 +1,161 @@
+"""The nodes of a flow while they are collected, in both worlds."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from laneway.durations import Duration
+from laneway.errors import (
+    BacklogFull,
+    ChannelClosed,
+    InvalidCall,
+    InvalidOption,
+    PublishRefused,
+    shown,
+)
+from laneway.flow import WHEN, NodeDraft, PublishedFlow, When
+from laneway.kept_results import check_keep_result
+from laneway.model import NewMessage
+from laneway.names import check_name
+
+from .checks import check_choice, check_number
+from .draft import draft_new
+from .options import ClientOptions
+from .task_target import TaskTarget
+
+_MOST_IDS = 2**63 - 1
+
+
+class AddedNode:
+    """A message of a flow that others can come after; its ``id`` is known once the flow was
+    published, and is that of the message."""
+
+    __slots__ = ("_flow", "_number", "id")
+
+    def __init__(self, flow: "FlowNodes", number: int) -> None:
+        self._flow = flow
+        self._number = number
+        self.id: int | None = None
+
+    def __repr__(self) -> str:
+        return f"AddedNode({self._number}, id={self.id})"
+
+
+Parents = AddedNode | int | Iterable[AddedNode | int] | None
+
+
+class FlowNodes:
+    """Collects nodes; they are published together, when the block ends without an error."""
+
+    def __init__(
+        self,
+        options: ClientOptions,
+        queue: str,
+        channel: str,
+        keep_result: Duration | None,
+    ) -> None:
+        self._queue = queue
+        self._most = options.max_payload
+        self._channel = check_name("channel", channel)
+        self._keep_result = None if keep_result is None else check_keep_result(keep_result)
+        self._drafts: list[NodeDraft] = []
+        self._added: list[AddedNode] = []
+        self._closed = False
+
+    def add(
+        self,
+        target: Any,
+        *args: Any,
+        after: Parents = None,
+        when: When = "completed",
+        **options: Any,
+    ) -> AddedNode:
+        """Adds a message that is begun ``after`` nodes that were added before it; at once if there
+        are none.
+
+        With a task, the arguments are those of its function, and ``task.using(…)`` has the options
+        of the message; a payload takes the options of ``queue.publish``; a NewMessage is taken as
+        it is. ``when`` all parents have "completed", when all have "ended" in whatever way, or when
+        all have ended and one of them "failed", that is, did not complete. A dead letter counts as
+        failed, and holds those who wait for it to complete until it is redriven or discarded.
+
+        >>> merged = flow.add(merge, after=pages)
+        >>> flow.add({"import": 42}, kind="tell_owner", after=merged, when="ended")
+        """
+        if self._closed:
+            raise InvalidCall("the flow was published: add to it inside of its with block")
+        message = _message(target, args, options)
+        if message.key is not None:
+            raise InvalidOption(
+                "a node of a flow has no key: the name of its flow is taken once while it runs"
+            )
+        if message.keep_result is None and self._keep_result is not None:
+            message = replace(message, keep_result=self._keep_result)
+        draft = draft_new(message, self._queue, self._channel, self._most)
+        chosen = cast(When, check_choice("when", when, WHEN))
+        parents = self._parents(after)
+        if not parents and chosen != "completed":
+            raise InvalidOption(f"when={chosen!r} needs nodes to come after: say after=")
+        self._drafts.append(NodeDraft(draft, parents, chosen))
+        self._added.append(AddedNode(self, len(self._drafts)))
+        return self._added[-1]
+
+    def _parents(self, after: Parents) -> Sequence[int]:
+        if after is None:
+            return ()
+        if isinstance(after, AddedNode | int):
+            after = (after,)
+        if isinstance(after, str | bytes) or not isinstance(after, Iterable):
+            raise InvalidOption(f"after is {shown(after)}: it takes nodes that were added before")
+        return list(dict.fromkeys(self._parent(one) for one in after))
+
+    def _parent(self, node: AddedNode | int) -> int:
+        if isinstance(node, AddedNode):
+            if node._flow is not self:
+                raise InvalidOption("after has a node of another flow")
+            return -node._number
+        return self._known_parent(node)
+
+    def _known_parent(self, node: object) -> int:
+        raise InvalidOption(f"after is {shown(node)}: it takes what flow.add() returned")
+
+    def _note_ids(self, ids: Sequence[int]) -> None:
+        for node, id in zip(self._added, ids, strict=True):
+            node.id = id
+
+    def __len__(self) -> int:
+        return len(self._drafts)
+
+
+def known_id(node: object) -> int:
+    """The id of a node that is there already."""
+    return check_number("a node's id", node, 1, _MOST_IDS)
+
+
+def _message(target: Any, args: tuple[Any, ...], options: dict[str, Any]) -> NewMessage:
+    if isinstance(target, TaskTarget):
+        message = target.message(*args, **options)
+        if message.queue is None and target.queue is not None:
+            message = replace(message, queue=target.queue)
+        return message
+    if isinstance(target, NewMessage):
+        if args or options:
+            raise InvalidCall("a NewMessage has its options already")
+        return target
+    if args:
+        raise InvalidCall(f"{shown(target)} is no task: it takes no arguments")
+    try:
+        return NewMessage(target, **options)
+    except TypeError as error:
+        raise InvalidOption(str(error).replace("NewMessage.__init__()", "flow.add()")) from None
+
+
+def flow_refusal(name: str, answer: PublishedFlow) -> PublishRefused:
+    if answer.status == "closed":
+        return ChannelClosed(
+            f"a channel of the flow {name!r} is being removed; nothing of it was published"
+        )
+    return BacklogFull(
+        f"a channel of the flow {name!r} is full; nothing of it was published: "
+        "publish later, or raise its backlog limit"
+    )

@@ -1,0 +1,85 @@
+"""Flows: published in one transaction; the settling functions release what is held."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from laneway.contract import BATCH
+from laneway.engines.flow_edges import edges
+from laneway.flow import (
+    FlowDraft,
+    FlowInfo,
+    FlowParent,
+    NodeDraft,
+    NodeInfo,
+    PublishedFlow,
+    StagedNodes,
+)
+from laneway.model import Draft
+from laneway.plan import Plan, Row
+
+from .dead_letters import PostgresqlDeadLetters
+from .operate.workers import PostgresqlWorkers
+from .publish import columns
+
+_KEY, _KEY_WINDOW = Draft._fields.index("key"), Draft._fields.index("key_window")
+
+
+class PostgresqlFlows(PostgresqlDeadLetters, PostgresqlWorkers):
+    def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
+        """More than BATCH nodes go in several statements, which need one transaction."""
+        flow_id, ids = None, list[int]()
+        for start in range(0, len(nodes), BATCH):
+            values = _values(nodes[start : start + BATCH], start, ids)
+            rows = yield self._statement_now("publish_flow", flow_id, *flow, *values)
+            flow_id, added, status = rows[0]
+            if status != "published":
+                return PublishedFlow(flow_id, [], status)
+            ids += added
+        return PublishedFlow(flow_id, ids, "published")
+
+    def stage_nodes(self, lease: Row, nodes: Sequence[NodeDraft]) -> Plan[StagedNodes]:
+        ids = list[int]()
+        for start in range(0, len(nodes), BATCH):
+            values = _values(nodes[start : start + BATCH], start, ids)
+            rows = yield self._statement("stage_nodes", lease[0], lease[1], *values)
+            added, status = rows[0]
+            if status != "staged":
+                return StagedNodes([], status)
+            ids += added
+        return StagedNodes(ids, "staged")
+
+    def parents(self, message_id: int) -> Plan[list[FlowParent]]:
+        rows = yield self._statement("parents", message_id)
+        return [FlowParent(*row) for row in rows]
+
+    def flows(self, queue: str | None, limit: int, before: int | None) -> Plan[list[FlowInfo]]:
+        rows = yield self._statement("flows", queue, before, limit)
+        return [FlowInfo(*row) for row in rows]
+
+    def flow(self, flow_id: int) -> Plan[FlowInfo | None]:
+        rows = yield self._statement("flow", flow_id)
+        return FlowInfo(*rows[0]) if rows else None
+
+    def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
+        rows = yield self._statement("flow_nodes", flow_id, after, limit)
+        return [NodeInfo(*row) for row in rows]
+
+    def cancel_flow(self, flow_id: int) -> Plan[None]:
+        rows = yield self._statement_now("cancel_flow", flow_id)
+        for start in range(0, len(rows), BATCH):
+            part = rows[start : start + BATCH]
+            if live := [id for id, state in part if state == "live"]:
+                yield from self.cancel_running(live)
+            if dead := [id for id, state in part if state == "dead"]:
+                yield from self.discard(dead)
+
+
+def _values(nodes: Sequence[NodeDraft], start: int, ids: Sequence[int]) -> list[Any]:
+    """The columns of some nodes; ``ids`` are those of the ``start`` nodes before them."""
+    when = [node.when for node in nodes]
+    if len(set(when)) == 1:
+        del when[1:]
+    parents, children, places = edges(nodes, start, ids)
+    values = columns([node.draft for node in nodes])
+    del values[_KEY : _KEY_WINDOW + 1]
+    return [when, parents, children, places, *values]

@@ -1,0 +1,112 @@
+"""Data types of flows: messages that wait for other messages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, NamedTuple
+
+from .model import Draft
+
+When = Literal["completed", "failed", "ended"]
+WHEN: tuple[When, ...] = ("completed", "failed", "ended")
+
+FlowState = Literal["running", "dead", "completed", "failed", "cancelled"]
+NodeState = Literal[
+    "held",
+    "waiting",
+    "leased",
+    "dead",
+    "completed",
+    "cancelled",
+    "lapsed",
+    "discarded",
+    "skipped",
+]
+
+KEEP_FLOW = timedelta(days=1)
+"""How long an ended flow can still be looked at, if nothing else is said."""
+
+
+class NodeDraft(NamedTuple):
+    """A message that is begun after others. A parent below zero is a node of the same call, the
+    first one is -1; one above zero is the id of a node that was added before."""
+
+    draft: Draft
+    parents: Sequence[int]
+    when: When
+
+
+class FlowDraft(NamedTuple):
+    """A flow to publish; its nodes come beside it."""
+
+    queue: str
+    name: str
+    keep: timedelta
+
+
+class PublishedFlow(NamedTuple):
+    """``ids`` are those of its nodes, in the order in which they were added; none if a flow of this
+    name has not ended yet ("existing"), or if a channel refuses ("full", "closed")."""
+
+    id: int | None
+    ids: list[int]
+    status: Literal["published", "existing", "full", "closed"]
+
+
+class StagedNodes(NamedTuple):
+    """What the holder of a lease added; "none": its message belongs to no flow."""
+
+    ids: list[int]
+    status: Literal["staged", "lost", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowInfo:
+    """A flow, and how many of its nodes are in which state.
+
+    ``state`` is "dead" if nothing of it runs and a dead letter holds what is left: redrive the
+    letter, and the flow goes on. "failed": it has ended, and some of it was cancelled, lapsed or
+    discarded.
+    """
+
+    id: int
+    queue: str
+    name: str
+    created_at: datetime
+    cancelled_at: datetime | None
+    ended_at: datetime | None
+    """When upkeep saw that it had ended."""
+    state: FlowState
+    held: int
+    live: int
+    dead: int
+    completed: int
+    failed: int
+    skipped: int
+
+    @property
+    def nodes(self) -> int:
+        return self.held + self.live + self.dead + self.completed + self.failed + self.skipped
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """A node of a flow; its id is that of its message, also before that is published. "held": it
+    waits for parents. "skipped": its parents ended otherwise than it was meant for."""
+
+    id: int
+    queue: str
+    channel: str
+    kind: str
+    when: When
+    state: NodeState
+    ended_at: datetime | None
+    parents: Sequence[int]
+
+
+class FlowParent(NamedTuple):
+    """A node that another one came after."""
+
+    id: int
+    kind: str
+    state: str

@@ -1,0 +1,49 @@
+"""The part of the engine contract that is about flows."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from .flow import (
+    FlowDraft,
+    FlowInfo,
+    FlowParent,
+    NodeDraft,
+    NodeInfo,
+    PublishedFlow,
+    StagedNodes,
+)
+from .plan import Plan, Row
+
+
+class FlowEngine(Protocol):
+    """Messages that wait for others; where a database has none, every verb says so."""
+
+    def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
+        """All of its nodes, or none. More than BATCH need one transaction. Whatever ends the last
+        parent of a node publishes it in the same transaction."""
+        ...
+
+    def stage_nodes(self, lease: Row, nodes: Sequence[NodeDraft]) -> Plan[StagedNodes]:
+        """The holder of a lease adds nodes to its message's flow; they become nodes when this lease
+        completes the message, and are forgotten if it ends otherwise."""
+        ...
+
+    def parents(self, message_id: int) -> Plan[list[FlowParent]]:
+        """Those whom a node of a flow came after, in the order in which they were given."""
+        ...
+
+    def flows(self, queue: str | None, limit: int, before: int | None) -> Plan[list[FlowInfo]]:
+        """The newest first; ``before`` is the id of the last one seen. Upkeep forgets them some
+        time after their end."""
+        ...
+
+    def flow(self, flow_id: int) -> Plan[FlowInfo | None]: ...
+
+    def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
+        """By id, those above ``after``."""
+        ...
+
+    def cancel_flow(self, flow_id: int) -> Plan[None]:
+        """Nothing more of it is begun: what is held or waits is cancelled, what runs is asked to
+        stop, its dead letters are discarded. Safe to repeat."""
+        ...
