@@ -413,11 +413,51 @@ def test_two_messages_of_one_key(forger: Forger, window: bool) -> None:
 @pytest.mark.parametrize("later", [5.0, 9.0])
 def test_a_key_whose_holder_was_stopped_before_its_commit(forger: Forger, later: float) -> None:
     """The end is dated when it was written; it is seen when its writer goes on."""
-    forger.done(2, 2, 200.0, key="k")
     ended = 202.0
+    hold_a_key(forger, ended, told=ended + 6.1)
     forger.line("fault", ended + 0.1, by="nemesis", kind="stop", target="w", span=6.0)
     forger.publish(2, ended + later, status="existing", key="k")
     assert forger.broken() == (set() if later < 6 else {"keys"})
+
+
+@pytest.mark.parametrize("later", [0.39, 0.6])
+def test_a_key_whose_holder_committed_late(forger: Forger, later: float) -> None:
+    """Without any fault, on a busy machine: what counts is when its holder was told."""
+    hold_a_key(forger, 202.0, told=202.5)
+    forger.publish(2, 202.0 + later, status="existing", key="k")
+    assert forger.broken() == (set() if later < 0.5 else {"keys"})
+
+
+def hold_a_key(forger: Forger, ended: float, told: float) -> None:
+    n = forger.publish(2, 200.0, key="k")
+    forger.start(2, 2, 201.0, n)
+    forger.line("settle_tried", ended - 0.1, by="w", id=2, fence=2, verb="complete")
+    forger.line("settled", told, by="w", id=2, fence=2)
+    forger.row(2, 2, 201.0, ended, "completed")
+
+
+FAILED = {"type": "ConnectionUnavailable", "state": "", "error": "no connection"}
+
+
+def test_a_call_that_failed_for_no_reason(forger: Forger) -> None:
+    forger.line("claim_failed", 200.0, by="m", **FAILED)
+    assert forger.broken() == {"needless_errors"}
+    forger.line("fault", 199.0, by="nemesis", kind="cut", target="m", span=3)
+    assert forger.broken() == set()
+
+
+@pytest.mark.parametrize("kind", ["kill", "idle"])
+def test_what_is_no_reason_for_a_call_to_fail(forger: Forger, kind: str) -> None:
+    forger.line("fault", 199.0, by="nemesis", kind=kind, target="*", span=1e9)
+    forger.line("settle_unknown", 200.0, by="m", id=1, fence=1, verb="complete", **FAILED)
+    assert "needless_errors" in forger.broken()
+
+
+def test_a_lock_that_somebody_held_is_a_reason(forger: Forger) -> None:
+    locked = {"type": "DatabaseFailed", "state": "55P03", "error": "lock timeout"}
+    forger.line("operation_failed", 200.0, by="o", **locked)
+    forger.line("publish_rolled_back", 200.0, n="u", id=None)  # on purpose
+    assert forger.broken() == set()
 
 
 def test_a_key_is_free_after_the_end(forger: Forger) -> None:

@@ -22,7 +22,7 @@ from laneway.dev.chaos.nemesis import plan_faults
 from laneway.dev.embedded import install_mariadb, pgbouncer_binary
 
 MARK = f"LANEWAY_CHAOS_TEST_{os.getpid()}"
-KINDS = ["kill", "stop", "term", "cut", "server", "snapshot", "lock"]
+KINDS = ["kill", "stop", "term", "cut", "silent", "idle", "server", "snapshot", "lock"]
 LONG = pytest.mark.skipif(
     "LANEWAY_CHAOS_LONG" not in os.environ, reason="half a minute each: make chaos-faults"
 )
@@ -96,6 +96,14 @@ def test_through_pgbouncer() -> None:
     _, verdict = _chaos("--through", "pgbouncer", "--seed", "3", "--seconds", "20")
     assert verdict["broken"] == {}
     assert verdict["through"] == "pgbouncer"
+
+
+@LONG
+def test_through_a_pgbouncer_that_nobody_announced() -> None:
+    if pgbouncer_binary() is None:
+        pytest.skip("no pgbouncer here, and it could not be fetched")
+    _, verdict = _chaos("--through", "pgbouncer-unannounced", "--seed", "3", "--seconds", "20")
+    assert verdict["broken"] == {}
 
 
 def _tables(file: Path) -> list[str]:

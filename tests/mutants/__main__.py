@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from laneway.dev.embedded import find_mariadb
+from laneway.dev.embedded import find_mariadb, pgbouncer_binary
 
 from .hunt import MUTANTS, STUCK_TIMEOUT, Hunted, hunt, run
 from .mutant import SOURCE, Mutant
@@ -27,6 +27,9 @@ def main() -> int:
     if find_mariadb() is None:
         _say("MariaDB is not installed here: its mutants are left out.")
         mutants = [mutant for mutant in mutants if mutant.engine != "mariadb"]
+    if pgbouncer_binary() is None:
+        _say("PgBouncer is not here: its mutants are left out.")
+        mutants = [mutant for mutant in mutants if mutant.through is None]
     good = _control({mutant.engine for mutant in mutants}, given.first, given.seconds)
     survived = 0
     for number, hunted in enumerate(_hunt_all(mutants, seeds, given.seconds, given.jobs), 1):

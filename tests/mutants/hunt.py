@@ -8,7 +8,18 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from . import claim, figures, kinds, operators, other_engines, publish, results, settle, worker
+from . import (
+    claim,
+    figures,
+    kinds,
+    operators,
+    other_engines,
+    publish,
+    results,
+    settle,
+    wires,
+    worker,
+)
 from .mutant import Mutant
 
 MUTANTS = [
@@ -21,6 +32,7 @@ MUTANTS = [
     *operators.MUTANTS,
     *results.MUTANTS,
     *kinds.MUTANTS,
+    *wires.MUTANTS,
 ]
 
 
@@ -43,7 +55,7 @@ def hunt(mutant: Mutant, seeds: range, seconds: float) -> Hunted:
     with tempfile.TemporaryDirectory(prefix="laneway-mutant-") as folder:
         mutant.write(Path(folder))
         for count, seed in enumerate(seeds, 1):
-            terms = mutant.faults, mutant.by_kind
+            terms = mutant.faults, mutant.by_kind, mutant.through
             seen = run(Path(folder), mutant.engine, seed, seconds, timeout, *terms)
             if mutant.kills & seen.keys():
                 return Hunted(mutant, True, count, seen)
@@ -58,6 +70,7 @@ def run(
     timeout: float,
     faults: str | None = None,
     by_kind: bool = False,
+    through: str | None = None,
 ) -> dict[str, int]:
     """The rules that one run broke, each with how often."""
     command = [
@@ -65,6 +78,7 @@ def run(
         "--seed", str(seed), "--seconds", str(seconds), "--drain-timeout", str(timeout),
         *([] if faults is None else ["--faults", faults]),
         *(["--by-kind"] if by_kind else []),
+        *([] if through is None else ["--through", through]),
     ]  # fmt: skip
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(

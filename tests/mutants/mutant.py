@@ -46,6 +46,7 @@ class Mutant:
     engine: str = "postgresql"
     faults: str = USUAL
     by_kind: bool = False
+    through: str | None = None
 
     def files(self) -> dict[str, str]:
         """Those that are changed, as they are with the defect."""

@@ -16,12 +16,16 @@ def chaos(
     faults: Annotated[
         str | None,
         typer.Option(
-            help="Only these, separated by commas: poison, kill, stop, term, cut, server, "
-            "snapshot, lock, and two that must be named: disk (as root), promote."
+            help="Only these, separated by commas: poison, kill, stop, term, cut, silent, idle, "
+            "server, snapshot, lock, and two that must be named: disk (as root), promote."
         ),
     ] = None,
     through: Annotated[
-        str | None, typer.Option(help="Connect through pgbouncer (in transaction mode).")
+        str | None,
+        typer.Option(
+            help="Connect through pgbouncer (in transaction mode), or through "
+            "pgbouncer-unannounced, of which the library is not told."
+        ),
     ] = None,
     by_kind: Annotated[
         bool, typer.Option("--by-kind", help="Workers claim only some kinds of messages.")

@@ -5,13 +5,16 @@ from urllib.parse import unquote, urlsplit
 
 from .config import RunConfig, sql
 
+WAIT = 20.0  # seconds for SQLite's lock
+ANSWER = 6.0  # seconds for an answer: an application has deadlines, too
+
 
 class AppConnection:
     """In autocommit mode; transactions begin and end with statements that all databases know."""
 
-    def __init__(self, config: RunConfig) -> None:
+    def __init__(self, config: RunConfig, wait: float = WAIT) -> None:
         self._engine = config.engine
-        self.connection: Any = _connect(config.engine, config.url, config.pooled)
+        self.connection: Any = _connect(config.engine, config.url, config.pooled, wait)
 
     def begin(self) -> None:
         # SQLite: a transaction that reads first could not write once another has written.
@@ -33,21 +36,31 @@ class AppConnection:
             return  # it is broken, which is why it is closed
 
 
-def _connect(engine: str, url: str, pooled: bool) -> Any:
+def _connect(engine: str, url: str, pooled: bool, wait: float) -> Any:
     if engine == "postgresql":
-        import psycopg
-
-        return psycopg.connect(url, autocommit=True, prepare_threshold=None if pooled else 5)
+        return _postgresql(url, pooled)
     if engine == "sqlite":
         import sqlite3
 
         from laneway.drivers.sqlite.url import read_url
 
-        return sqlite3.connect(read_url(url).path, timeout=20, isolation_level=None)
+        return sqlite3.connect(read_url(url).path, timeout=wait, isolation_level=None)
     import pymysql
 
     parts = urlsplit(url)
     return pymysql.connect(
         host=parts.hostname, port=parts.port or 3306, user=unquote(parts.username or ""),
         password=unquote(parts.password or ""), database=unquote(parts.path[1:]), autocommit=True,
+        read_timeout=ANSWER, write_timeout=ANSWER,
     )  # fmt: skip
+
+
+def _postgresql(url: str, pooled: bool) -> Any:
+    """A connection of psycopg, but for its patience with a silent wire."""
+    from laneway.drivers.psycopg.bounded import BoundedConnection
+
+    connection = BoundedConnection.connect(
+        url, autocommit=True, prepare_threshold=None if pooled else 5, connect_timeout=int(ANSWER)
+    )
+    connection.patience = ANSWER
+    return connection

@@ -13,8 +13,13 @@ SNAPSHOT = {
 }
 
 
+WAIT = 1.0
+"""Seconds that a lock is waited for. Whoever waits here resumes the processes that are stopped, and
+one of those may hold it."""
+
+
 class Blocker:
-    """``snapshot`` and ``lock`` return the function that releases it."""
+    """``snapshot``, ``lock`` and ``end_idle`` return the function that releases it."""
 
     def __init__(self, config: RunConfig) -> None:
         self._config = config
@@ -26,9 +31,22 @@ class Blocker:
         begin = [] if self._config.engine == "sqlite" else ["begin"]
         return self._hold(*begin, sql(self._config.engine, "block_writers"))
 
+    def end_idle(self) -> Callable[[], None]:
+        """The server ends connections that idle for a moment, as it does after hours elsewhere."""
+        self._set("idle_timeout")
+        return lambda: self._set("no_idle_timeout")
+
+    def _set(self, name: str) -> None:
+        """Each line by itself. If the server is away, nothing changes."""
+        with suppress(Exception):
+            app = AppConnection(self._config, WAIT)
+            for line in sql(self._config.engine, name).splitlines():
+                app.execute(line)
+            app.close()
+
     def reaches_server(self) -> bool:
         try:
-            app = AppConnection(self._config)
+            app = AppConnection(self._config, WAIT)
             app.execute(sql(self._config.engine, "effects"))
         except Exception:
             return False
@@ -36,8 +54,8 @@ class Blocker:
         return True
 
     def _hold(self, *statements: str) -> Callable[[], None]:
-        app = AppConnection(self._config)
         # Another may hold the lock, or the server may be down: then nothing is blocked.
+        app = AppConnection(self._config, WAIT)
         with suppress(Exception):
             for statement in statements:
                 app.execute(statement)

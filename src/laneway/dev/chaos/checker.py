@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 TOLERANCE = 0.25  # seconds, when times of the ledger and of the tables are compared
 CANCELLED_WITHIN = 25.0  # seconds: a worker learns of a request within 10
 NEVER = float("inf")
+AFTER = 10.0  # seconds after a fault in which calls may still fail because of it
 SHOWN = 5  # violations of each rule
 SPANS = {"minute": 60_000_000, "hour": 3_600_000_000}  # microseconds
 BOUNDS = [
@@ -87,6 +88,11 @@ class RunRecords:
             if row["terminal"]:
                 self.ends[row["message_id"]].append(row)
         self.known = {*self.waiting, *self.dead, *self.rows}
+        self.told = {
+            (line["id"], line["fence"]): line["t"]
+            for line in self.by_what["settle_accepted"] + self.by_what["settled"]
+        }
+        self.told |= {(line["id"], None): line["t"] for line in self.by_what["cancel_answered"]}
         self.claims = sorted(self._claims(), key=lambda claim: (claim.claimed, claim.fence))
         self.claims_of: dict[int, list[ClaimRecord]] = defaultdict(list)
         self.claims_in: dict[str, list[ClaimRecord]] = defaultdict(list)
@@ -131,12 +137,23 @@ class RunRecords:
         spans: list[float] = [
             line["t"] + line["span"]
             for line in self.by_what["fault"]
-            if line["kind"] in ("stop", "lock", "hog", "stall")
-            # A cancelled message has no worker.
-            and (row["worker"] is None or line["target"] in ("*", row["worker"]))
+            if line["kind"] in ("stop", "lock", "hog", "stall", "silent")
+            # A cancelled message has no worker. Who fell silent may hold what others wait for.
+            and (
+                row["worker"] is None
+                or line["kind"] == "silent"
+                or line["target"] in ("*", row["worker"])
+            )
             and line["t"] <= ended + TOLERANCE
         ]
         return max([ended, *spans])
+
+    def told_ended(self, row: Record) -> float:
+        """When its holder was told of that end, which was committed by then; or, if it did not live
+        to hear of it, by when others could see it. On a busy machine a commit comes long after the
+        time that is written."""
+        told: float | None = self.told.get((row["message_id"], row["fence"]))
+        return told if told is not None else self.seen_ended(row) + AFTER
 
     def committed(self) -> set[int]:
         """The messages that must exist: acknowledged, or seen by a handler."""
@@ -511,11 +528,14 @@ def zombies(records: RunRecords) -> Violations:
     ]
 
 
+DEAF = ("server", "cut", "silent", "lock", "hog")
+
+
 def overlaps(records: RunRecords) -> Iterator[tuple[ClaimRecord, float]]:
     """How long a handler kept working beside the next one, not counting while it was stopped or
     could not learn of it."""
     last = {(line["id"], line["fence"]): line["t"] for line in records.by_what["working"]}
-    deaf = [f for f in records.by_what["fault"] if f["kind"] in ("server", "cut", "lock", "hog")]
+    deaf = [f for f in records.by_what["fault"] if f["kind"] in DEAF]
     for lease, moment in last.items():
         for claim in records.claim_at.get(lease, []):
             woken = [
@@ -683,7 +703,7 @@ def keys(records: RunRecords) -> Violations:
         elif line["id"] not in records.known:
             yield f"key {key}: message {line['id']} holds it but does not exist"
         elif not tried["window"] and any(
-            records.seen_ended(row) < tried["t"] - TOLERANCE for row in records.ends[line["id"]][:1]
+            records.told_ended(row) < tried["t"] for row in records.ends[line["id"]][:1]
         ):
             yield f"key {key}: message {line['id']} has ended and still holds it"
 
@@ -925,6 +945,31 @@ def stats(records: RunRecords) -> Violations:
                 yield f"counts of {'/'.join(place)}: {says} {name}, there are {kinds[place][name]}"
 
 
+FAILURES = (
+    "publish_unknown", "publish_rolled_back", "claim_failed", "settle_unknown", "settle_failed",
+    "operation_failed",
+)  # fmt: skip
+BREAKS = ("cut", "silent", "server", "stop", "lock", "disk", "promote", "stall")
+LOCKED = ("55P03", "1205", "1213", "SQLITE_BUSY")
+"""The words of databases for a lock that somebody else held."""
+
+
+def needless_errors(records: RunRecords) -> Violations:
+    """A call of the library that failed though no fault explains it: idle ends, poolers do not."""
+    breaks = [fault for fault in records.by_what["fault"] if fault["kind"] in BREAKS]
+    for line in (line for what in FAILURES for line in records.by_what[what]):
+        kind = line.get("type")
+        if kind not in ("ConnectionUnavailable", "OutcomeUnknown", "DatabaseFailed"):
+            continue
+        if line.get("state") not in LOCKED and not any(
+            fault["target"] in ("*", line["by"])
+            and fault["t"] <= line["t"] + TOLERANCE
+            and line["t"] <= fault["t"] + fault["span"] + AFTER
+            for fault in breaks
+        ):
+            yield f"{line['by']}: {line['what']}, {kind} {line.get('state')}: {line.get('error')}"
+
+
 def sampled(records: RunRecords) -> Violations:
     """A violation that the sampler saw in a snapshot during the run."""
     yield from [line["text"] for line in records.by_what["violation"]]
@@ -935,7 +980,7 @@ RULES: tuple[Callable[[RunRecords], Violations], ...] = (
     stale_accepted, completed_unworked, wrongly_lost, over_limit, rate_excess, backlog, order,
     priorities, paused_starts, too_early, clock, keys, expired_early, expired_unexplained, budget,
     states, cancelled, cancels_ignored, made_due, operations, effects, results, zombies,
-    late_starts, minutes, stats, sampled,
+    late_starts, needless_errors, minutes, stats, sampled,
 )  # fmt: skip
 
 
@@ -960,10 +1005,11 @@ def figures(records: RunRecords) -> dict[str, int]:
 
 
 def kinds(records: RunRecords) -> dict[str, int]:
-    """How often each fault happened; graceful stops, old snapshots and stalls of the machine are
-    counted too."""
+    """How often each fault happened; graceful stops, old snapshots, ended idle connections and
+    stalls of the machine are counted too."""
     lines = [line["kind"] for line in records.by_what["fault"]]
-    lines += [line["what"] for line in records.by_what["term"] + records.by_what["snapshot"]]
+    mild = ("term", "snapshot", "idle")
+    lines += [line["what"] for what in mild for line in records.by_what[what]]
     return dict(sorted(Counter(lines).items()))
 
 

@@ -18,6 +18,8 @@ SCHEMA = "laneway_chaos"
 WORK, MANUAL = "work", "manual"
 LEASE = timedelta(seconds=4)
 UPKEEP = timedelta(milliseconds=500)
+CALL_TIMEOUT = 3.0
+"""Seconds: longer than the servers let anybody wait for a lock, shorter than a lease."""
 UNLIMITED = ("unlimited-0", "unlimited-1", "unlimited-2", "unlimited-3")
 ORDERED, LIMITED, RATED = "ordered", "limited", "rated"
 CHANGING, PAUSABLE, FAILS = "changing", "pausable", "fails"
@@ -35,8 +37,9 @@ PART = 3
 @dataclass(frozen=True)
 class RunConfig:
     """Passed to a process as JSON. ``skew`` is by how many seconds its clock is wrong, ``pooled``
-    whether the URL leads through PgBouncer, ``poison`` whether some messages harm their worker,
-    ``by_kind`` whether workers take only some kinds."""
+    whether the URL leads through PgBouncer, ``announced`` whether the library is told so,
+    ``poison`` whether some messages harm their worker, ``by_kind`` whether workers take only some
+    kinds."""
 
     engine: str
     url: str = field(repr=False)  # it may hold a password
@@ -45,6 +48,7 @@ class RunConfig:
     folder: str
     skew: float = 0.0
     pooled: bool = False
+    announced: bool = True
     poison: bool = True
     by_kind: bool = False
 
@@ -58,7 +62,7 @@ class RunConfig:
     def queue(self, name: str = WORK) -> Queue:
         return Queue(
             self.url, name=name, schema=SCHEMA, worker=self.name, lease=LEASE, upkeep_every=UPKEEP,
-            pool_size=4, pooler=self.pooled,
+            pool_size=4, pooler=self.pooled and self.announced, call_timeout=CALL_TIMEOUT,
         )  # fmt: skip
 
     def text(self) -> str:

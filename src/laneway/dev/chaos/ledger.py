@@ -21,3 +21,9 @@ class Ledger:
     def record(self, what: str, **fields: Any) -> None:
         line = {"what": what, "t": _wall(), "m": _steady(), **fields}
         os.write(self._file, (json.dumps(line) + "\n").encode())
+
+
+def error_fields(error: Exception) -> dict[str, str]:
+    """What the checker needs to know of an error; ``state`` is the database's own word for it."""
+    state = getattr(error, "sqlstate", None) or ""
+    return {"type": type(error).__name__, "state": str(state), "error": str(error)}

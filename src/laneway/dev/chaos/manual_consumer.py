@@ -10,6 +10,7 @@ from laneway.errors import ConnectionUnavailable, LeaseLost
 from .app_connection import AppConnection
 from .child import begin, config_text, stop_on_sigterm
 from .config import LEASE, MANUAL, ORDERED, PRIORITIZED, RunConfig
+from .ledger import error_fields
 from .worker_process import REPEATS, real_time, record_start
 
 TENTH = timedelta(milliseconds=100)
@@ -33,7 +34,7 @@ class ManualConsumer:
         try:
             claim = self._queue.claim(self._rng.randint(1, 8), kinds=self._kinds())
         except LanewayError as error:
-            self._ledger.record("claim_failed", error=str(error))
+            self._ledger.record("claim_failed", **error_fields(error))
             return 0.3
         # Some messages are never started.
         begun = [m for m in claim if self._rng.random() < 0.95]
@@ -186,8 +187,11 @@ class ManualConsumer:
             results = getattr(self._queue, verb)(messages, **options)
         except LanewayError as error:
             unknown = isinstance(error, ConnectionUnavailable)
+            # Without the text: that stands for the consumer's own connection.
+            failed = error_fields(error)
+            failed.pop("error")
             for message in messages:
-                self._record(message, verb, "unknown" if unknown else "failed")
+                self._record(message, verb, "unknown" if unknown else "failed", **failed)
             # Tried again later: by then it is done, lost or still ours.
             self._held += [(time.monotonic() + 0.5, message) for message in messages]
             return

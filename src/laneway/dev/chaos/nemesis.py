@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from .blockers import Blocker
-from .config import LEASE
+from .config import CALL_TIMEOUT, LEASE
 from .ledger import Ledger
 from .processes import CONSUMERS, ROLES, ProcessSet
 from .proxy import Proxy
@@ -16,6 +16,7 @@ from .targets import RunTarget
 FOREVER = 1e9
 RECONNECT = 3.0  # seconds until every client has reconnected to a server that is back
 RESTART = 20.0
+SILENCE = 5.0 + CALL_TIMEOUT + RECONNECT  # an idle connection is asked for 5 s whether it lives
 
 
 class Fault(NamedTuple):
@@ -26,11 +27,12 @@ class Fault(NamedTuple):
 
 
 WEIGHTS = {
-    "kill": 5, "stop": 3, "term": 2, "cut": 6, "server": 1, "snapshot": 1, "lock": 1, "disk": 1,
-    "promote": 0,
+    "kill": 5, "stop": 3, "term": 2, "cut": 6, "silent": 2, "idle": 1, "server": 1, "snapshot": 1,
+    "lock": 1, "disk": 1, "promote": 0,
 }  # fmt: skip
 ROLE_KINDS = {
     "kill": tuple(ROLES), "stop": CONSUMERS, "term": CONSUMERS, "cut": tuple(ROLES),
+    "silent": tuple(ROLES),
 }  # fmt: skip
 
 
@@ -114,6 +116,22 @@ class Nemesis:
         name = self._processes.name(fault.role)
         self._record("cut", name, RECONNECT)
         self._proxy.cut(name, "sent" if fault.variation < 0.7 else "swallowed")
+
+    def _silent(self, fault: Fault) -> None:
+        """Connections stay open, and nothing comes through any more: all that the process has, or
+        the next that it uses."""
+        assert self._proxy is not None
+        name = self._processes.name(fault.role)
+        self._record("silent", name, SILENCE)
+        if fault.variation < 0.4:
+            self._proxy.silence(name)
+        else:
+            self._proxy.cut(name, "sent, then silent" if fault.variation < 0.7 else "silent")
+
+    def _idle(self, fault: Fault) -> None:
+        """Not a fault: nobody notices that an idle connection has ended."""
+        self._ledger.record("idle")
+        self._undo.append((time.monotonic() + 3 + 4 * fault.variation, self._blocker.end_idle()))
 
     def _server(self, fault: Fault) -> None:
         assert self._target.server is not None

@@ -19,7 +19,7 @@ from .config import (
     RunConfig,
     channel,
 )
-from .ledger import Ledger
+from .ledger import Ledger, error_fields
 from .pausing import SCOPES, PauseScope, pause, resume
 
 BACKLOG = 60
@@ -47,7 +47,7 @@ class OperatorProcess:
         try:
             action(self._rng.choice((WORK, MANUAL)))
         except LanewayError as error:
-            self._ledger.record("operation_failed", error=str(error))
+            self._ledger.record("operation_failed", **error_fields(error))
 
     def _limit(self, queue: str) -> None:
         name, limit = channel(CHANGING, queue), self._rng.choice((1, 2, 3, 4, None))

@@ -4,7 +4,7 @@ from laneway import LanewayError, NewMessage, Published
 from laneway.durations import to_seconds
 from laneway.errors import OutcomeUnknown
 
-from .ledger import Ledger
+from .ledger import Ledger, error_fields
 
 
 class PublishLog:
@@ -31,15 +31,17 @@ class PublishLog:
             else:
                 self._ledger.record("publish_acknowledged", n=n, id=result.id, status=result.status)
 
-    def undone(self, message: NewMessage, id: int | None) -> None:
-        self._ledger.record("publish_rolled_back", n=message.payload["n"], id=id)
+    def undone(self, message: NewMessage, id: int | None, **fields: object) -> None:
+        self._ledger.record("publish_rolled_back", n=message.payload["n"], id=id, **fields)
 
     def failed(self, messages: list[NewMessage], error: Exception) -> None:
         unknown = isinstance(error, OutcomeUnknown) or not isinstance(error, LanewayError)
         for message in messages:
             if unknown:
-                self._ledger.record("publish_unknown", n=message.payload["n"], error=str(error))
+                self._ledger.record(
+                    "publish_unknown", n=message.payload["n"], **error_fields(error)
+                )
             else:
-                self.undone(message, None)
+                self.undone(message, None, **error_fields(error))
             if unknown and message.key_window is not None:
                 self.unknown.append(message)

@@ -47,6 +47,8 @@ from .targets import RunTarget, open_target
 
 TICK = 0.05
 FAR = timedelta(minutes=1)
+UNANNOUNCED = "pgbouncer-unannounced"
+POOLERS = ("pgbouncer", UNANNOUNCED)
 COUNTED_WITHIN = 40.0  # seconds; late commits are looked for again after 1, 5 and 25
 
 POLICIES = {
@@ -75,10 +77,11 @@ def run(
     try:
         with open_target(engine, url, faults) as target, ExitStack() as stack:
             kinds = list(faults or target.faults())
-            proxy, pooled = _open_proxy(target, through, stack)
+            proxy = _open_proxy(target, through, stack)
             home = target.url if proxy is None else target.through(proxy.open("controller"))
             config = RunConfig(
-                target.engine, home, "controller", seed, str(folder), pooled=pooled,
+                target.engine, home, "controller", seed, str(folder),
+                pooled=through is not None, announced=through != UNANNOUNCED,
                 poison="poison" in kinds, by_kind=by_kind,
             )  # fmt: skip
             document = _Run(target, config, proxy, kinds, seconds, drain_timeout).go()
@@ -92,18 +95,18 @@ def run(
     return {"engine": target.engine, "seed": seed, "seconds": seconds, **terms, **verdict}
 
 
-def _open_proxy(
-    target: RunTarget, through: str | None, stack: ExitStack
-) -> tuple[Proxy | None, bool]:
-    """The proxy before a server of our own, and whether it leads through a pooler."""
-    if through is not None and (through != "pgbouncer" or target.engine != "postgresql"):
-        raise InvalidOption("--through takes pgbouncer, and only with --engine postgresql")
+def _open_proxy(target: RunTarget, through: str | None, stack: ExitStack) -> Proxy | None:
+    """The proxy before a server of our own, or before a pooler."""
+    if through is not None and (through not in POOLERS or target.engine != "postgresql"):
+        raise InvalidOption(
+            f"--through takes {' or '.join(POOLERS)}, and only with --engine postgresql"
+        )
     if target.server is None:
         if through is not None:
             raise InvalidOption(
                 "--through cannot be combined with --url: put PgBouncer's address into the URL"
             )
-        return None, False
+        return None
     port = target.port
     if through is not None:
         if target.pair is not None:
@@ -113,7 +116,7 @@ def _open_proxy(
         port = stack.enter_context(_bouncer(port)).port
     proxy = Proxy(port)
     stack.callback(proxy.close)
-    return proxy, through is not None
+    return proxy
 
 
 def _bouncer(port: int) -> PgBouncer:

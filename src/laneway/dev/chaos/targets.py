@@ -193,7 +193,7 @@ class RunTarget:
         """The faults that are possible here."""
         kinds = ["poison", "kill", "stop", "term"]
         if self.server is not None:
-            kinds += ["cut", "server"]
+            kinds += ["cut", "silent", "idle", "server"]
         if self.own:
             kinds += ["snapshot", "lock"]
         return kinds + ["disk"] * bool(self.disk) + ["promote"] * bool(self.pair)

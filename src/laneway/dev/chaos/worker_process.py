@@ -8,8 +8,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from laneway import AsyncMessage, Constant, Defer, Worker
+from laneway import AsyncMessage, ClaimStatus, Constant, Defer, Worker
 from laneway.client.shared.message_fields import MessageFields
+from laneway.model import Settled
+from laneway.worker.job import Job
+from laneway.worker.telemetry.observer import OutcomeName
 
 from .child import begin, config_text
 from .config import ENDLESS, ENDLESS_FOR, LEASE, PAUSABLE_KIND, RunConfig, sql
@@ -59,8 +62,28 @@ class Taking:
         return register
 
 
+class ConfirmedEnds:
+    """Records when the database has confirmed an outcome."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def claimed(self, messages: int, status: ClaimStatus, seconds: float) -> None: ...
+
+    def ended(self, job: Job, outcome: OutcomeName, seconds: float) -> None: ...
+
+    def lost(self, job: Job) -> None: ...
+
+    def settled(self, job: Job, result: Settled | None) -> None:
+        if result is not None and not result.lost:
+            self._ledger.record("settled", id=job.id, fence=job.fence)
+
+
 def make_worker(config: RunConfig, ledger: Ledger) -> Worker:
-    worker = Worker(config.queue(), concurrency=8, processes=1, grace=timedelta(seconds=5))
+    worker = Worker(
+        config.queue(), concurrency=8, processes=1, grace=timedelta(seconds=5),
+        observers=[ConfirmedEnds(ledger)],
+    )  # fmt: skip
     rng = config.rng
     handler = Taking(worker, config)
 

@@ -22,6 +22,14 @@ select queue, kind, live, dead from laneway_chaos_kind_count
 -- name: block_writers
 select id from laneway_chaos_channel for update
 
+-- name: idle_timeout
+-- Each line by itself. The setting is for new sessions: those that idle now are ended.
+set global wait_timeout = 1
+begin not atomic for s in (select id from information_schema.processlist where command = 'Sleep' and time_ms > 300 and id <> connection_id()) do kill s.id; end for; end
+
+-- name: no_idle_timeout
+set global wait_timeout = 28800
+
 -- name: over_limit
 -- One snapshot: channels with more leases than their policy allows; leases that ran out count.
 select c.queue, c.channel, count(*), c.concurrency

@@ -23,6 +23,15 @@ select queue, kind, live, dead from "laneway_chaos".live_count
 -- Writers wait for this until it is let go.
 lock table "laneway_chaos".lease in exclusive mode
 
+-- name: idle_timeout
+-- Each line by itself.
+alter system set idle_session_timeout = '300ms'
+select pg_reload_conf()
+
+-- name: no_idle_timeout
+alter system reset idle_session_timeout
+select pg_reload_conf()
+
 -- name: over_limit
 -- One snapshot: channels with more leases than their policy allows; leases that ran out count.
 select c.queue, c.name, count(*), c.concurrency

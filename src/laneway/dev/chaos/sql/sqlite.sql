@@ -39,3 +39,10 @@ union all
 select h.message_id, 'has ended and is there' from laneway_chaos_history_v1 h
 where h.terminal and (exists (select 1 from laneway_chaos_message_v1 m where m.id = h.message_id)
     or exists (select 1 from laneway_chaos_dead_letter_v1 d where d.id = h.message_id))
+
+-- name: idle_timeout
+-- A file ends no connections.
+select 1
+
+-- name: no_idle_timeout
+select 1
