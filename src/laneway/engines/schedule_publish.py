@@ -31,7 +31,7 @@ def publish_now(engine: Publisher, schedule: Schedule, now: datetime) -> Plan[li
     draft = draft_of(schedule, now)
     if schedule.topic is None:
         return (yield from _publish(engine, [draft]))
-    (copies,) = yield from engine.publish_topic(schedule.topic, [draft])
+    (copies,) = yield from _publish_topic(engine, schedule.topic, [draft])
     return [Published(copy.id, copy.status) for copy in copies]
 
 
@@ -44,7 +44,7 @@ def publish_firings(engine: Publisher, firings: Sequence[Firing]) -> Plan[list[l
         if each.schedule.topic is None:
             taken.append([not next(rest).refused for _ in each.ticks])
         else:
-            rounds = yield from engine.publish_topic(each.schedule.topic, each.drafts)
+            rounds = yield from _publish_topic(engine, each.schedule.topic, each.drafts)
             taken.append([not part or not all(c.refused for c in part) for part in rounds])
     return taken
 
@@ -68,3 +68,33 @@ def _publish(engine: Publisher, drafts: Sequence[Draft]) -> Plan[list[Published]
     for n, result in zip(again, published, strict=True):
         results[n] = result
     return results
+
+
+def _publish_topic(
+    engine: Publisher, topic: str, drafts: Sequence[Draft]
+) -> Plan[list[list[TopicCopy]]]:
+    """The same for each subscriber's copy. Published again, those that live already find their own
+    key in use, so that none is doubled."""
+    rounds = yield from engine.publish_topic(topic, drafts)
+    held = {
+        (copy.queue, draft.key)
+        for draft, copies in zip(drafts, rounds, strict=True)
+        for copy in copies
+        if copy.status == "existing" and draft.key is not None
+    }
+    freed = (yield from engine.free_dead_keys(sorted(held))) if held else set()
+    again = [
+        n
+        for n, draft in enumerate(drafts)
+        if any((copy.queue, draft.key) in freed for copy in rounds[n])
+    ]
+    if not again:
+        return rounds
+    repeated = yield from engine.publish_topic(topic, [drafts[n] for n in again])
+    for n, copies in zip(again, repeated, strict=True):
+        new = {copy.queue: copy for copy in copies}
+        rounds[n] = [
+            new.get(copy.queue, copy) if (copy.queue, drafts[n].key) in freed else copy
+            for copy in rounds[n]
+        ]
+    return rounds

@@ -210,6 +210,27 @@ async def scheduled(world: World) -> None:
     assert list(await world.queue.schedules.run("void")) == []
 
 
+@case("topics", "a dead copy gives its key up to the schedule's next tick")
+async def dead_key(world: World) -> None:
+    """Each queue's copy by itself: one that lives in another queue is not doubled."""
+    dies, lives = await subscribed(world, "dies", "lives")
+    await world.queue.schedule(
+        "s", 1, every=timedelta(hours=1), topic=world.name, key="one at a time"
+    )
+    letters = []
+    for _ in range(2):
+        world.clock.advance(3600)
+        assert (await world.queue.fire_schedules(queues=[world.name])).fired == 1
+        (message,) = await dies.claim(5)
+        assert message.key == "one at a time"
+        await message.fail("no")
+        letters.append(message.id)
+    assert len(set(letters)) == 2
+    ran = await world.queue.schedules.run("s")
+    assert [one.status for one in ran] == ["published", "existing"]
+    assert len(await lives.claim(5)) == 1
+
+
 @case("topics", "bad names are refused")
 async def names(world: World) -> None:
     for bad in ("", "x" * 256, "\0"):
