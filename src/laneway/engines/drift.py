@@ -1,37 +1,59 @@
 """What a schema lacks of what its migrations created; what users added is no damage."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from laneway.inspection import Finding, Repair
 
+from .definitions import same_check, same_default, same_view
 from .shape import KINDS, Kind, Part
 
 Parts = Mapping[tuple[Kind, str], Part]
 Found = Mapping[tuple[str, str], str | None]
-"""Kind and name of all that is there; the bodies of functions, which may share a name, in a row."""
+"""Kind and name of all that is there, with the bodies of functions, which may share a name, and the
+checks of a table in a row; the defaults of columns, and what views say."""
+
+Same = Callable[[Part, str | None], bool]
+"""Whether what is there says what the part does."""
 
 BETWEEN = "\0"
 
 _NAMED = 10  # in one sentence
 
 
-def missing(expected: Parts, found: Found) -> list[Part]:
-    """Those that are not there, and functions with another body; without what is a part of a table
-    that is missing itself. In the order in which they can be put back. Those without ``sql`` cannot
-    be, nor can what stands on them."""
-    lost = [
-        part
-        for key, part in expected.items()
-        if key not in found or (part.body is not None and part.body not in _bodies(found[key]))
-    ]
+def same(part: Part, found: str | None) -> bool:
+    """On a server, which writes definitions down in words of its own."""
+    if part.kind == "column":
+        return same_default(part.default, found)
+    if part.kind == "view":
+        return same_view(part.text or "", found)
+    return part.body is None or part.body in _bodies(found)
+
+
+def missing(expected: Parts, found: Found, same: Same = same) -> list[Part]:
+    """Those that are not there, and those that say something else; without what is a part of a
+    table that is missing itself. In the order in which they can be put back: with their ``sql``.
+    Those without it cannot be, nor can what stands on them."""
+    lost = []
+    for key, part in expected.items():
+        if part.kind == "check":
+            checks = _bodies(found.get(("check", part.table or "")))
+            lost += [] if any(same_check(part.text or "", check) for check in checks) else [part]
+        elif key not in found:
+            lost.append(part)
+        elif not same(part, found[key]):
+            lost.append(part if part.kind == "function" else part._replace(sql=part.mend))
     tables = {part.name for part in lost if part.kind == "table"}
     lost = [
         part
         for part in lost
         if part.table not in tables or (part.kind == "index" and _is_apart(part))
     ]
-    gone = {part.table for part in lost if part.kind == "column" and part.sql is None}
+    gone = {
+        part.table
+        for part in lost
+        if part.kind == "column" and part.sql is None and ("column", part.name) not in found
+    }
     lost = [part._replace(sql=None) if _stands_on(part, gone) else part for part in lost]
     return sorted(lost, key=lambda part: KINDS.index(part.kind))
 
@@ -39,7 +61,7 @@ def missing(expected: Parts, found: Found) -> list[Part]:
 def drift_finding(lost: Sequence[Part], found: Found) -> Finding:
     words = [describe(part, found) for part in lost]
     if not words:
-        says = "All tables, columns, indexes, views and functions are there."
+        says = "All tables, columns, indexes, views and functions are there, as they should be."
         return Finding("shape", "ok", says)
     more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
     says = f"Missing or changed: {', '.join(words[:_NAMED])}{more}."

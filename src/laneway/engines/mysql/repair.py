@@ -1,4 +1,4 @@
-"""repair: what somebody dropped is put back as the migrations have it."""
+"""repair: what somebody dropped or changed is put back as the migrations have it."""
 
 from functools import cache
 
@@ -39,12 +39,12 @@ class MysqlRepair(MysqlSchema):
         rows = yield self._statement("shape", prefix.encode(), len(prefix))
         found: dict[tuple[str, str], str | None] = {}
         for row in rows:
-            kind, table, part = (text(value) or "" for value in row)
+            kind, table, part = (text(value) or "" for value in row[:3])
             name = table.removeprefix(prefix)
             if kind == "column":
-                found["column", f"{name}.{part}"] = None
+                found["column", f"{name}.{part}"] = text(row[3])
             elif kind != "index":
-                found[kind, name] = None
+                found[kind, name] = text(row[3])
             elif part == "PRIMARY":
                 found["primary key", name] = None
             else:
