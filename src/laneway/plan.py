@@ -22,7 +22,8 @@ class Statement(NamedTuple):
     next write begins a new transaction. ``percent``: the placeholders are ``%s``, in order, as all
     drivers of the database want them. A ``guest`` is run on a caller's connection only. One that
     only ``reads`` can be sent again on another connection. A ``long`` one may take its time: the
-    answer is awaited for longer.
+    answer is awaited for longer. ``if_free``, on MySQL: it returns no rows, and does nothing, if
+    others keep locked what it needs.
     """
 
     sql: str
@@ -34,6 +35,7 @@ class Statement(NamedTuple):
     guest: bool = False
     reads: bool = False
     long: bool = False
+    if_free: bool = False
 
 
 Plan = Generator[Statement, Sequence[Row], T]

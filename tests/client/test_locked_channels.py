@@ -1,24 +1,140 @@
-"""Somebody keeps a channel's row locked: claims go on with the others, then they are busy."""
+"""Somebody keeps a channel locked: claims go on with the others, then they are busy."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
 
 import psycopg
-from psycopg import sql
+import pymysql
+import pytest
 
-from laneway import ClaimStatus, NewMessage, Queue
-from tests.place import Place
+from laneway import AsyncQueue, ClaimStatus, NewMessage, Queue, Worker
+from laneway.drivers.mysql.url import connect_options
+from laneway.engines.mysql.names import pair_id
+from tests.worker.test_worker import until
+
+SERVERS = {"postgresql": "server", "mysql": "mariadb"}
+HANGS = 60.0  # seconds
+
+_numbers = count(1)
 
 
-def test_a_channel_that_somebody_keeps_locked(place: Place) -> None:
-    with Queue(place.url, schema=place.schema) as queue, psycopg.connect(place.url) as other:
+@pytest.fixture(params=SERVERS)
+def dialect(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def url(dialect: str, request: pytest.FixtureRequest) -> str:
+    server = request.getfixturevalue(SERVERS[dialect])
+    made: str = server.create_database(f"locked_{next(_numbers)}")
+    return made
+
+
+@pytest.fixture
+def queue(url: str) -> Iterator[Queue]:
+    with Queue(url, upkeep_every=None) as queue:
         queue.install()
-        for channel in ("kept", "free") * 3:
-            queue.publish(1, channel=channel)
-        queue.complete(queue.claim(4))  # that creates their rows
-        table = sql.Identifier(place.schema, "channel")
-        lock = sql.SQL("select from {} where name = 'kept' for update").format(table)
-        other.execute(lock)
+        yield queue
+
+
+@contextmanager
+def kept(url: str, dialect: str, statement: str, *values: Any) -> Iterator[None]:
+    """A transaction that has run the statement stays open."""
+    other: Any
+    if dialect == "postgresql":
+        other = psycopg.connect(url)
+    else:
+        other = pymysql.connect(**connect_options(url), database=url.rsplit("/", 1)[1])
+    try:
+        other.cursor().execute(statement, values)
+        yield
+    finally:
+        other.rollback()
+        other.close()
+
+
+def locked(url: str, dialect: str) -> Any:
+    if dialect == "postgresql":
+        lock = "select from laneway.channel where name = 'kept' for update"
+        return kept(url, dialect, lock)
+    lock = "select 1 from laneway_channel where id = %s for update"  # without an index: all rows
+    return kept(url, dialect, lock, pair_id(b"default", b"kept"))
+
+
+def new_policy(url: str, dialect: str) -> Any:
+    """An operator's policy for a channel that nobody has used yet, not committed."""
+    if dialect == "postgresql":
+        return kept(
+            url,
+            dialect,
+            "select laneway.set_policy_v1('default', array['kept'], array[1]::bigint[], "
+            "array[null]::float[], array[null]::bigint[], array[null]::bigint[], "
+            "array[1]::float[])",
+        )
+    insert = "insert into laneway_channel (id, queue, name, concurrency) values (%s, %s, %s, 1)"
+    return kept(url, dialect, insert, pair_id(b"default", b"kept"), b"default", b"kept")
+
+
+def test_a_channel_that_somebody_keeps_locked(queue: Queue, url: str, dialect: str) -> None:
+    for channel in ("kept", "free") * 3:
+        queue.publish(1, channel=channel)
+    queue.complete(queue.claim(4))  # that creates their rows
+    with locked(url, dialect):
         queue.publish_many([NewMessage(2, channel=channel) for channel in ("kept", "free")])
         while claim := queue.claim():
             assert {message.channel for message in claim} == {"free"}
         assert claim.status is ClaimStatus.BUSY
-        other.rollback()
-        assert {message.channel for message in queue.claim(10)} == {"kept"}
+    assert {message.channel for message in queue.claim(10)} == {"kept"}
+
+
+def test_a_policy_that_is_not_committed(queue: Queue, url: str, dialect: str) -> None:
+    """Channels that are new as well are claimed from, each by itself."""
+    queue.publish(0, channel="old")
+    queue.complete(queue.claim())
+    with new_policy(url, dialect):
+        channels = ("kept", "old", "new 1", "new 2")
+        queue.publish_many([NewMessage(1, channel=channel) for channel in channels])
+        found = set()
+        while claim := queue.claim(10):
+            found |= {message.channel for message in claim}
+        assert found == {"old", "new 1", "new 2"}
+        assert claim.status is ClaimStatus.BUSY
+    assert {message.channel for message in queue.claim(10)} == {"kept"}
+
+
+@pytest.mark.parametrize("holds", [locked, new_policy])
+def test_a_worker_goes_on(
+    queue: Queue, url: str, dialect: str, holds: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    if holds is locked:
+        queue.publish(0, channel="kept")
+        queue.complete(queue.claim())
+    caplog.set_level(logging.WARNING, "laneway")
+
+    async def main() -> list[str]:
+        seen: list[str] = []
+        async with AsyncQueue(url) as client:
+            worker = Worker(client)
+
+            @worker.default_handler
+            async def handle(payload: str) -> None:
+                seen.append(payload)
+
+            with holds(url, dialect):
+                await client.publish("kept", channel="kept")
+                serving = asyncio.create_task(worker.serve())
+                for name in ("a", "b", "c"):
+                    await client.publish(name, channel=name)
+                    await until(lambda name=name: name in seen, HANGS)  # type: ignore[misc]
+                assert "kept" not in seen
+            await until(lambda: "kept" in seen, HANGS)
+            worker.stop()
+            await serving
+        return seen
+
+    assert len(asyncio.run(main())) == 4
+    assert not [r for r in caplog.records if "claim failed" in r.getMessage()]

@@ -41,8 +41,8 @@ _CUTS = re.compile(r"[/?#@:&=\s]")
 
 NOT_READ_COMMITTED = "25000"
 LOCK_WAIT = 1205  # of MySQL
-LOCK_TIMEOUTS = ("55P03", str(LOCK_WAIT))
-"""The states of an error that says: somebody keeps a row locked."""
+LOCK_TIMEOUTS = ("55P03", str(LOCK_WAIT), "SQLITE_BUSY")
+"""The states of an error that says: somebody keeps a row, or SQLite's file, locked."""
 
 
 def masked(url: str) -> str:

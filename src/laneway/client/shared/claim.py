@@ -3,12 +3,19 @@
 One claim for several callers: to each its share.
 """
 
+import logging
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import TypeVar, overload
 
+from laneway.drivers.errors import LOCK_TIMEOUTS
+from laneway.errors import DatabaseFailed
 from laneway.model import ClaimStatus
 from laneway.taken import Taken
+
+_log = logging.getLogger("laneway")
+
+_BUSY_FOR = timedelta(milliseconds=100)
 
 M = TypeVar("M")
 
@@ -46,6 +53,15 @@ class Claim(Sequence[M]):
 
     def __repr__(self) -> str:
         return f"<Claim of {len(self)}: {self.status}, look again in {self.look_again}>"
+
+
+def busy_if_locked(error: DatabaseFailed) -> Taken:
+    """What a claim answers that waited for a lock in vain: somebody keeps a transaction open, and
+    the claim can be made again. Raises any other error."""
+    if error.sqlstate not in LOCK_TIMEOUTS:
+        raise error
+    _log.warning("claim: %s: who keeps a transaction open?", error)
+    return Taken((), ClaimStatus.BUSY, _BUSY_FOR, None, None)
 
 
 def distribute(taken: Taken, limits: Sequence[int]) -> list[Taken]:

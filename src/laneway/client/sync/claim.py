@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from laneway.client.shared.checks import check_kinds, check_lease, check_limit, check_queues
-from laneway.client.shared.claim import Claim, distribute
-from laneway.drivers.errors import LOCK_TIMEOUTS
+from laneway.client.shared.claim import Claim, busy_if_locked, distribute
 from laneway.durations import Duration
 from laneway.errors import DatabaseFailed, SchemaError
-from laneway.model import ClaimStatus, UpkeepReport
+from laneway.model import UpkeepReport
 from laneway.taken import Taken
 
 from .core import Core
@@ -24,7 +23,6 @@ _log = logging.getLogger("laneway")
 
 # Parts of bulk operations that one upkeep does.
 _STEPS = 5
-_BUSY_FOR = timedelta(milliseconds=100)
 
 
 class ClaimVerbs:
@@ -87,10 +85,7 @@ class ClaimVerbs:
             plan = self._core.engine.claim(queues, limit, lease, worker, kinds)
             return self._core.run(plan)
         except DatabaseFailed as error:
-            if error.sqlstate not in LOCK_TIMEOUTS:
-                raise
-            _log.warning("claim: %s: who keeps a transaction open?", error)
-            return Taken((), ClaimStatus.BUSY, _BUSY_FOR, None, None)
+            return busy_if_locked(error)
 
     def _claim_together(
         self, queues: tuple[str, ...], lease: timedelta, limit: int, kinds: tuple[str, ...] | None

@@ -138,8 +138,14 @@ class AsyncMysqlRunner:
         return result
 
     async def _execute(self, connection: Any, statement: Statement) -> Sequence[Row]:
-        with AsyncDeadline(_wire(connection), patience(statement, self._call_timeout)):
-            return await _execute(connection, statement)
+        try:
+            with AsyncDeadline(_wire(connection), patience(statement, self._call_timeout)):
+                return await _execute(connection, statement)
+        except MySQLError as error:
+            # Only the statement is undone, not its transaction.
+            if not (statement.if_free and mysql_number(error) == LOCK_WAIT):
+                raise
+            return ()
 
     def _discard(self, connection: Any) -> None:
         """None if it was given up for another that could not be had."""

@@ -140,8 +140,14 @@ class MysqlRunner:
         return result
 
     def _execute(self, connection: Any, statement: Statement) -> Sequence[Row]:
-        with Deadline(_wire(connection), patience(statement, self._call_timeout)):
-            return _execute(connection, statement)
+        try:
+            with Deadline(_wire(connection), patience(statement, self._call_timeout)):
+                return _execute(connection, statement)
+        except MySQLError as error:
+            # Only the statement is undone, not its transaction.
+            if not (statement.if_free and mysql_number(error) == LOCK_WAIT):
+                raise
+            return ()
 
     def _discard(self, connection: Any) -> None:
         """None if it was given up for another that could not be had."""

@@ -7,9 +7,10 @@ from contextlib import suppress
 from typing import TypeVar
 
 from laneway.client.aio.queue import AsyncQueue
+from laneway.client.shared.claim import busy_if_locked
 from laneway.contract import BATCH
 from laneway.drivers.choice import open_notifier
-from laneway.errors import ConnectionUnavailable, LanewayError, SchemaTooOld
+from laneway.errors import ConnectionUnavailable, DatabaseFailed, LanewayError, SchemaTooOld
 from laneway.model import ClaimStatus
 from laneway.names import wake_names
 from laneway.plan import Plan
@@ -280,7 +281,10 @@ class WorkerLoop:
         plan = self._core.engine.claim(
             options.queues, want, options.lease, self._worker, self._kinds.claimed
         )
-        taken = await self._core.run(plan)
+        try:
+            taken = await self._core.run(plan)
+        except DatabaseFailed as error:
+            taken = busy_if_locked(error)
         self.answered_at = now()
         for observer in self._observers:
             observer.claimed(len(taken.rows), taken.status, self.answered_at - asked)

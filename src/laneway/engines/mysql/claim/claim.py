@@ -8,8 +8,9 @@ nothing writes nothing.
 Locks: channel rows, with SKIP LOCKED. It waits only while it holds no lock on a row that existed
 before: to insert new channel rows (in id order), and once for a channel when all are held by
 others. So claims cannot deadlock, neither with each other nor with the verbs that lock channel rows
-in id order. Before it adds leases it shares the lock that a pause of a queue or kind takes, and may
-wait for such a pause, which locks no channels.
+in id order. Neither wait is long: whoever keeps a channel locked in an open transaction holds up
+that channel, not the others. Before it adds leases it shares the lock that a pause of a queue or
+kind takes, and may wait for such a pause, which locks no channels.
 
 One pass: scan (which channels are next), lock (their rows), serve (consume their wakes, add leases,
 write their schedule back). Every step is a new statement and sees what was committed before it.
@@ -88,7 +89,8 @@ class MysqlClaim(MysqlScan, MysqlServe, MysqlEventOutbox, MysqlChannelLocks):
             else:
                 if progress.locked:
                     break
-                yield from self._wait_or_look_further(progress, scan, number)
+                if not (yield from self._wait_or_look_further(progress, scan, number)):
+                    break
         return (yield from self._taken(progress, queues, scan, micros(lease)))
 
     def _lock_found(self, scan: Scan, locked: bool) -> Plan[Sequence[Row]]:
@@ -116,11 +118,12 @@ class MysqlClaim(MysqlScan, MysqlServe, MysqlEventOutbox, MysqlChannelLocks):
         progress.offset = 0
         progress.more = progress.more or served.more
 
-    def _wait_or_look_further(self, progress: _Progress, scan: Scan, number: int) -> Plan[None]:
+    def _wait_or_look_further(self, progress: _Progress, scan: Scan, number: int) -> Plan[bool]:
         """Others hold every channel that was found: start elsewhere, then look further. When that
-        was everything due, wait for the first channel, once, while no lock is held."""
+        was everything due, wait for the first channel, once, while no lock is held. False if it was
+        waited for in vain."""
         if number == 0:
-            return
+            return True
         if progress.offset:
             progress.offset = 0
         elif scan.cut or supply(scan.channels) >= progress.left * progress.reach:
@@ -128,8 +131,9 @@ class MysqlClaim(MysqlScan, MysqlServe, MysqlEventOutbox, MysqlChannelLocks):
             further = max(4 * progress.reach, QUANTUM // progress.left + 1)
             progress.reach = min(further, _MAX_REACH)
         else:
-            yield from self._wait_for_channel(scan.channels[0].id)
-            progress.locked = True
+            progress.locked = yield from self._wait_for_channel(scan.channels[0].id)
+            return progress.locked
+        return True
 
     def _taken(
         self, progress: _Progress, queues: tuple[str, ...], scan: Scan, lease: int

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from laneway.engines.mysql.base import MysqlBase
 from laneway.engines.mysql.names import pair_id
+from laneway.engines.mysql.packets import small_chunks
 from laneway.plan import Plan, Row
 
 ChannelRef = tuple[bytes, bytes, bytes]
@@ -22,13 +23,17 @@ class MysqlChannelLocks(MysqlBase):
 
     def _add_channels(self, channels: Iterable[ChannelRef]) -> Plan[None]:
         """Adds channel rows that are missing, in the order of their ids. It may wait for another
-        session that is adding the same ones: call it only while nothing else is locked."""
-        if rows := sorted(channels):
-            yield from self._insert("add_channels", rows)
+        session that is adding the same ones: call it only while nothing else is locked. If that
+        one's transaction stays open, its channels are left out."""
+        for chunk in small_chunks(sorted(channels)):
+            done = yield self._statement("add_channels", chunk)._replace(if_free=True)
+            for row in () if done else chunk:
+                yield self._statement("add_free_channel", [row])._replace(if_free=True)
 
     def _lock_free_channels(self, ids: Sequence[bytes], now: int | None) -> Plan[Sequence[Row]]:
         """Locks those that nobody else holds; returns the columns of ``LockedChannel``."""
         return (yield self._statement("lock_free_channels", ids, now))
 
-    def _wait_for_channel(self, id: bytes) -> Plan[None]:
-        yield self._statement("wait_for_channel", id)
+    def _wait_for_channel(self, id: bytes) -> Plan[bool]:
+        """Whether it is ours now."""
+        return bool((yield self._statement("wait_for_channel", id)._replace(if_free=True)))

@@ -5,7 +5,14 @@ insert into `laneway_channel` (id, queue, name) values $1...
 on duplicate key update queue = `laneway_channel`.queue
 
 -- name: add_channels
--- $1: rows, in the order of their ids. Waits for a channel that another session is adding.
+-- $1: rows, in the order of their ids. Waits for a channel that another session is adding, a second at most
+-- (on MySQL as long as the session waits for locks).
+/*M!100300 set statement innodb_lock_wait_timeout = 1 for */
+insert ignore into `laneway_channel` (id, queue, name) values $1...
+
+-- name: add_free_channel
+-- $1: a row. Does not wait for another session (on MySQL it does).
+/*M!100300 set statement innodb_lock_wait_timeout = 0 for */
 insert ignore into `laneway_channel` (id, queue, name) values $1...
 
 -- name: lock_free_channels
@@ -17,5 +24,6 @@ from $1:keys x straight_join `laneway_channel` c force index (primary) on c.id =
 for update skip locked
 
 -- name: wait_for_channel
--- $1: channel id.
+-- $1: channel id. For a second at most (on MySQL as long as the session waits for locks).
+/*M!100300 set statement innodb_lock_wait_timeout = 1 for */
 select id from `laneway_channel` force index (primary) where id = $1 for update

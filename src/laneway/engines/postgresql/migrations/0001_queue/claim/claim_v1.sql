@@ -6,7 +6,8 @@
 --
 -- Locks: channel rows, with SKIP LOCKED. It waits only while it holds no row that was there before:
 -- to insert new channel rows (in id order), and once for a channel when all are held by others. So
--- claims cannot deadlock, with each other or with the verbs that lock channel rows in id order.
+-- claims cannot deadlock, with each other or with the verbs that lock channel rows in id order. Neither wait is
+-- long: whoever keeps a channel locked in an open transaction holds up that channel, not the others.
 --
 -- One pass: scan (claim_scan_v1: which channels are next, from the floors on), own (claim_own_v1:
 -- lock their rows),
@@ -65,7 +66,7 @@ set enable_mergejoin = off
 set enable_bitmapscan = off
 set enable_memoize = off
 set plan_cache_mode = force_generic_plan
-set lock_timeout = '5s'
+set lock_timeout = '250ms'
 as $$
 declare
     -- The first pass: when, which transactions were open, and whether floors cannot be answered.
@@ -203,7 +204,11 @@ begin
                 -- Everything due is being claimed by others: wait for the first channel, once, while nothing
                 -- else is held.
                 v_holding := true;
-                perform from channel c where c.id = v_scan.channels[1] for no key update;
+                begin
+                    perform from channel c where c.id = v_scan.channels[1] for no key update;
+                exception when lock_not_available then
+                    exit;
+                end;
             elsif v_pass > 1 then
                 -- Past what one channel could give, or a few that are held would hide all others.
                 v_further := least(greatest(4 * v_further, p_quantum / v_left + 1), 1024);
