@@ -51,8 +51,8 @@ class Part(NamedTuple):
 
     def rendered(self, render: Callable[[str], str]) -> "Part":
         """For another schema than ``laneway``."""
-        texts = ("sql", "body", "text", "default", "mend")
-        return self._replace(**{name: (t := getattr(self, name)) and render(t) for name in texts})
+        texts = (text and render(text) for text in self[3:])
+        return Part(self.kind, self.name, self.table, *texts)
 
     def __str__(self) -> str:
         if self.kind == "primary key":

@@ -64,9 +64,11 @@ class SqliteRepair(SqliteSchema):
 def _inside(table: str, sql: str) -> dict[tuple[str, str], str | None]:
     """The columns and checks of a table, as it was created and altered."""
     parts = [*table_parts(sql[sql.index("(") :], table, table)] if "(" in sql else []
-    found = {(part.kind, part.name): part.text for part in parts if part.kind == "column"}
-    checks = [part.text or "" for part in parts if part.kind == "check"]
-    return {**found, ("check", table): BETWEEN.join(checks)}
+    found: dict[tuple[str, str], str | None] = {
+        (part.kind, part.name): part.text for part in parts if part.kind == "column"
+    }
+    found["check", table] = BETWEEN.join(part.text or "" for part in parts if part.kind == "check")
+    return found
 
 
 def _same(part: Part, found: str | None) -> bool:
