@@ -104,7 +104,7 @@ def dialect(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def url(dialect: str, request: pytest.FixtureRequest) -> str:
     server = request.getfixturevalue(SERVERS[dialect])
-    made: str = server.create_database(f"drift_{next(_numbers)}")
+    made: str = server.create_database(f"drift {next(_numbers)} where")
     return made
 
 

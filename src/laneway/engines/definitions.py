@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"""(?P<text>'(?:[^']|'')*') | (?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)
-    | (?P<name>[a-z_]\w*) | (?P<sign><>|!=|>=|<=|=|<|>)""",
+    | (?P<quoted>`[^`]*`|"[^"]*") | (?P<name>[a-z_]\w*) | (?P<sign><>|!=|>=|<=|=|<|>)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _CAST = re.compile(
@@ -110,6 +110,8 @@ def _said(text: str) -> _Said:
             texts.add(word[1:-1])
         elif token["sign"]:
             signs.add("<>" if word == "!=" else word)
+        elif token["quoted"]:  # also the name of a database, which may hold anything
+            names.add(word[1:-1])
         else:
             names.add(word)
             structure.update([word] if word in _STRUCTURE else [])
