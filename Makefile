@@ -133,7 +133,7 @@ api-check: $(STAMP) #: What would break the code of those who upgrade from the l
 
 # Longer proof
 
-.PHONY: orderings model plans-baseline crowd pairs-mysql crash-mysql chaos-faults chaos-long mutants soak audit fuzz lake-proof
+.PHONY: orderings model plans-baseline crowd pairs-mysql shop-kills crash-mysql chaos-faults chaos-long mutants soak audit fuzz lake-proof
 
 orderings: $(STAMP) #: Pairs and threes of verbs on PostgreSQL 16 and 18 in SAMPLE=20 orderings each; SAMPLE=all: every ordering of each pair
 	@LANEWAY_ORDERINGS=$(or $(SAMPLE),20) $(PYTEST) tests/interleavings
@@ -150,6 +150,9 @@ crowd: $(STAMP) #: Eight processes on one SQLite file for a minute, killed with 
 
 pairs-mysql: $(STAMP) #: Pairs of verbs on MariaDB, stopped after every statement
 	@LANEWAY_EXHAUSTIVE=1 $(PYTEST) tests/mysql/test_pairs.py
+
+shop-kills: $(STAMP) #: Shops on FastAPI, Django and taskiq, web and workers killed for a minute each: one receipt for each order
+	@LANEWAY_SHOP_SECONDS=60 $(PYTEST) tests/shop
 
 crash-mysql: $(STAMP) #: A minute of processes and a MariaDB that are killed: nothing lost, nothing twice
 	@LANEWAY_CRASH_SECONDS=60 $(PYTEST) tests/mysql/test_crashes.py
