@@ -8,6 +8,7 @@ import argparse
 import os
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
@@ -236,8 +237,11 @@ def measure(name: str, url: str, meter: Meter, message: int, table: Table) -> in
     words = {"queue": _QUEUES[name], "channel": _CHANNELS[name], "message": message}
     words["prefix"] = _CHANNELS[name][:-1]
     slow = 0
+    looking, unmeasured = threading.current_thread(), Core.run
 
     def run(core: Core, plan: Plan[Any], connection: object = None, *, atomic: bool = False) -> Any:
+        if threading.current_thread() is not looking:  # the dashboard's own threads
+            return unmeasured(core, plan, connection, atomic=atomic)
         return meter.run(plan)
 
     with Queue(url, upkeep_every=None) as queue, patch.object(Core, "run", run):
@@ -255,7 +259,7 @@ def measure(name: str, url: str, meter: Meter, message: int, table: Table) -> in
                 slow += not fine
                 read = f"{int(median(one.read for one in rounds)):,} {meter.unit}"
                 verdict = "pass" if fine else "FAIL"
-                table.add(name, look_name, round(elapsed, 1), round(busy, 1), read, verdict)
+                table.add(look_name, round(elapsed, 1), round(busy, 1), read, verdict)
     return slow
 
 
@@ -307,19 +311,21 @@ def main() -> None:
         "MariaDB": lambda: mariadb(looks_mariadb.Waiting(*tenth, leases)),
         "SQLite": lambda: sqlite(*tenth),
     }
-    columns = ("database", "look", "ms", "ms of database time", "read", "below 50 ms")
-    table = Table(f"Every look, with {o.messages:,} messages (a tenth on MariaDB, SQLite)", columns)
-    slow = 0
+    columns = ("look", "ms", "ms of database time", "read", "below 50 ms")
+    any_slow = False
     for name, opened in made.items():
         if name.lower() not in o.databases.lower().split(","):
             continue
         began = time.monotonic()
         with opened() as (url, meter):
             print(f"{name} is filled: {time.monotonic() - began:,.0f} s", file=sys.stderr)
-            slow += measure(name, url, meter, 777, table)
-    table.notes.append(f"{len(table.rows)} looks, {slow} above {LEAST_MS:.0f} ms")
-    show([table], as_json=o.json)
-    sys.exit(1 if slow else 0)
+            messages = o.messages if name == "PostgreSQL" else tenth[0]
+            table = Table(f"{name}: every look, with {messages:,} messages", columns)
+            slow = measure(name, url, meter, 777, table)
+        table.notes.append(f"{len(table.rows)} looks, {slow} above {LEAST_MS:.0f} ms")
+        show([table], as_json=o.json)
+        any_slow = any_slow or slow > 0
+    sys.exit(1 if any_slow else 0)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .schedule import Schedule
     from .topic import TopicCopy
     from .worker.binding import INJECTED
-    from .worker.outcomes import Defer, Fail
+    from .worker.outcomes import Defer, Fail, Throttled
     from .worker.tasks.collection import Tasks
     from .worker.tasks.task import Task
     from .worker.worker import Worker
@@ -69,6 +69,7 @@ __all__ = [
     "Schedule",
     "Task",
     "Tasks",
+    "Throttled",
     "TopicCopy",
     "Worker",
     "__version__",
@@ -92,7 +93,7 @@ _MODULES = {
     "schedule": "Schedule",
     "topic": "TopicCopy",
     "worker.binding": "INJECTED",
-    "worker.outcomes": "Defer Fail",
+    "worker.outcomes": "Defer Fail Throttled",
     "worker.tasks.collection": "Tasks",
     "worker.tasks.task": "Task",
     "worker.worker": "Worker",

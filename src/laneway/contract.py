@@ -213,6 +213,10 @@ class Engine(FlowEngine, Protocol):
         """Or resumes them. A pause of some ``length`` ends by itself."""
         ...
 
+    def throttle(self, queue: str, channel: str, length: timedelta) -> Plan[None]:
+        """Pauses the channel for ``length``; a pause that lasts longer stays as it is."""
+        ...
+
     def pause_queue(
         self, queue: str, kind: str | None, length: timedelta | None, actor: str, reason: str
     ) -> Plan[Pause]:

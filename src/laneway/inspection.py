@@ -77,7 +77,7 @@ class MessagePage(list[MessageInfo]):
         self.looked = looked
 
 
-WaitsFor = Literal["queue paused", "paused", "concurrency", "rate", "closing"]
+WaitsFor = Literal["queue paused", "paused", "throttled", "concurrency", "rate", "closing"]
 """Why a channel starts nothing at the moment: its queue or itself is paused, as many as allowed
 are leased, or its rate allows the next start later. Closing: it is being removed, and refuses new
 messages."""

@@ -37,6 +37,7 @@ class LimitChange(NamedTuple):
             policy.weight if self.weight is KEEP else self.weight,
             policy.paused,
             paused_until=policy.paused_until,
+            throttled=policy.throttled,
         )
 
 

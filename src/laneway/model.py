@@ -123,7 +123,7 @@ class Policy:
 
     ``rate`` is in starts per second, ``burst`` how many may start at once (by default one second's
     worth). ``paused``, ``paused_until`` and ``closing`` are read, and set by ``pause()`` and
-    ``remove()``.
+    ``remove()``; ``throttled`` if a handler raised Throttled, which pauses the channel.
 
     >>> queue.set_policies({"tenant-42": Policy(concurrency=2, rate=10, burst=20)})
     """
@@ -136,6 +136,7 @@ class Policy:
     paused: bool = False
     closing: bool = False
     paused_until: datetime | None = None
+    throttled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

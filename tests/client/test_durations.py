@@ -22,6 +22,7 @@ _MODULES = (
 )
 # Made by hand; the others are answers, in which a duration is always a timedelta.
 _MADE = {"Queue", "AsyncQueue", "Worker", "NewMessage", "Defer", "Fail", "Policy", "Objective"} | {
+    "Throttled",
     "Constant",
     "Linear",
     "Exponential",

@@ -189,7 +189,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     | st.sampled_from(["Europe/Zurich", "/etc/passwd", "Europe", "posixrules", "UTC"]),
     "catch_up": words | st.sampled_from(["skip", "all", Word.ONCE]),
     "history": words | st.sampled_from(["failures", Word.ALL]),
-    **dict.fromkeys(("duration", "step"), lengths),
+    **dict.fromkeys(("duration", "step", "retry_after"), lengths),
     **dict.fromkeys(("before", "count", "audit_days"), numbers),
     **dict.fromkeys(("actor", "note", "by"), words),
     "limited": st.sampled_from([True, False, None, 0, 1, "yes", 2, []]),

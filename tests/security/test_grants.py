@@ -38,6 +38,7 @@ VERBS = {
     "defer_v1": WORKING,
     "fail_v1": WORKING,
     "extend_v1": WORKING,
+    "throttle_v1": WORKING,
     "hold_v1": WORKING,
     "give_back_v1": WORKING,
     "once_v1": WORKING,

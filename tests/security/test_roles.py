@@ -89,6 +89,7 @@ VERBS = {
     "fail": Verb(WORK, lambda e: e.fail([Failure(1, 1, "no", None, None)])),
     "extend": Verb(WORK, lambda e: e.extend([Extension(1, 1, SECOND)])),
     "hold": Verb(WORK, lambda e: e.hold([(1, 1)], SECOND)),
+    "throttle": Verb(WORK, lambda e: e.throttle("q", "c", timedelta(seconds=1))),
     "give_back": Verb(WORK, lambda e: e.give_back([Return(1, 1, None)])),
     "once": Verb(WORK, lambda e: e.once("q", "k", SECOND)),
     "upkeep": Verb(WORK, lambda e: e.upkeep()),
@@ -323,7 +324,7 @@ def test_functions_with_the_owners_rights_are_closed(owner: Queue) -> None:
     assert len(functions) > 30
     assert [name for name, _, _, public in functions if public] == []
     with_rights = {name: config for name, definer, config, _ in functions if definer}
-    assert len(with_rights) == 49
+    assert len(with_rights) == 50
     path = 'search_path="odd ""name", pg_temp'
     assert [name for name, config in with_rights.items() if path not in (config or [])] == []
 

@@ -8,7 +8,7 @@ import time
 from datetime import timedelta
 from pathlib import Path
 
-from laneway import Defer, Fail, Message
+from laneway import Defer, Fail, Message, Throttled
 
 
 class Unlucky(Exception):
@@ -48,6 +48,11 @@ def leaves(payload: object) -> None:
 
 def sleeps(payload: object) -> None:
     time.sleep(60)
+
+
+def is_throttled(payload: float, message: Message) -> None:
+    if message.headers.get("again") != "yes":
+        raise Throttled(retry_after=payload)
 
 
 def naps(payload: float) -> None:

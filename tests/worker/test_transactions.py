@@ -9,7 +9,7 @@ import asyncpg
 import psycopg
 import pytest
 
-from laneway import AsyncMessage, AsyncQueue, Constant, Defer, Message, Worker
+from laneway import AsyncMessage, AsyncQueue, Constant, Defer, Message, Throttled, Worker
 from laneway.drivers.psycopg.aio import AsyncPsycopgRunner
 from laneway.drivers.psycopg.sync import PsycopgRunner
 from laneway.worker.execute import executor
@@ -175,3 +175,26 @@ def test_without_a_connection_the_message_is_given_back(
             assert await outcomes(queue, published.id) == ["given_back", "completed"]
 
     check()
+
+
+@run_async
+async def test_a_throttled_handler_rolls_back(place: Place) -> None:
+    async with AsyncQueue(place.url, schema=place.schema) as queue:
+        await queue.install()
+        await effects(place, create=True)
+        worker = Worker(queue)
+        calls: list[int] = []
+
+        @worker.default_handler()
+        async def handle(payload: int, tx: psycopg.AsyncConnection) -> object:
+            calls.append(payload)
+            await tx.execute("insert into effect values (%s)", [len(calls)])
+            return Throttled(retry_after=3600) if len(calls) == 1 else None
+
+        published = await queue.publish(1)
+        await worker.serve(until_empty=True)
+        assert await effects(place) == []
+        await queue.channel("default").resume()
+        await worker.serve(until_empty=True)
+        assert await effects(place) == [2]
+        assert (await outcomes(queue, published.id))[-1] == "completed"

@@ -42,7 +42,7 @@ def matches(info: ChannelInfo, wanted: ChannelFilter) -> bool:
 def reason_to_wait(policy: Policy, stats: ChannelStats, rate_is_used_up: bool) -> WaitsFor | None:
     """Why a channel starts nothing at the moment, apart from its queue."""
     if policy.paused:
-        return "paused"
+        return "throttled" if policy.throttled else "paused"
     if policy.concurrency is not None and stats.leased >= policy.concurrency:
         return "concurrency"
     if policy.rate is not None and rate_is_used_up:

@@ -13,7 +13,7 @@ from laneway.plan import Row
 from laneway.retry import Exponential, FailedAttempt, Retry
 
 from .clock import now
-from .outcomes import CANCEL, COMPLETE, GIVE_BACK, LEAVE, Complete, Defer, Fail, Outcome
+from .outcomes import CANCEL, COMPLETE, GIVE_BACK, LEAVE, Complete, Defer, Fail, Outcome, Throttled
 
 if TYPE_CHECKING:
     from .handlers import Handler
@@ -133,7 +133,7 @@ def after_return(job: Job, handler: "Handler", result: object) -> Outcome:
     """What the handler did to its message wins over what it returns, and that over ``ack``."""
     if job.settled or job.in_transaction or job.lost or handler.ack == "first":
         return LEAVE
-    if isinstance(result, Defer | Fail):
+    if isinstance(result, Defer | Fail | Throttled):
         return CANCEL if job.cancel_requested else result
     if handler.ack == "manual":
         _log.warning(
@@ -157,7 +157,7 @@ def after_error(job: Job, handler: "Handler", error: BaseException) -> Outcome:
         return GIVE_BACK
     if isinstance(error, LeaseLost) and error.message_id == job.id:
         return LEAVE
-    if isinstance(error, Defer | Fail):
+    if isinstance(error, Defer | Fail | Throttled):
         return error
     if isinstance(error, UnstorableResult):
         return Fail("result", error=error.__cause__)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from laneway.client.shared.settle_items import Error
-from laneway.durations import Duration
+from laneway.durations import Duration, check_duration
 from laneway.model import KEEP, Keep
 
 
@@ -45,6 +45,18 @@ class Fail(Exception):
         self.error = error
 
 
+class Throttled(Exception):
+    """Return or raise it in a handler when whoever does the work asks you to slow down: its channel
+    starts nothing for ``retry_after``, and the message is put back, without a counted attempt.
+
+    >>> raise Throttled(retry_after=30)
+    """
+
+    def __init__(self, retry_after: Duration) -> None:
+        self.retry_after = check_duration("retry_after", retry_after)
+        super().__init__(f"retry after {self.retry_after.total_seconds():g} s")
+
+
 @dataclass(frozen=True, slots=True)
 class Complete:
     """The work is done. With ``keep``, what the handler returned is kept for so long."""
@@ -70,7 +82,7 @@ class Leave:
     """Nothing to write: the message is settled already, or its lease is not ours."""
 
 
-Outcome = Complete | Defer | Fail | GiveBack | Cancel | Leave
+Outcome = Complete | Defer | Fail | Throttled | GiveBack | Cancel | Leave
 
 COMPLETE = Complete()
 LEAVE = Leave()

@@ -182,7 +182,7 @@ def limits(policy: "Policy") -> str:
     """A policy in a few words; empty for the default one."""
     rate = None if policy.rate is None else f"{policy.rate:g}/s burst {policy.burst}"
     words = [
-        "paused" if policy.paused else None,
+        _paused(policy),
         "closing" if policy.closing else None,
         None if policy.concurrency is None else f"concurrency {policy.concurrency}",
         rate,
@@ -190,6 +190,12 @@ def limits(policy: "Policy") -> str:
         None if policy.weight == 1 else f"weight {policy.weight:g}",
     ]
     return ", ".join(word for word in words if word)
+
+
+def _paused(policy: "Policy") -> str | None:
+    if not policy.paused:
+        return None
+    return "throttled" if policy.throttled else "paused"
 
 
 def _state(queue: str, name: str, **state: bool) -> dict[str, object]:

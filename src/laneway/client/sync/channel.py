@@ -4,7 +4,7 @@
 
 from laneway.client.shared.checks import checked_pause
 from laneway.client.shared.policy import checked_change, checked_policies
-from laneway.durations import Duration
+from laneway.durations import Duration, check_duration
 from laneway.limits import LimitChange
 from laneway.model import KEEP, ChannelStats, Keep, Policy
 
@@ -63,6 +63,15 @@ class Channel:
         """
         length = checked_pause(duration)
         self._core.run(self._core.engine.pause(self.queue, [self.name], True, length))
+
+    def throttle(self, retry_after: Duration) -> None:
+        """Stops claims from this channel for ``retry_after``, because whoever does its work asked
+        for it; a pause that lasts longer stays as it is. Handlers of a Worker raise Throttled.
+
+        >>> queue.channel("tenant-42").throttle(timedelta(seconds=30))
+        """
+        length = check_duration("retry_after", retry_after)
+        self._core.run(self._core.engine.throttle(self.queue, self.name, length))
 
     def resume(self) -> None:
         """Allows claims again."""

@@ -59,6 +59,16 @@ class MysqlChannels(MysqlChannelLocks):
         yield from self._pause(queue, channels, paused, micros(length))
 
     @repeatable
+    def throttle(self, queue: str, channel: str, length: timedelta) -> Plan[None]:
+        pair = queue.encode(), channel.encode()
+        yield from self._lock_channels([pair])
+        rows = yield self._statement("clock", self._now())
+        until = int(rows[0][0]) + micros(length)
+        yield self._statement("throttle", pair_id(*pair), until)
+        yield from self._wake_channels([pair])
+        yield from self._wake_channels([pair], until)
+
+    @repeatable
     def remove(self, queue: str, channels: Sequence[str]) -> Plan[None]:
         """The channels refuse new messages; upkeep deletes each when its last message has ended. A
         paused channel is resumed, so that it can drain."""
@@ -137,8 +147,9 @@ def policy_of(
     weight: float,
     paused: int,
     closing: int,
-    paused_until: int | None = None,
+    paused_until: int | None,
+    throttled: int,
 ) -> Policy:
     limits = (concurrency, rate, burst, backlog, weight)
     until = moment(paused_until) if paused else None
-    return Policy(*limits, bool(paused), bool(closing), until)
+    return Policy(*limits, bool(paused), bool(closing), until, bool(paused and throttled))

@@ -1,13 +1,13 @@
 -- name: policy
 -- $1: channel, $2: now.
 select concurrency, rate, burst, backlog, weight,
-    paused and coalesce(paused_until > coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true), closing, paused_until
+    paused and coalesce(paused_until > coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true), closing, paused_until, throttled
 from `laneway_channel` where id = $1
 
 -- name: locked_policy
 -- $1: channel, locked by us: this reads what the last owner committed, not an older snapshot. $2: now.
 select concurrency, rate, burst, backlog, weight,
-    paused and coalesce(paused_until > coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true), closing, paused_until
+    paused and coalesce(paused_until > coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true), closing, paused_until, throttled
 from `laneway_channel` where id = $1
 for update
 
@@ -23,7 +23,12 @@ on duplicate key update concurrency = values(concurrency), rate = values(rate), 
 -- name: pause
 -- $1: channel ids, locked by us, $2: paused or resumed, $3: until when (null: for good).
 update $1:keys x straight_join `laneway_channel` c force index (primary) on c.id = unhex(x.id)
-set c.paused = $2, c.paused_until = $3
+set c.paused = $2, c.paused_until = $3, c.throttled = false
+
+-- name: throttle
+-- $1: channel, locked by us, $2: until when. A pause that lasts longer stays as it is.
+update `laneway_channel` force index (primary) set paused = true, throttled = true, paused_until = $2
+where id = $1 and (not paused or paused_until < $2)
 
 -- name: remove
 -- $1: channel ids, locked by us.

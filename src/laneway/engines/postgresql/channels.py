@@ -39,6 +39,9 @@ class PostgresqlChannels(PostgresqlBase):
     ) -> Plan[None]:
         yield self._statement_now("pause", queue, list(channels), paused, length)
 
+    def throttle(self, queue: str, channel: str, length: timedelta) -> Plan[None]:
+        yield self._statement_now("throttle", queue, channel, length)
+
     def remove(self, queue: str, channels: Sequence[str]) -> Plan[None]:
         yield self._statement_now("remove", queue, list(channels))
 

@@ -86,6 +86,7 @@ alter function "laneway".step_operation_v1 security definer;
 alter function "laneway".set_policy_v1 security definer;
 alter function "laneway".limit_v1 security definer;
 alter function "laneway".pause_v1 security definer;
+alter function "laneway".throttle_v1 security definer;
 alter function "laneway".remove_v1 security definer;
 alter function "laneway".pause_queue_v1 security definer;
 alter function "laneway".resume_queue_v1 security definer;
@@ -108,7 +109,7 @@ grant execute on function "laneway".claim_v1, "laneway".by_kind_v1, "laneway".co
     "laneway".extend_v1, "laneway".hold_v1, "laneway".give_back_v1, "laneway".once_v1, "laneway".sleep_v1,
     "laneway".notify_channel_v1, "laneway".upkeep_v1, "laneway".count_v1, "laneway".worker_seen_v1,
     "laneway".worker_gone_v1, "laneway".free_dead_keys_v1, "laneway".step_operation_v1,
-    "laneway".stage_nodes_v1, "laneway".parents_v1
+    "laneway".stage_nodes_v1, "laneway".parents_v1, "laneway".throttle_v1
     to "laneway_consumer";
 -- To fire due schedules; these hold payloads.
 grant select, update (next_at, look_at, last_at, fired, error) on "laneway".schedule to "laneway_consumer";

@@ -13,7 +13,7 @@ from laneway.plan import Plan, Row
 from .base import WriteState, listed
 from .channel_rows import CountChanges, SqliteChannelRows
 
-_FLAGS, _UNTIL = slice(5, 7), slice(7, 8)  # of a policy
+_FLAGS, _UNTIL, _THROTTLED = slice(5, 7), slice(7, 8), slice(8, 9)  # of a policy
 
 
 class SqliteChannels(SqliteChannelRows):
@@ -55,6 +55,12 @@ class SqliteChannels(SqliteChannelRows):
     ) -> Plan[None]:
         yield from self._pause(queue, channels, paused, micros(length), None)
 
+    def throttle(self, queue: str, channel: str, length: timedelta) -> Plan[None]:
+        state = yield from self._begin_write(turns=1)
+        ids = yield from self._ids(queue, [channel], state)
+        yield self._statement("throttle", ids[channel], state.now + micros(length))
+        yield from self._reschedule(ids.values(), state)
+
     def remove(self, queue: str, channels: Sequence[str]) -> Plan[None]:
         """Also resumes a paused channel, so that it can drain."""
         yield from self._pause(queue, channels, False, None, True)
@@ -93,6 +99,7 @@ def read_policy(row: Sequence[Any]) -> Policy:
     values: list[Any] = list(row)
     values[_FLAGS] = map(bool, values[_FLAGS])
     values[_UNTIL] = map(moment, values[_UNTIL])
+    values[_THROTTLED] = map(bool, values[_THROTTLED])
     return Policy(*values)
 
 

@@ -1,7 +1,7 @@
 -- name: policy
 -- $1: queue, $2: channel, $3: now.
 select concurrency, rate, burst, backlog, weight, paused and coalesce(paused_until > $3, 1), closing,
-    case when paused_until > $3 then paused_until end
+    case when paused_until > $3 then paused_until end, throttled and paused and paused_until > $3
 from "laneway_channel" where queue = $1 and name = $2
 
 -- name: set_policy
@@ -17,4 +17,9 @@ select c.id, c.tat from json_each($1) j cross join "laneway_channel" c where c.i
 
 -- name: pause
 -- $1: channel, $2: paused, $3: until when (null: for good), $4: closing (null: unchanged).
-update "laneway_channel" set paused = $2, paused_until = $3, closing = coalesce($4, closing) where id = $1
+update "laneway_channel" set paused = $2, paused_until = $3, throttled = 0, closing = coalesce($4, closing) where id = $1
+
+-- name: throttle
+-- $1: channel, $2: until when. A pause that lasts longer stays as it is.
+update "laneway_channel" set paused = 1, throttled = 1, paused_until = $2
+where id = $1 and (not paused or paused_until < $2)

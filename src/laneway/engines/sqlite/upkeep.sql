@@ -81,7 +81,7 @@ delete from "laneway_pause" where until <= $1
 
 -- name: resume_timed_channels
 -- $1: now. Channels whose pause has ended: they have their turns already.
-update "laneway_channel" set paused = 0, paused_until = null where paused_until <= $1
+update "laneway_channel" set paused = 0, paused_until = null, throttled = 0 where paused_until <= $1
 
 -- name: delete_expired_results
 -- $1: now, $2: limit.

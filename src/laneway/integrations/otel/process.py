@@ -10,7 +10,7 @@ from laneway.client.shared.message_fields import MessageFields
 from laneway.model import ClaimStatus, Settled
 from laneway.worker.execute.executor import Next
 from laneway.worker.job import Job
-from laneway.worker.outcomes import Defer, Fail
+from laneway.worker.outcomes import Defer, Fail, Throttled
 from laneway.worker.telemetry import process_wide
 from laneway.worker.telemetry.observer import OutcomeName
 
@@ -69,6 +69,8 @@ async def _judged(message: MessageFields, call: Next, started: Recorded) -> obje
         raise
     if isinstance(result, Defer | Fail):
         _judge(started, result)
+    elif isinstance(result, Throttled):
+        started.fail(result)
     elif message.lost and not (isinstance(message, Job) and message.settled):
         started.fail_as(LEASE_LOST, "the lease was lost while the handler ran")
     return result

@@ -23,6 +23,8 @@ def why(info: ChannelInfo, now: datetime) -> Why:
         return Why("being removed")
     if reason == "queue paused":
         return Why("its queue is paused", bad=stats.waiting > 0)
+    if policy.throttled and policy.paused_until:
+        return Why(f"throttled until {clock_time(policy.paused_until)}")
     if reason == "paused" or policy.paused:
         until = f" until {clock_time(policy.paused_until)}" if policy.paused_until else ""
         return Why(f"paused{until}", bad=stats.waiting > 0)

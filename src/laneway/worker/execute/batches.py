@@ -13,7 +13,7 @@ from laneway.errors import DecodeError, HandlerFailed, shown
 from laneway.worker.clock import now
 from laneway.worker.handlers import Handler
 from laneway.worker.job import Job, UndecodablePayload
-from laneway.worker.outcomes import Defer, Fail
+from laneway.worker.outcomes import Defer, Fail, Throttled
 
 from .lease_check import LeaseCheck, TooLate
 from .threads import Threads
@@ -154,7 +154,7 @@ def _share(handler: Handler, ready: Sequence[_Member], result: object) -> None:
     for member, one in zip(ready, results, strict=True):
         if member.result.done():
             continue
-        if isinstance(one, BaseException) and not isinstance(one, Defer | Fail):
+        if isinstance(one, BaseException) and not isinstance(one, Defer | Fail | Throttled):
             member.result.set_exception(one)
         else:
             member.result.set_result(one)

@@ -11,14 +11,23 @@ from laneway.client.aio.core import AsyncCore
 from laneway.client.shared.message_fields import MessageFields
 from laneway.client.shared.settle_items import held
 from laneway.client.sync.core import Core
-from laneway.errors import DecodeError
+from laneway.errors import DecodeError, LanewayError
 from laneway.model import Settled
 from laneway.plan import Plan
 from laneway.worker.clock import now
 from laneway.worker.handlers import Handler
 from laneway.worker.hooks import Hooks
 from laneway.worker.job import Job, UndecodablePayload, after_error, after_return
-from laneway.worker.outcomes import CANCEL, LEAVE, Defer, Fail, GiveBack, Outcome
+from laneway.worker.outcomes import (
+    CANCEL,
+    GIVE_BACK,
+    LEAVE,
+    Defer,
+    Fail,
+    GiveBack,
+    Outcome,
+    Throttled,
+)
 from laneway.worker.settle.settler import entry_for, settle_plan
 from laneway.worker.settle.traceback_rule import TracebackRule
 
@@ -84,6 +93,10 @@ class HandlerExecutor:
 
     async def execute(self, job: Job, handler: Handler) -> Outcome:
         """Never raises what the handler raised; only the worker itself cancels this."""
+        outcome = await self._outcome(job, handler)
+        return await self._throttle(job, outcome) if isinstance(outcome, Throttled) else outcome
+
+    async def _outcome(self, job: Job, handler: Handler) -> Outcome:
         try:
             if handler.ack == "first":
                 await self._acknowledge(job)
@@ -92,7 +105,7 @@ class HandlerExecutor:
             if job.interruption is not None:
                 _uncancel()
             return after_error(job, handler, error)
-        except (Defer, Fail) as outcome:
+        except (Defer, Fail, Throttled) as outcome:
             return after_error(job, handler, outcome)
         except TooLate:
             return LEAVE
@@ -107,6 +120,22 @@ class HandlerExecutor:
         except BaseException as error:  # sys.exit() too: it ends the handler, not the worker
             return await self._failed(job, handler, error)
         return after_return(job, handler, result)
+
+    async def _throttle(self, job: Job, throttled: Throttled) -> Outcome:
+        """Pauses the channel first: the message that is put back would start again at once."""
+        _log.info("throttled: %s", throttled, extra=job.log_fields())
+        try:
+            engine, length = self._core.engine, throttled.retry_after
+            await self._core.run(engine.throttle(job.queue, job.channel, length))
+        except LanewayError as error:
+            _log.warning(
+                "channel %r is not paused, only the message waits: %s",
+                job.channel,
+                error,
+                extra=job.log_fields(),
+            )
+            return throttled
+        return GIVE_BACK
 
     async def _acknowledge(self, job: Job) -> None:
         message = HandlerMessage(job, self._settling)
@@ -173,7 +202,7 @@ class HandlerExecutor:
         wanted = handler.binding.transaction_type
         async with self._transactions.begin_async(wanted) as connection:
             placed, named = _arguments(job, handler, message, connection)
-            result = await handler.function(*placed, **named)
+            result = _not_throttled(await handler.function(*placed, **named))
             if plan := self._settle_plan(job, after_return(job, handler, result)):
                 job.maybe_locked = True
                 held(await self._core.run(plan, connection))
@@ -199,7 +228,7 @@ class HandlerExecutor:
     ) -> object:
         with self._transactions.begin(handler.binding.transaction_type) as connection:
             placed, named = _arguments(job, handler, message, connection)
-            result = handler.function(*placed, **named)
+            result = _not_throttled(handler.function(*placed, **named))
             if plan := self._settle_plan(job, after_return(job, handler, result)):
                 job.maybe_locked = True
                 held(self._thread_core.run(plan, connection))
@@ -210,6 +239,13 @@ class HandlerExecutor:
     def _settle_plan(self, job: Job, outcome: Outcome) -> Plan[list[Settled]] | None:
         entry = entry_for(job, outcome, self._core.options.max_payload, self._tracebacks)
         return None if entry is None else settle_plan(self._core.engine, entry.verb, [entry])
+
+
+def _not_throttled(result: object) -> object:
+    """The work was not done: its transaction rolls back."""
+    if isinstance(result, Throttled):
+        raise result
+    return result
 
 
 def _arguments(

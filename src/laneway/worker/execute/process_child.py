@@ -26,7 +26,7 @@ from laneway.payload import encode
 from laneway.to_json import plain
 from laneway.worker.binding import Binding, bind
 from laneway.worker.handlers import handler_in
-from laneway.worker.outcomes import Defer, Fail
+from laneway.worker.outcomes import Defer, Fail, Throttled
 
 Reply = dict[str, Any]
 
@@ -98,7 +98,7 @@ def _handle(head: dict[str, Any], state: bytes, payload: bytes, pipe: Connection
             for place, values in head["carried"]:
                 entered.enter_context(_taking_over(place)(values))
             return _reply(function(*placed, **named), head["keep"])
-    except (Defer, Fail) as outcome:
+    except (Defer, Fail, Throttled) as outcome:
         return _reply_or_error(outcome)
     except BaseException as error:  # SystemExit too: the process is to stay
         return _error(error)
@@ -122,7 +122,7 @@ def _load(module: str, name: str) -> tuple[Callable[..., Any], Binding]:
     return function, bind(function, f"{module}.{name}")
 
 
-def _reply_or_error(outcome: Defer | Fail) -> Reply:
+def _reply_or_error(outcome: Defer | Fail | Throttled) -> Reply:
     try:
         return _reply(outcome)
     except Exception as error:  # a state that is no JSON
@@ -141,6 +141,8 @@ def _reply(result: object, most: int | None = None) -> Reply:
             "reason": result.reason,
             "error": _text(result.error),
         }
+    if isinstance(result, Throttled):
+        return {"what": "throttled", "retry_after": result.retry_after.total_seconds()}
     return {"what": "returned", "result": None if most is None else _kept(result, most)}
 
 

@@ -30,7 +30,7 @@ from laneway.event import StoredResult
 from laneway.model import KEEP
 from laneway.worker.handlers import Handler
 from laneway.worker.job import Job, UndecodablePayload, UnstorableResult
-from laneway.worker.outcomes import Defer, Fail
+from laneway.worker.outcomes import Defer, Fail, Throttled
 from laneway.worker.telemetry import process_wide
 
 from .process_child import GROUP_SIGNALS, Reply, main
@@ -219,6 +219,8 @@ def _read(reply: Reply, handler: Handler) -> object:
         return Fail(reply["reason"], error=reply["error"])
     if what == "defer":
         return _deferral(reply)
+    if what == "throttled":
+        return Throttled(reply["retry_after"])
     if what == "undecodable":
         raise UndecodablePayload(DecodeError(reply["text"]))
     error = _rebuilt(reply["module"], reply["type"], reply["text"])

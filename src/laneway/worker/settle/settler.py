@@ -31,7 +31,7 @@ from laneway.worker.backoff import Backoff
 from laneway.worker.clock import now
 from laneway.worker.heartbeat.heartbeat import Heartbeat
 from laneway.worker.job import Job, UnstorableResult
-from laneway.worker.outcomes import Cancel, Complete, Defer, Fail, GiveBack, Outcome
+from laneway.worker.outcomes import Cancel, Complete, Defer, Fail, GiveBack, Outcome, Throttled
 
 from .traceback_rule import TracebackRule, kept_traceback
 
@@ -96,6 +96,8 @@ def entry_for(
     if isinstance(outcome, Fail):
         trace = kept_traceback(tracebacks, outcome.error)
         return Entry(job, "fail", failures([job], outcome.reason, outcome.error, trace)[0])
+    if isinstance(outcome, Throttled):  # its channel could not be paused
+        return Entry(job, "give_back", returns([job], outcome.retry_after)[0])
     if isinstance(outcome, GiveBack):
         return Entry(job, "give_back", returns([job], outcome.delay)[0])
     return None

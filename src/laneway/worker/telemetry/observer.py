@@ -6,7 +6,7 @@ from laneway.client.shared.checks import check_list
 from laneway.errors import InvalidOption, shown
 from laneway.model import ClaimStatus, Settled
 from laneway.worker.job import Job
-from laneway.worker.outcomes import Cancel, Complete, Defer, Fail, GiveBack, Outcome
+from laneway.worker.outcomes import Cancel, Complete, Defer, Fail, GiveBack, Outcome, Throttled
 
 OutcomeName = Literal[
     "completed", "deferred", "retried", "failed", "cancelled", "given_back", "left"
@@ -54,4 +54,4 @@ def outcome_name(outcome: Outcome) -> OutcomeName:
         return "failed"
     if isinstance(outcome, Cancel):
         return "cancelled"
-    return "given_back" if isinstance(outcome, GiveBack) else "left"
+    return "given_back" if isinstance(outcome, GiveBack | Throttled) else "left"

@@ -5,7 +5,7 @@ from datetime import timedelta
 from laneway.conformance.registry import case, raises
 from laneway.conformance.world import World
 from laneway.errors import InvalidName, InvalidTime
-from laneway.model import ClaimStatus
+from laneway.model import ClaimStatus, Policy
 from laneway.operations import Pause
 
 
@@ -172,12 +172,59 @@ async def limited_meanwhile(world: World) -> None:
     assert int((await world.claim_one()).payload) == 1
 
 
+@case("pause", "a throttled channel starts nothing for so long, and says why")
+async def throttled(world: World) -> None:
+    await world.publish(1, channel="a")
+    channel = world.queue.channel("a")
+    await channel.throttle(60)
+    claim = await world.claim(10)
+    assert claim.status is ClaimStatus.BLOCKED
+    assert claim.look_again is not None and claim.look_again <= timedelta(seconds=60)
+    policy = await channel.policy()
+    assert policy.paused and policy.throttled and policy.paused_until is not None
+    for page in (
+        await world.queue.channels(queue=world.queue.name),
+        await world.queue.channels(queue=world.queue.name, channel="a"),
+    ):
+        assert [(info.policy, info.waits_for) for info in page] == [(policy, "throttled")]
+    world.clock.advance(61)
+    (info,) = await world.queue.channels(queue=world.queue.name, channel="a")
+    assert (info.policy, info.waits_for) == (Policy(), None)
+    assert int((await world.claim_one()).payload) == 1
+    await world.upkeep()
+    assert not (await channel.policy()).throttled
+
+
+@case("pause", "a throttle makes a pause longer, never shorter, and a resume ends it")
+async def throttled_and_paused(world: World) -> None:
+    await world.publish(1, channel="a")
+    channel = world.queue.channel("a")
+    await channel.throttle(60)
+    first = (await channel.policy()).paused_until
+    await channel.throttle(30)
+    assert (await channel.policy()).paused_until == first
+    await channel.throttle(90)
+    longer = await channel.policy()
+    assert first is not None and longer.paused_until is not None and longer.paused_until > first
+    await channel.pause()
+    await channel.throttle(90)
+    paused = await channel.policy()
+    assert (paused.paused, paused.paused_until, paused.throttled) == (True, None, False)
+    await channel.resume()
+    await channel.throttle(60)
+    await channel.resume()
+    assert await channel.policy() == Policy()
+    assert int((await world.claim_one()).payload) == 1
+
+
 @case("pause", "what cannot be is refused")
 async def refused(world: World) -> None:
     with raises(InvalidTime):
         await world.queue.pause(duration=-1)
     with raises(InvalidTime):
         await world.queue.channel("a").pause(duration=0)
+    with raises(InvalidTime):
+        await world.queue.channel("a").throttle(-1)
     with raises(InvalidName):
         await world.queue.pause(queue="")
     with raises(InvalidName):

@@ -111,8 +111,8 @@ class MysqlChannelList(MysqlLooks):
 
 
 def _info(stats: ChannelStats, row: Row | None) -> ChannelInfo:
-    policy = Policy() if row is None else policy_of(*row[2:10])
-    why = reason_to_wait(policy, stats, row is not None and bool(row[10]))
+    policy = Policy() if row is None else policy_of(*row[2:11])
+    why = reason_to_wait(policy, stats, row is not None and bool(row[11]))
     return ChannelInfo(stats.queue, stats.channel, stats, policy, why)
 
 

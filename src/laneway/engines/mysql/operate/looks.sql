@@ -157,7 +157,7 @@ select queue, channel, 0, 0, 0, n, null from `laneway_dead_count` order by id li
 -- name: channel_policies
 -- $1: channel ids, $2: now. Columns: queue, name, the policy, and whether its rate is used up.
 select queue, name, concurrency, rate, burst, backlog, weight,
-    paused and coalesce(paused_until > coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true), closing, paused_until,
+    paused and coalesce(paused_until > coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true), closing, paused_until, throttled,
     coalesce(burst - greatest(0, coalesce(tat, 0) - coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))) / 1000000 * rate < 1, false)
 from `laneway_channel` where id in ($1...)
 

@@ -18,7 +18,7 @@ _LOOK_ROWS = LOOK // 5
 """Of wakes and of turns: what is behind a channel costs more than a row."""
 _COUNTED = 20_000
 """How many messages are counted for a page of channels by name, all of them together."""
-_STATS, _WHY = 8, 16  # columns of a channel: ChannelStats, the policy, the reason
+_STATS, _WHY = 8, 17  # columns of a channel: ChannelStats, the policy, the reason
 _TIMES = slice(16, 18)
 
 

@@ -7,7 +7,7 @@ from "laneway".look_queue_stats_v1(CAST($1 AS integer), CAST($2 AS timestamptz))
 -- $1: queue, $2: prefix, $3: paused, $4: limited; null matches all. $5: limit, $6: the most rows to read of a table,
 -- $7 to $9: waiting, queue and name of the last one seen, $10: now. The fullest first.
 select complete, looked, queue, channel, waiting, scheduled, leased, dead, oldest, exact, concurrency, rate, burst,
-    backlog, weight, paused, closing, paused_until, waits_for
+    backlog, weight, paused, closing, paused_until, throttled, waits_for
 from "laneway".look_channels_v1(
     CAST($1 AS text), CAST($2 AS text), CAST($3 AS boolean), CAST($4 AS boolean), CAST($5 AS integer),
     CAST($6 AS integer), CAST($7 AS bigint), CAST($8 AS text), CAST($9 AS text), CAST($10 AS timestamptz))
@@ -23,7 +23,7 @@ from "laneway".channel_names_v1(
 -- name: channels_named
 -- $1: queues and $2: names of channels, one for one; $3: the most messages to count of each, $4: now.
 select queue, channel, waiting, scheduled, leased, dead, oldest, exact, concurrency, rate, burst, backlog, weight,
-    paused, closing, paused_until, waits_for
+    paused, closing, paused_until, throttled, waits_for
 from "laneway".look_named_v1(
     CAST($1 AS text[]), CAST($2 AS text[]), CAST($3 AS integer), CAST($4 AS timestamptz))
 

@@ -89,7 +89,8 @@ select f.id, f.queue, f.name, f.waiting, f.leased, f.later,
     (select s.scheduled from "laneway_split_count" s where s.channel_id = f.id),
     f.next_due, f.open_at,
     f.concurrency, f.rate, f.burst, f.backlog, f.weight, f.paused and coalesce(f.paused_until > $2, 1), f.closing,
-    case when coalesce(f.paused_until > $2, 1) then f.paused_until end
+    case when coalesce(f.paused_until > $2, 1) then f.paused_until end,
+    f.throttled and f.paused and coalesce(f.paused_until > $2, 0)
 from found f
 
 -- name: dead_counts

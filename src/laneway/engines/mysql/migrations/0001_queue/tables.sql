@@ -68,6 +68,7 @@ create table if not exists `laneway_channel` (
     backlog bigint,
     paused boolean not null default false,
     paused_until bigint,
+    throttled boolean not null default false,
     closing boolean not null default false,
     gated tinyint,
     turn bigint,

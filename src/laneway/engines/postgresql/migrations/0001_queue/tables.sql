@@ -42,6 +42,7 @@ create table "laneway".channel (
     backlog bigint check (backlog >= 0),
     paused boolean not null default false,
     paused_until timestamptz,
+    throttled boolean not null default false,
     closing boolean not null default false,
     check ((rate is null) = (burst is null))
 );

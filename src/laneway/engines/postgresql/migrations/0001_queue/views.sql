@@ -24,7 +24,7 @@ from "laneway".history h;
 create view "laneway".channel_v1 as
 select c.queue, c.name as channel, c.concurrency, c.rate, c.burst, c.backlog, c.weight,
     c.paused and coalesce(c.paused_until > clock_timestamp(), true) as paused, c.closing, c.created_at,
-    c.paused_until
+    c.paused_until, c.throttled
 from "laneway".channel c;
 
 -- Statistics by channel, from tokens and wakes: these carry how many messages they stand for, so this

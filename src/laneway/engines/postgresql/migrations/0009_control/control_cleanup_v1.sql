@@ -19,7 +19,7 @@ begin
         get diagnostics v_done = row_count;
     end if;
     if exists (select from channel c where c.paused_until <= v_now) then
-        update channel c set paused = false, paused_until = null
+        update channel c set paused = false, paused_until = null, throttled = false
         where c.id in (
             select k.id from channel k where k.paused_until <= v_now
             order by k.paused_until limit p_limit for no key update skip locked);

@@ -12,7 +12,7 @@ create or replace function "laneway".look_channels_v1(
 ) returns table (
     complete boolean, looked bigint, queue text, channel text, waiting bigint, scheduled bigint, leased bigint, dead bigint,
     oldest timestamptz, exact boolean, concurrency bigint, rate double precision, burst bigint, backlog bigint,
-    weight double precision, paused boolean, closing boolean, paused_until timestamptz, waits_for text
+    weight double precision, paused boolean, closing boolean, paused_until timestamptz, throttled boolean, waits_for text
 )
 language plpgsql stable
 set search_path = "laneway", pg_temp
@@ -63,7 +63,8 @@ begin
             case when isfinite(h.oldest) then h.oldest end as oldest, k.complete as exact, c.concurrency, c.rate, c.burst,
             c.backlog, coalesce(c.weight, 1) as weight, coalesce(c.is_paused, false) as paused,
             coalesce(c.closing, false) as closing, case when c.is_paused then c.paused_until end as paused_until,
-            waits_for_v1(h.queue, c.is_paused, c.closing, c.concurrency, h.leased::bigint, c.rate, h.turn, v_now) as waits_for
+            coalesce(c.is_paused and c.throttled, false) as throttled,
+            waits_for_v1(h.queue, c.is_paused, c.throttled, c.closing, c.concurrency, h.leased::bigint, c.rate, h.turn, v_now) as waits_for
         from chosen h
         left join lateral (
             select j.*, j.paused and coalesce(j.paused_until > v_now, true) as is_paused
@@ -71,8 +72,8 @@ begin
         cross join cut k
         union all
         select c.queue, c.name, 0, 0, 0, 0, null, true, c.concurrency, c.rate, c.burst, c.backlog, c.weight, x.paused,
-            c.closing, case when x.paused then c.paused_until end,
-            waits_for_v1(c.queue, x.paused, c.closing, c.concurrency, 0, null, null, v_now)
+            c.closing, case when x.paused then c.paused_until end, x.paused and c.throttled,
+            waits_for_v1(c.queue, x.paused, c.throttled, c.closing, c.concurrency, 0, null, null, v_now)
         from channel c
         cross join lateral (select c.paused and coalesce(c.paused_until > v_now, true) as paused) x
         cross join cut k

@@ -5,7 +5,7 @@ create or replace function "laneway".look_named_v1(
 ) returns table (
     queue text, channel text, waiting bigint, scheduled bigint, leased bigint, dead bigint, oldest timestamptz,
     exact boolean, concurrency bigint, rate double precision, burst bigint, backlog bigint, weight double precision,
-    paused boolean, closing boolean, paused_until timestamptz, waits_for text
+    paused boolean, closing boolean, paused_until timestamptz, throttled boolean, waits_for text
 )
 language plpgsql stable
 set search_path = "laneway", pg_temp
@@ -36,7 +36,8 @@ begin
         m.n <= p_most and (select count(*) from change) <= v_changes,
         c.concurrency, c.rate, c.burst, c.backlog, coalesce(c.weight, 1), coalesce(c.is_paused, false),
         coalesce(c.closing, false), case when c.is_paused then c.paused_until end,
-        waits_for_v1(x.queue, c.is_paused, c.closing, c.concurrency, m.leased, c.rate, t.turn, v_now)
+        coalesce(c.is_paused and c.throttled, false),
+        waits_for_v1(x.queue, c.is_paused, c.throttled, c.closing, c.concurrency, m.leased, c.rate, t.turn, v_now)
     from (
         select u.queue, u.name, u.ordinal, channel_id_v1(u.queue, u.name) as id
         from unnest(p_queues, p_names) with ordinality u(queue, name, ordinal)

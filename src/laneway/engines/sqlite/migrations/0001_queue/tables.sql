@@ -46,6 +46,7 @@ create table "laneway_channel" (
     backlog integer check (backlog >= 0),
     paused integer not null default 0,
     paused_until integer,
+    throttled integer not null default 0,
     closing integer not null default 0,
     waiting integer not null default 0 check (waiting >= 0),
     leased integer not null default 0 check (leased >= 0),

@@ -10,7 +10,7 @@ create or replace function "laneway".limit_v1(
     p_burst bigint, p_backlog bigint, p_weight double precision, p_now timestamptz default null
 ) returns table (
     concurrency bigint, rate double precision, burst bigint, backlog bigint, weight double precision,
-    paused boolean, closing boolean, paused_until timestamptz)
+    paused boolean, closing boolean, paused_until timestamptz, throttled boolean)
 language plpgsql
 set search_path = "laneway", pg_temp
 set jit = off
@@ -42,7 +42,7 @@ begin
         array[case when 'weight' = any(p_named) then p_weight else v_old.weight end], p_now);
     return query
     select c.concurrency, c.rate, c.burst, c.backlog, c.weight,
-        c.paused and coalesce(c.paused_until > coalesce(p_now, clock_timestamp()), true), c.closing, c.paused_until
+        c.paused and coalesce(c.paused_until > coalesce(p_now, clock_timestamp()), true), c.closing, c.paused_until, c.throttled
     from channel c where c.id = v_id;
 end
 $$;

@@ -12,7 +12,7 @@ declare
     v_now timestamptz := write_time_v1(p_now);
 begin
     perform lock_channels_v1(array_fill(p_queue, array[cardinality(p_channels)]), p_channels);
-    update channel c set paused = p_paused, paused_until = case when p_paused then v_now + p_length end
+    update channel c set paused = p_paused, paused_until = case when p_paused then v_now + p_length end, throttled = false
     where c.id in (select channel_id_v1(p_queue, x.name) from unnest(p_channels) x(name));
     insert into wake (at, channel_id, due, message_id, n, priority, queue, channel, lane)
     select e.at, c.id, v_now, 0, 0, 0, c.queue, c.name,
