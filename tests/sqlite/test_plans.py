@@ -21,6 +21,7 @@ LISTS = {
     "dead_letters",
     "diagnose_file",
     "diagnose_leases",
+    "flows",
     "history_since",
     "messages",
     "messages_dead",
@@ -51,7 +52,9 @@ SMALL = {
 # Reads on from one end and stops after some rows; or asks for messages among those under way.
 BOUNDED = {
     ("add_cancel_requests", "lease"),
+    ("any_flow", "flow"),
     ("audit", "audit"),
+    ("begin_write", "flow"),
     ("delete_old_audit", "audit"),
     ("upkeep_needed", "audit"),
     ("count_needed", "channel"),

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 
 from laneway import AsyncMessage, AsyncQueue, Constant, Message, Queue, Worker
-from laneway.errors import InvalidOption
 from tests.place import Place
 
 
@@ -60,14 +59,6 @@ def test_handlers_add_nodes_and_read_results(queue: Queue) -> None:
     assert [("split", "completed")] in seen
     ended = queue.flows.get(flow.id or 0)
     assert (ended.state, ended.nodes) == ("completed", 9)
-
-
-@pytest.mark.parametrize("url", ["sqlite://"])
-def test_a_database_without_flows_says_so(url: str) -> None:
-    with Queue(url) as queue:
-        queue.install()
-        with pytest.raises(InvalidOption, match="not there"), queue.flow("a") as flow:
-            flow.add(1)
 
 
 def test_a_producer_in_asyncio(queue: Queue) -> None:

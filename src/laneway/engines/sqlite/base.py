@@ -16,7 +16,7 @@ Clock = Callable[[], datetime]
 
 class WriteState(NamedTuple):
     """What a verb gets with the write lock: the first of the numbers that it reserved, the backoff
-    settings, the time, and whether anybody listens to events."""
+    settings, the time, and whether anybody listens to events and there are flows."""
 
     message_id: int
     fence: int
@@ -25,6 +25,7 @@ class WriteState(NamedTuple):
     backoff_max: int
     now: int
     has_listeners: bool
+    has_flows: bool
 
 
 class SqliteBase:
@@ -33,6 +34,7 @@ class SqliteBase:
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = checked_schema(schema)
         self._clock = clock
+        self._has_flow_tables = False
 
     def _now(self) -> int:
         """The machine's clock: all clients of the file run on this machine."""
@@ -53,13 +55,24 @@ class SqliteBase:
     def _begin_write(self, *, ids: int = 0, fences: int = 0, turns: int = 0) -> Plan[WriteState]:
         """The first statement of every verb that writes. It takes the write lock, so what is read
         afterwards cannot change before the commit; the time is taken after it."""
-        rows = yield self._statement("begin_write", ids, fences, turns)
-        message_id, fence, turn, initial, longest, listened_until = rows[0]
+        known = self._has_flow_tables
+        name = "begin_write" if known else "begin_write_before_flows"
+        rows = yield self._statement(name, ids, fences, turns)
+        message_id, fence, turn, initial, longest, listened_until, has_flows = rows[0]
+        if not known:
+            has_flows = yield from self._look_for_flows()
         now = self._now()
         numbers = (message_id - ids + 1, fence - fences + 1, turn - turns + 1)
-        return WriteState(
-            *numbers, initial, longest, now, listened_until is not None and listened_until > now
-        )
+        has_listeners = listened_until is not None and listened_until > now
+        return WriteState(*numbers, initial, longest, now, has_listeners, bool(has_flows))
+
+    def _look_for_flows(self) -> Plan[bool]:
+        """Once for a client. Traffic goes on while a schema of an older version is upgraded."""
+        if not (yield self._statement("flow_tables", f"{self.schema}_flow")):
+            return False
+        self._has_flow_tables = True
+        rows = yield self._statement("any_flow")
+        return bool(rows[0][0])
 
 
 def listed(values: Iterable[Any]) -> str:

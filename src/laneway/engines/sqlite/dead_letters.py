@@ -52,6 +52,7 @@ class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
             changes.add(channel_id, more=1, priority=priority, due=due)
         yield from self._update_counts(changes, state)
         yield from self._add_events("redriven", [row[0] for row in back], state)
+        yield from self._revive_nodes([row[0] for row in back], state)
         return len(back)
 
     def _discard(self, wanted: Sequence[int]) -> Plan[int]:
@@ -68,6 +69,7 @@ class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
             if key is not None
         ]
         yield from self._release_keys(keys, state.now)
+        yield from self._nodes_ended([row[0] for row in gone], {}, "discarded", state)
         return len(gone)
 
     def _batches(self, wanted: Sequence[int] | DeadLetterFilter, step: Step) -> Plan[int]:

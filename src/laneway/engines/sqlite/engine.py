@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
 from laneway.engines.kind_pauses import without_paused
-from laneway.engines.no_flows import NoFlows
 from laneway.errors import InvalidOption
 from laneway.plan import Plan
 from laneway.taken import Taken
 
 from .channels import SqliteChannels
 from .claim.claim import SqliteClaim
-from .dead_letters import SqliteDeadLetters
 from .diagnose import SqliteDiagnose
 from .events import SqliteEvents, SqliteSleep
+from .flows.flows import SqliteFlows
 from .inspect import SqliteInspect
 from .operate.audit import SqliteAudit
 from .operate.operations import SqliteOperations
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 
 class SqliteEngine(
+    SqliteFlows,
     SqliteSchedules,
     SqliteClaim,
     SqliteUpkeep,
@@ -37,12 +37,10 @@ class SqliteEngine(
     SqlitePauses,
     SqliteOperations,
     SqliteRunNow,
-    SqliteDeadLetters,
     SqliteInspect,
     SqliteSleep,
     SqliteEvents,
     SqliteDiagnose,
-    NoFlows,
 ):
     """A verb is several statements, so it needs a transaction."""
 
@@ -54,7 +52,6 @@ class SqliteEngine(
         "writing: begin your own when the work is done, and complete the message on its connection",
         "claims by kind": "not there on SQLite yet: claim without kinds, and give back what you "
         "cannot handle",
-        "flows": "not there on SQLite yet: publish each step from the handler of the one before",
     }
 
     def claim(

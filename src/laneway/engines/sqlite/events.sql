@@ -1,10 +1,11 @@
 -- name: endings
 -- $1: ids. One row for each, in their order; the outcome is null if the message has not ended. A result that is kept
--- knows more than a history that keeps only failures, or nothing.
+-- knows more than a history that keeps only failures, or nothing; so does a node of a flow.
 select j.value,
     case when m.id is not null then null when d.id is not null then 'dead'
-        else coalesce(r.outcome, h.outcome, 'unknown') end,
-    coalesce(d.died_at, r.ended_at, h.ended_at), coalesce(d.reason, r.reason, h.reason),
+        when n.state = 'held' or n.id is null and exists (select 1 from "laneway_flow_held" f where f.id = j.value) then null
+        else coalesce(r.outcome, h.outcome, n.state, 'unknown') end,
+    coalesce(d.died_at, r.ended_at, h.ended_at, n.ended_at), coalesce(d.reason, r.reason, h.reason),
     coalesce(d.error_type, r.error_type, h.error_type), coalesce(d.error, r.error, h.error), r.expires_at
 from json_each($1) j
 left join "laneway_message" m on m.id = j.value
@@ -12,6 +13,7 @@ left join "laneway_dead" d on d.id = j.value and m.id is null
 left join "laneway_result" r on r.message_id = j.value and m.id is null and d.id is null
 left join "laneway_history" h on m.id is null and d.id is null and r.message_id is null and h.id = (
     select max(k.id) from "laneway_history" k where k.message_id = j.value and k.terminal)
+left join "laneway_flow_node" n on n.id = j.value
 order by j.key
 
 -- name: results

@@ -46,6 +46,7 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
         workers: bool,
         history: bool,
         results: bool,
+        flows: bool,
     ) -> Plan[UpkeepReport]:
         state = yield from self._begin_write(turns=2 * _LIMIT)
         expired = buried = lapsed = tidied = 0
@@ -69,6 +70,8 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
         if results:
             tidied += len((yield self._statement("delete_expired_results", state.now, _LIMIT)))
             tidied += len((yield self._statement("delete_old_progress", state.now, _LIMIT)))
+        if flows:
+            tidied += yield from self._forget_flows(state, _LIMIT)
         if history:
             tidied += len((yield self._statement("delete_old_history", state.now, _LIMIT)))
         return UpkeepReport(True, expired, buried, lapsed, tidied)

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from laneway.engines.sqlite.base import WriteState, listed
-from laneway.engines.sqlite.channel_rows import CountChanges, SqliteChannelRows
+from laneway.engines.sqlite.channel_rows import CountChanges
+from laneway.engines.sqlite.flows.release import SqliteNodeEnds
 from laneway.plan import Plan
 
 
@@ -55,7 +56,7 @@ Released = Sequence[int]
 """A lease that was just ended, by its holder or by upkeep: message id, fence, channel id."""
 
 
-class SqliteSettleEnd(SqliteChannelRows):
+class SqliteSettleEnd(SqliteNodeEnds):
     def _release(self, leases: Iterable[Sequence[Any]]) -> Plan[list[Released]]:
         """Deletes the leases that are held under these fences; returns them. Others are lost."""
         released: list[Released] = []
@@ -95,6 +96,7 @@ class SqliteSettleEnd(SqliteChannelRows):
         for channel_id, *_ in rows:
             changes.add(channel_id, more=-1)
         yield from self._update_counts(changes, state)
+        yield from self._nodes_ended(ended, {}, outcome, state)
         return ended
 
     def _release_keys(self, keys: Sequence[SqliteEndedKey], now: int) -> Plan[None]:
@@ -157,6 +159,7 @@ class SqliteSettleEnd(SqliteChannelRows):
         yield from self._add_dead_letter_events("dead", [row.id for row in dead_rows], state)
         yield from self._update_counts(changes, state)
         yield self._statement("delete_finished_claims", listed({lease.fence for lease in ended}))
+        yield from self._nodes_ended([row.id for row in dead_rows], {}, "dead", state)
 
 
 def by_fence(leases: Iterable[Sequence[Any]]) -> dict[int, list[int]]:

@@ -58,6 +58,9 @@ class SqliteSettle(SqliteSettleEnd):
             lost |= yield from self._end_claimed(verb, fence, ids, waited, changes, state)
         yield from self._update_counts(changes, state)
         yield self._statement("delete_finished_claims", listed(fences))
+        if state.has_flows:
+            ended = {lease[0]: lease[1] for lease in leases if (lease[0], lease[1]) not in lost}
+            yield from self._nodes_ended(list(ended), ended, _DONE[verb], state)
         return (yield from self._results(verb, leases, lost, {}, state))
 
     def _end_claimed(

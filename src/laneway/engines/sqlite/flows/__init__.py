@@ -1,0 +1,1 @@
+"""flows: messages that wait for others, and what releases them."""
