@@ -232,9 +232,19 @@ def test_every_action(browser: Browser, address: str, queue: Queue, scripts: boo
     assert (pause.reason, pause.actor) == ("the relay is down", "local")
     page.goto(address)
     assert "Queue “letters” is paused" in page.inner_text("main")
+    problem = page.locator("article", has_text="Queue “letters” is paused")
+    problem.locator("button:text-is('Resume')").click()
+    assert "starts messages again" in result.inner_text()
+    assert not queue.pauses()
+    page.click("#result button")  # undo
     page.goto(address + "queue?name=letters")
     page.click(".notice button:text-is('Resume')")
     assert not queue.pauses()
+    page.goto(address)
+    problem = page.locator("article", has_text="Channel “tenant-3” is paused")
+    problem.locator("button:text-is('Resume')").click()
+    assert not queue.channel("tenant-3").policy().paused
+    queue.channel("tenant-3").pause()
 
     later = queue.publish(1, channel="tenant-8", delay=3600).id
     page.goto(address + f"messages/{later}")

@@ -1,14 +1,19 @@
 """The overview: each problem once, with what to press; zeros that are not counted say so."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from laneway import NewMessage, Queue
+from laneway import ChannelStats, NewMessage, Policy, Queue
+from laneway.inspection import ChannelInfo
+from laneway.operations import Minute
 from laneway.web import Dashboard
+from laneway.web.pages.figures import whole_minutes
+from laneway.web.pages.starts import shares
 from laneway.web.request import WebRequest
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -146,3 +151,26 @@ def test_dead_letters_that_differ_in_numbers_are_one_group(pages: Dashboard, que
     text = shown(pages, "/dead-letters")
     groups = text.partition("By error")[2].partition("One by one")[0]
     assert groups.count("row # has no customer") == 1 and " 6 import" in groups, groups
+
+
+def test_what_has_just_come_does_not_wait_for_its_share() -> None:
+    """Else the fair share would seem to be withheld from everybody who publishes now and then."""
+
+    def channel(name: str, waiting: int, age: float) -> ChannelInfo:
+        stats = ChannelStats("q", name, waiting, oldest_due=NOON - timedelta(seconds=age))
+        return ChannelInfo("q", name, stats, Policy())
+
+    channels = [channel("busy", 900, 60), channel("starved", 5, 60), channel("new", 2, 0.1)]
+    found = shares(Counter(busy=80, starved=10, new=10), channels, NOON)
+    assert {one.info.channel: one.due for one in found} == {
+        "busy": pytest.approx(0.45),
+        "starved": pytest.approx(0.45),
+        "new": None,
+    }
+
+
+def test_the_minute_under_way_is_not_drawn_as_a_fall() -> None:
+    minutes = [Minute(NOON + n * MINUTE, None, None, completed=60) for n in range(4)]
+    now = NOON + 3 * MINUTE + timedelta(seconds=5)
+    assert [m.at for m in whole_minutes(minutes, now)] == [m.at for m in minutes[:3]]
+    assert list(whole_minutes(minutes[3:], now)) == minutes[3:], "there is nothing else to draw"

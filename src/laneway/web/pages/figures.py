@@ -59,6 +59,14 @@ def lately(minutes: Iterable[Minute], now: datetime) -> RecentFigures:
     )
 
 
+def whole_minutes(minutes: Sequence[Minute], now: datetime) -> Sequence[Minute]:
+    """Without the one under way, at the end of which every line would seem to fall; as they are if
+    there are no others."""
+    end = now.replace(second=0, microsecond=0)
+    whole = [row for row in minutes if row.at < end]
+    return whole if len(whole) > 1 else minutes
+
+
 def added(histograms: Iterable[Sequence[int]]) -> list[int]:
     return [sum(counts) for counts in zip(*histograms, strict=False)]
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from itertools import groupby
 from typing import Any
 
 from laneway.inspection import ChannelInfo
@@ -10,12 +9,14 @@ from laneway.model import QueueStats
 from laneway.operations import Minute
 from laneway.web.context import Context, PageView
 
-from .figures import RecentFigures, chart, lately, sparkline
+from .figures import RecentFigures, chart, lately, sparkline, whole_minutes
 from .problems import problems
 from .why import why
 
 _FULLEST = 20
 _HOUR = timedelta(hours=1)
+_STEP = timedelta(minutes=5)
+_RECENT = timedelta(minutes=6)
 
 
 def overview(context: Context) -> PageView:
@@ -44,20 +45,30 @@ def _figures(context: Context) -> tuple[RecentFigures | None, list[Any], dict[st
     since = context.now - _HOUR
     lines = {"published": "published", "retried+failed+expired": "failed", "completed": "done"}
     charts = [
-        ("Messages a minute", chart(minutes, lines, since)),
+        ("Messages a minute", chart(whole_minutes(minutes, context.now), lines, since)),
         ("Not ended", chart(minutes, {"depth": "not ended"}, since)),
     ]
-    by_queue: list[Minute] = context.read(
-        "minutes", by="queue", step=300, until=context.minute_ends
-    )
-    sparks = {}
-    for name, rows in groupby(sorted(by_queue, key=lambda m: m.queue or ""), key=lambda m: m.queue):
-        steps = sorted(rows, key=lambda m: m.at)
-        last = steps[-2:]  # the step under way has only begun
-        seconds = (context.now - last[0].at).total_seconds()
-        done = sum(m.completed for m in last) * 60 / max(seconds, 60.0)
-        sparks[name] = (done, sparkline([m.completed for m in steps]))
-    return lately(minutes, context.now), charts, sparks
+    return lately(minutes, context.now), charts, _sparks(context)
+
+
+def _sparks(context: Context) -> dict[str | None, Any]:
+    """By queue: what is done a minute, and a line of the last hour by five minutes."""
+    end = context.minute_ends
+    recent = _by_queue(context.read("minutes", by="queue", since=end - _RECENT, until=end))
+    steps = _by_queue(context.read("minutes", by="queue", step=_STEP, until=end))
+    found = {}
+    for name in recent.keys() | steps.keys():
+        # The step under way has only begun.
+        whole = [m.completed for m in steps.get(name, []) if m.at + _STEP <= context.now]
+        found[name] = (lately(recent.get(name, []), context.now).completed, sparkline(whole))
+    return found
+
+
+def _by_queue(minutes: list[Minute]) -> dict[str | None, list[Minute]]:
+    found: dict[str | None, list[Minute]] = {}
+    for minute in sorted(minutes, key=lambda m: m.at):
+        found.setdefault(minute.queue, []).append(minute)
+    return found
 
 
 def _total(queues: Iterable[QueueStats]) -> QueueStats:

@@ -201,7 +201,7 @@ def _failing_kind(context: Context, queue: str, kind: str, parts: Sequence[Minut
         "warn",
         f"Messages {name} of queue “{visible(queue)}” fail: {bad / ended:.0%} of attempts",
         f"{lately} {number(bad)} of {number(ended)} failed; {became or 'they are retried'}.",
-        since or min(m.at for m in parts if _bad([m])),
+        _first_minute(parts, since),
         context.link("dead-letters", queue=queue, kind=kind or None),
         "Dead letters",
         Press("pause", "Pause it for 15 min", pause) if kind else None,
@@ -223,6 +223,15 @@ def _failing_since(context: Context, queue: str, kind: str) -> datetime | None:
             break
         found = step.at
     return found
+
+
+def _first_minute(parts: Sequence[Minute], since: datetime | None) -> datetime:
+    """To the minute, if the first step lies in the minutes that were read."""
+    minutes = sorted(m.at for m in parts if _bad([m]))
+    later = [at for at in minutes if since is None or at >= since]
+    if since is None or not later:
+        return since or minutes[0]
+    return later[0] if later[0] - since < _STEP else since
 
 
 def _bad(minutes: Iterable[Minute]) -> int:

@@ -10,7 +10,7 @@ from laneway.web.context import Context, PageView
 from laneway.web.rendering import visible
 from laneway.web.statuses import NotFound
 
-from .figures import chart, lately
+from .figures import chart, lately, whole_minutes
 from .starts import shares
 from .why import why
 
@@ -44,7 +44,7 @@ def _figures(context: Context, name: str, minutes: list[Minute]) -> dict[str, An
         (
             "Messages a minute",
             chart(
-                minutes,
+                whole_minutes(minutes, context.now),
                 {"published": "published", "retried+failed+expired": "failed", "completed": "done"},
                 since,
             ),
@@ -66,7 +66,7 @@ def _fairness(context: Context, name: str) -> dict[str, Any]:
     channels = context.read("channels", queue=name, limit=_CHANNELS)
     context.look_at_starts()
     starts = context.starts.starts(name)
-    found = shares(starts, channels)
+    found = shares(starts, channels, context.now)
     return {
         "shares": [(share, why(share.info, context.now)) for share in found],
         "starts": sum(starts.values()),

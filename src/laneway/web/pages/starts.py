@@ -3,6 +3,7 @@
 import time
 from collections import Counter, deque
 from collections.abc import Iterable
+from datetime import datetime, timedelta
 from threading import Lock
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from laneway.inspection import ChannelInfo
 _WINDOW = 300.0  # seconds
 _MOST = 20_000
 _PAGE = 1000
+_MOMENT = timedelta(seconds=5)
 _ATTEMPTS = frozenset({"completed", "retried", "failed", "expired", "deferred", "dead"})
 
 
@@ -62,17 +64,17 @@ class StartsFollower:
 
 
 def shares(
-    starts: Counter[str], channels: Iterable[ChannelInfo], most: int = 20
+    starts: Counter[str], channels: Iterable[ChannelInfo], now: datetime, most: int = 20
 ) -> list[ChannelShare]:
     """The most served of those channels, and those that wait without being served.
 
     Who wants no more than it gets, or is held by a limit of its own, has what it may have. The
-    rest is for those that wait, in proportion to their weights.
+    rest is for those that wait, in proportion to their weights. What has just come is no wait.
     """
     rows = [info for info in channels if starts[info.channel] or info.stats.waiting]
     total = sum(starts.values())
     part = {info.channel: starts[info.channel] / total if total else 0.0 for info in rows}
-    wanting = [info for info in rows if info.stats.waiting and info.waits_for is None]
+    wanting = [info for info in rows if info.waits_for is None and _waits(info, now)]
     left = sum(part[info.channel] for info in wanting)
     weights = sum(info.policy.weight for info in wanting)
     found = [
@@ -85,3 +87,8 @@ def shares(
         for info in rows
     ]
     return sorted(found, key=lambda s: (-s.starts, -s.info.stats.waiting))[:most]
+
+
+def _waits(info: ChannelInfo, now: datetime) -> bool:
+    oldest = info.stats.oldest_due
+    return info.stats.waiting > 0 and (oldest is None or now - oldest > _MOMENT)

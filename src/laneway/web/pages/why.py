@@ -36,5 +36,5 @@ def why(info: ChannelInfo, now: datetime) -> Why:
         return Why(f"rate: {number(policy.rate)} starts a second")
     age = (now - stats.oldest_due).total_seconds() if stats.oldest_due else 0.0
     if stats.leased == 0 and age > _STARVED:
-        return Why(f"nothing starts since {length(age)}", bad=True)
+        return Why(f"nothing has started for {length(age)}", bad=True)
     return Why("waits for its turn")
