@@ -51,7 +51,7 @@ def _figures(context: Context) -> tuple[RecentFigures | None, list[Any], dict[st
     return lately(minutes, context.now), charts, _sparks(context)
 
 
-def _sparks(context: Context) -> dict[str | None, Any]:
+def _sparks(context: Context) -> dict[str, Any]:
     """By queue: what is done a minute, and a line of the last hour by five minutes."""
     end = context.minute_ends
     recent = _by_queue(context.read("minutes", by="queue", since=end - _RECENT, until=end))
@@ -64,10 +64,10 @@ def _sparks(context: Context) -> dict[str | None, Any]:
     return found
 
 
-def _by_queue(minutes: list[Minute]) -> dict[str | None, list[Minute]]:
-    found: dict[str | None, list[Minute]] = {}
+def _by_queue(minutes: list[Minute]) -> dict[str, list[Minute]]:
+    found: dict[str, list[Minute]] = {}
     for minute in sorted(minutes, key=lambda m: m.at):
-        found.setdefault(minute.queue, []).append(minute)
+        found.setdefault(minute.queue or "", []).append(minute)
     return found
 
 
