@@ -54,9 +54,14 @@ class NewMessage:
     max_attempts: int | None = None
     content_type: str | None = None
     keep_result: Duration | None = None
+    on_duplicate: "OnDuplicate" = "keep"
+    debounce_for: Duration | None = None
 
 
-PublishStatus = Literal["published", "existing", "full", "closed"]
+OnDuplicate = Literal["keep", "replace", "debounce"]
+"""What a publish does if its key is in use: see ``queue.publish``."""
+
+PublishStatus = Literal["published", "replaced", "existing", "full", "closed"]
 
 
 class Published(NamedTuple):
@@ -71,6 +76,12 @@ class Published(NamedTuple):
     def existing(self) -> bool:
         """Whether a live message with the same key was there already; ``id`` is that one's."""
         return self.status == "existing"
+
+    @property
+    def replaced(self) -> bool:
+        """Whether it took the place of a waiting message with the same key; ``id`` is that
+        one's."""
+        return self.status == "replaced"
 
     @property
     def refused(self) -> bool:
@@ -274,6 +285,13 @@ class Settings:
     audit_days: int = 90
 
 
+class KeyMode(NamedTuple):
+    """A message that replaces a waiting one with its key. ``debounce_for``: its due time moves to
+    the new delay, at most this long after the first was published; None leaves the time alone."""
+
+    debounce_for: timedelta | None
+
+
 class Draft(NamedTuple):
     """A checked and encoded message, ready for an engine. ``headers`` is JSON text."""
 
@@ -291,6 +309,8 @@ class Draft(NamedTuple):
     expires_in: timedelta | None
     expires_at: datetime | None
     max_attempts: int
+    mode: KeyMode | None = None
+    """Not a column: the last field, which engines cut off. None: a key in use is kept."""
 
 
 class Deferral(NamedTuple):

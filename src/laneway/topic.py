@@ -34,6 +34,11 @@ class TopicCopy(NamedTuple):
         return self.status == "existing"
 
     @property
+    def replaced(self) -> bool:
+        """Whether it took the place of a waiting copy with the same key in that queue."""
+        return self.status == "replaced"
+
+    @property
     def refused(self) -> bool:
         return self.id is None
 

@@ -104,7 +104,20 @@ union all
 select 'key ' || m.key || ' of message ' || m.id || ' is not taken'
 from (select id, queue, key from message union all select id, queue, key from dead) m
 where m.key is not null and not exists (
-    select from dedupe d where (d.queue, d.key, d.message_id) = (m.queue, m.key, m.id))
+    select from dedupe d
+    where (d.queue, d.key) = (m.queue, m.key) and m.id in (d.message_id, d.behind))
+union all
+select 'message ' || d.message_id || ' waits behind one that does not exist: ' || d.behind
+from dedupe d
+where d.behind is not null and not exists (select from message m where m.id = d.behind)
+union all
+select 'message ' || m.id || ' waits behind nothing'
+from message m where m.due >= '5000-01-01 00:00:00+00' and not exists (
+    select from dedupe d where d.message_id = m.id and d.behind is not null)
+union all
+select 'the key ' || m.key || ' runs ' || count(*) || ' times'
+from message m join lease l on l.message_id = m.id where m.key is not null
+group by m.queue, m.key having count(*) > 1
 union all
 select 'key ' || d.key || ' is held by nothing'
 from dedupe d

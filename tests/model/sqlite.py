@@ -101,7 +101,18 @@ where k.expires_at is null
 union all
 select 'message ' || m.id || ' has lost its key' from "laneway_message" m
 where m.key is not null and not exists (
-    select 1 from "laneway_dedupe" k where k.message_id = m.id and k.key = m.key)
+    select 1 from "laneway_dedupe" k where m.id in (k.message_id, k.behind) and k.key = m.key)
+union all
+select 'message ' || k.message_id || ' waits behind one that does not exist' from "laneway_dedupe" k
+where k.behind is not null and not exists (select 1 from "laneway_message" m where m.id = k.behind)
+union all
+select 'message ' || m.id || ' waits behind nothing' from "laneway_message" m
+where m.due >= 95617584000000000 and not exists (
+    select 1 from "laneway_dedupe" k where k.message_id = m.id and k.behind is not null)
+union all
+select 'the key ' || m.key || ' runs ' || count(*) || ' times' from "laneway_message" m
+join "laneway_channel" c on c.id = m.channel_id join "laneway_lease" l on l.message_id = m.id
+where m.key is not null group by c.queue, m.key having count(*) > 1
 """
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pymysql.cursors
 
+from laneway.engines.key_modes import PARKED_FROM
 from laneway.engines.mysql.claim.channel import PARKED
 from laneway.engines.mysql.claim.pick import read_positions
 
@@ -25,7 +26,7 @@ _COLUMNS = {
     "dead": "id, queue, channel, `key`",
     "dead_count": "queue, channel, n",
     "dead_sum": "queue, channel, n",
-    "dedupe": "queue, `key`, message_id, expires_at",
+    "dedupe": "queue, `key`, message_id, expires_at, behind",
     "history": "message_id, fence, outcome, terminal",
 }
 
@@ -181,11 +182,20 @@ def _keys(tables: dict[str, Rows]) -> Iterator[str]:
     for m in (*tables["message"], *tables["dead"]):
         if m["key"] is not None:
             held = taken.get((m["queue"], m["key"]))
-            if held is None or held["message_id"] != m["id"]:
+            if held is None or m["id"] not in (held["message_id"], held["behind"]):
                 yield f"key {m['key']} of message {m['id']} is not taken"
+    leased = {lease["message_id"] for lease in tables["lease"]}
+    running = Counter((m["queue"], m["key"]) for m in tables["message"] if m["id"] in leased)
+    yield from (f"{key} runs {n} times" for key, n in running.items() if key[1] and n > 1)
+    behind = {held["message_id"] for held in tables["dedupe"] if held["behind"] is not None}
+    for m in tables["message"]:
+        if m.get("due", 0) >= PARKED_FROM and m["id"] not in behind:
+            yield f"message {m['id']} waits behind nothing"
     for held in tables["dedupe"]:
         if held["expires_at"] is None and held["message_id"] not in alive:
             yield f"key {held['key']} is held by nothing"
+        if held["behind"] is not None and held["behind"] not in alive:
+            yield f"message {held['message_id']} waits behind one that does not exist"
 
 
 def _dead_counts(tables: dict[str, Rows]) -> Iterator[str]:

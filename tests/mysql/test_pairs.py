@@ -16,7 +16,7 @@ from laneway import Policy, Queue
 from laneway.dev.embedded import EmbeddedMariaDB
 from laneway.drivers.mysql.sync import _execute
 from laneway.engines.mysql import MysqlEngine
-from laneway.model import Deferral, Draft, Extension, Failure, HeldLease, Return
+from laneway.model import Deferral, Draft, Extension, Failure, HeldLease, KeyMode, Return
 from laneway.plan import Plan, Statement
 from tests.model.mysql import TABLES, connect
 from tests.mysql.invariants import violations
@@ -55,9 +55,13 @@ class Setup:
         self.now = START
         self.queue.set_policies({"a": Policy(concurrency=5)})
         self.queue.publish("keyed", channel="a", key="k")
-        published = self.queue.publish_many(["x"] * 7, channel="a")
+        self.queue.publish("keyed", channel="a", key="m")
+        published = self.queue.publish_many(["x"] * 6, channel="a")
+        self.queue.publish("replaced", channel="a", key="w")
         held = self.queue.claim(3)
         held[2].fail("no")
+        behind = self.queue.publish("next", channel="a", key="m", on_duplicate="replace")
+        self.behind = behind.id or 0
         self.lease = HeldLease(held[0].id, held[0].fence)
         self.other = HeldLease(held[1].id, held[1].fence)
         self.dead = held[2].id
@@ -100,21 +104,27 @@ class Session:
 Verb = Callable[[MysqlEngine, Setup], Plan[Any]]
 
 
-def _draft(key: str | None = None) -> Draft:
-    empty = (None, key, None, 0, None, None, None, None, 20)
+def _draft(key: str | None = None, mode: KeyMode | None = None) -> Draft:
+    empty = (None, key, None, 0, None, None, None, None, 20, mode)
     return Draft(b"x", "default", "a", "", "text/plain", *empty)
+
+
+def _later(key: str) -> Draft:
+    return _draft(key, KeyMode(MINUTE))._replace(delay=MINUTE / 2)
 
 
 VERBS: dict[str, Verb] = {
     "publish": lambda e, s: e.publish([_draft(), _draft()]),
     "publish key": lambda e, s: e.publish([_draft("k"), _draft("l")]),
+    "replace": lambda e, s: e.publish([_draft(key, KeyMode(None)) for key in "wkmn"]),
+    "debounce": lambda e, s: e.publish([_later("w")]),
     "claim": lambda e, s: e.claim(("default",), 10, MINUTE, "w"),
     "complete": lambda e, s: e.complete([s.lease, s.other]),
     "defer": lambda e, s: e.defer([Deferral(*s.lease, None, None, True, *[None] * 5)]),
     "fail": lambda e, s: e.fail([Failure(*s.lease, "no", None, None)]),
     "extend": lambda e, s: e.extend([Extension(*s.other, MINUTE), Extension(*s.lease, MINUTE)]),
     "give back": lambda e, s: e.give_back([Return(*s.lease, None)]),
-    "cancel": lambda e, s: e.cancel([s.waiting, s.lease.id]),
+    "cancel": lambda e, s: e.cancel([s.waiting, s.lease.id, s.behind]),
     "policy": lambda e, s: e.set_policies("default", {"a": Policy(concurrency=1), "b": Policy()}),
     "pause": lambda e, s: e.pause("default", ["a"], True),
     "remove": lambda e, s: e.remove("default", ["a"]),

@@ -22,6 +22,8 @@ NOBODY: set[str] = set()
 
 VERBS = {
     "publish_v1": PUBLISHING,
+    "replace_v1": PUBLISHING,
+    "subscribers_v1": PUBLISHING,
     "publish_topic_v1": PUBLISHING,
     "publish_flow_v1": PUBLISHING,
     "stage_nodes_v1": WORKING,
@@ -84,7 +86,7 @@ PARTS = (
     "note_progress "
     "latest_token lock_channels lowest_positions move_to_dead notify_workers partition "
     "put_back refuse release_keys report_lost reserve_keys settle_strays startable "
-    "write_time "
+    "write_time pass_keys start_behind lock_keys park "
     "advanced_lanes claim_blocked_kinds claim_head claim_move claim_next_kinds claim_pick_kinds "
     "claim_scan_kinds claim_serve_kinds claim_visit_kinds lane_turn lowest_lanes next_slots "
     "startable_kind token_of "

@@ -11,7 +11,7 @@ from laneway.dev.embedded import EmbeddedPostgres
 from laneway.engines.postgresql.roles import ROLES
 from laneway.errors import DatabaseFailed
 from tests.security.attacker import HIJACKED, Attacker
-from tests.security.test_roles import CALLED, LOOK, WORK
+from tests.security.test_roles import CALLED, LOOK, PRODUCER, WORK
 
 SCHEMA = "well kept"
 DEFINERS = (
@@ -64,6 +64,11 @@ def test_the_traps_catch_a_careless_function(owner: Queue) -> None:
 # Functions that a verb calls later than first: who may, and a call.
 LATER = {
     "count_v1": (WORK, "count_v1(10)"),
+    "replace_v1": (
+        {PRODUCER, *WORK},
+        """replace_v1('{x}', '{q}', '{c}', '{""}', '{text/plain}', '{null}', '{k}', '{null}', '{0}',
+        '{null}', '{null}', '{null}', '{null}', '{1}', '{null}')""",
+    ),
     "free_dead_keys_v1": (WORK, "free_dead_keys_v1('{q}', '{k}')"),
     "waiting_work_v1": (LOOK, "waiting_work_v1(null)"),
     "look_queues_v1": (LOOK, "look_queues_v1(10, true)"),

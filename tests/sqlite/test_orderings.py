@@ -21,7 +21,7 @@ from laneway.drivers.sqlite.sync import SqliteRunner, SqliteTransaction
 from laneway.drivers.sqlite.url import connect, read_url
 from laneway.drivers.sqlite.write_queue import WriteQueue
 from laneway.engines.sqlite import SqliteEngine
-from laneway.model import Deferral, Draft, Extension, Failure, HeldLease, Return
+from laneway.model import Deferral, Draft, Extension, Failure, HeldLease, KeyMode, Return
 from laneway.plan import Plan, Statement
 from tests.model.sqlite import VIOLATIONS
 
@@ -38,8 +38,8 @@ class Scene(NamedTuple):
     dead: int
 
 
-def draft(key: str | None = None, channel: str = "a") -> Draft:
-    rest = (None, key, None, 0, None, None, None, None, 3)
+def draft(key: str | None = None, channel: str = "a", mode: KeyMode | None = None) -> Draft:
+    rest = (None, key, None, 0, None, None, None, None, 3, mode)
     return Draft(b"x", "q", channel, "", "text/plain", *rest)
 
 
@@ -54,6 +54,7 @@ def engine(after: timedelta = timedelta(0)) -> SqliteEngine:
 Verb = Callable[[SqliteEngine, Scene], Plan[Any]]
 VERBS: dict[str, Verb] = {
     "publish": lambda e, s: e.publish([draft("key"), draft(), draft(channel="b")]),
+    "replace": lambda e, s: e.publish([draft(k, mode=KeyMode(None)) for k in ("key", "new", "w")]),
     "claim": lambda e, s: e.claim(("q",), 5, LEASE, "w"),
     "complete": lambda e, s: e.complete([s.held]),
     "defer": lambda e, s: e.defer([deferral(s.held)]),
@@ -115,7 +116,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Scene]:
     (dead,) = runner.run(engine().claim(("q",), 1, LEASE, "w")).rows
     runner.run(engine().fail([Failure(dead[0], dead[1], "no", None, None)]))
     runner.run(engine().set_policies("q", {"a": Policy(concurrency=2)}))
-    held, waiting = (p.id for p in runner.run(engine().publish([draft("key"), draft()])))
+    held, waiting = (p.id for p in runner.run(engine().publish([draft("key"), draft("w")])))
     (row,) = runner.run(engine().claim(("q",), 1, LEASE, "w")).rows
     assert row[0] == held and waiting is not None
     runner.close()

@@ -42,6 +42,7 @@ class PublishCounts:
 
     published: int = 0
     existing: int = 0
+    replaced: int = 0
     bad: int = 0
     last: int = 0
     stopped: bool = False
@@ -50,6 +51,7 @@ class PublishCounts:
         for result in results:
             self.published += result.status == "published"
             self.existing += result.status == "existing"
+            self.replaced += result.status == "replaced"
             if result.why is not None:
                 self._refuse(result.line, result.why)
 

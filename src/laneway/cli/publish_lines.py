@@ -98,6 +98,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "delay": length,
     "expires_in": length,
     "key_window": length,
+    "debounce_for": length,
     "at": moment,
     "expires_at": moment,
 }
@@ -116,7 +117,9 @@ def _whole(content: bytes, pattern: "NewMessage") -> "NewMessage":
         )
     values = {name: _value(name, value) for name, value in line.items()}
     if "key" not in line and pattern.key is None:
-        values.setdefault("key_window", None)  # --key-window is for the lines that have a key
+        # --key-window and --on-duplicate are for the lines that have a key.
+        plain = {"key_window": None, "on_duplicate": "keep", "debounce_for": None}
+        values = plain | values
     return replace(pattern, **values)
 
 

@@ -1,6 +1,7 @@
 """publish: one message from the command line or a file, or one message per line."""
 
 from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,12 @@ from laneway.errors import DatabaseFailed
 
 if TYPE_CHECKING:
     from laneway import NewMessage, Queue
+
+
+class OnDuplicate(Enum):
+    KEEP = "keep"
+    REPLACE = "replace"
+    DEBOUNCE = "debounce"
 
 
 def publish(
@@ -55,12 +62,27 @@ def publish(
         str, typer.Option("--kind", "-k", help="The message's kind: which handler gets it.")
     ] = "",
     key: Annotated[
-        str | None, typer.Option(help="Publish nothing if a message with this key exists.")
+        str | None,
+        typer.Option(help="Publish nothing if a message with this key exists (--on-duplicate)."),
     ] = None,
     key_window: Annotated[
         str | None,
         typer.Option(
             metavar="DURATION", help="How long the key is held after its message ended, e.g. 1h."
+        ),
+    ] = None,
+    on_duplicate: Annotated[
+        OnDuplicate,
+        typer.Option(
+            help="If a message with this key exists: keep it, replace it while it waits, or also "
+            "move its due time (debounce)."
+        ),
+    ] = OnDuplicate.KEEP,
+    debounce_for: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="With --on-duplicate debounce: how long it may be moved at most, e.g. 5m.",
         ),
     ] = None,
     priority: Annotated[int, typer.Option(min=0, max=9, help="9 is the most urgent.")] = 0,
@@ -116,6 +138,8 @@ def publish(
         raise typer.BadParameter("--skip and --rejects need --lines")
     if key_window is not None and key is None and form is not PayloadFormat.MESSAGE:
         raise typer.BadParameter("--key-window needs --key or --as message")
+    if on_duplicate is not OnDuplicate.KEEP and key is None and form is not PayloadFormat.MESSAGE:
+        raise typer.BadParameter("--on-duplicate needs --key or --as message")
     pattern = NewMessage(
         None,
         channel=channel,
@@ -130,6 +154,8 @@ def publish(
         max_attempts=max_attempts,
         content_type=content_type,
         keep_result=None if keep_result is None else length(keep_result),
+        on_duplicate=on_duplicate.value,
+        debounce_for=None if debounce_for is None else length(debounce_for),
     )
     with open_queue(url, schema, queue) as client:
         if lines is not None:
@@ -149,6 +175,8 @@ def _publish_one(
         typer.echo(result.id)
         if result.existing:
             say("A message with this key exists already; nothing was published.")
+        elif result.replaced:
+            say("It took the place of a waiting message with this key.")
 
 
 def _publish_lines(
@@ -178,6 +206,8 @@ def _publish_lines(
 
 def _report(counts: PublishCounts, stopped: bool) -> None:
     parts = [f"{counts.published:,} published"]
+    if counts.replaced:
+        parts.append(f"{counts.replaced:,} replaced")
     if counts.existing:
         parts.append(f"{counts.existing:,} existed already")
     if counts.bad:

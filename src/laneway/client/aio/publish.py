@@ -6,7 +6,7 @@ from typing import Any
 
 from laneway.client.shared.draft import draft_all, draft_new, refusal
 from laneway.durations import Duration
-from laneway.model import Draft, NewMessage, Published
+from laneway.model import Draft, NewMessage, OnDuplicate, Published
 from laneway.names import check_name
 from laneway.topic import Subscription
 
@@ -27,6 +27,8 @@ class AsyncPublishVerbs(AsyncListenVerbs):
         kind: str = "",
         key: str | None = None,
         key_window: Duration | None = None,
+        on_duplicate: OnDuplicate = "keep",
+        debounce_for: Duration | None = None,
         headers: Mapping[str, Any] | None = None,
         priority: int = 0,
         delay: Duration | None = None,
@@ -42,8 +44,12 @@ class AsyncPublishVerbs(AsyncListenVerbs):
 
         The payload is bytes, text, or anything that is JSON. ``priority`` is 0 to 9, higher first.
         While a message with the same ``key`` is in the queue, and for ``key_window`` after it has
-        ended, nothing is published and the status is "existing", with that one's id. What its
-        handler returns is kept for ``keep_result``, for whoever asks the answer's ``result()``.
+        ended, nothing is published and the status is "existing", with that one's id. With
+        ``on_duplicate="replace"`` a waiting message gets the new content instead ("replaced"), and
+        behind a running one the new message waits until that has ended; with "debounce" the due
+        time also moves to ``delay`` from now, up to ``debounce_for`` after the first publish (ten
+        delays, if left out). What its handler returns is kept for ``keep_result``, for whoever asks
+        the answer's ``result()``.
         With ``connection`` the message belongs to the caller's transaction. Raises BacklogFull or
         ChannelClosed, which leave that transaction as it was.
 
@@ -65,6 +71,8 @@ class AsyncPublishVerbs(AsyncListenVerbs):
             max_attempts,
             content_type,
             keep_result,
+            on_duplicate,
+            debounce_for,
         )
         options = self._core.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
@@ -104,9 +112,13 @@ class AsyncPublishVerbs(AsyncListenVerbs):
         return await self._core.run(self._core.engine.subscriptions(None))
 
     async def _publish(self, drafts: Sequence[Draft], connection: object) -> list[Published]:
-        engine = self._core.engine
-        keyed = any(draft.key is not None for draft in drafts)
-        results = await self._core.run_items(engine.publish, drafts, connection, waits=keyed)
+        core, publish = self._core, self._core.engine.publish
+        if any(draft.mode is not None for draft in drafts):
+            # Several statements: only one message needs no transaction around them.
+            results = await core.run(publish(drafts), connection, atomic=len(drafts) > 1)
+        else:
+            keyed = any(draft.key is not None for draft in drafts)
+            results = await core.run_items(publish, drafts, connection, waits=keyed)
         for draft, result in zip(drafts, results, strict=True):
             if result.id is None:
                 where = f"channel {draft.channel!r} of queue {draft.queue!r}"

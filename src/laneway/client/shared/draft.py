@@ -27,6 +27,7 @@ from laneway.pydantic_models import is_model
 from laneway.topic import TopicCopy
 
 from .checks import check_delay_or_at, check_number
+from .key_mode import key_mode
 
 MOST_HEADERS = 64 * 1024  # bytes of JSON
 MOST_CONTENT_TYPE = 255
@@ -106,6 +107,9 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
             DEFAULT_MAX_ATTEMPTS
             if attempts is None
             else check_number("max_attempts", attempts, 1, _MOST_ATTEMPTS),
+            None
+            if message.on_duplicate == "keep" and message.debounce_for is None
+            else key_mode(message.key, message.on_duplicate, delay, message.debounce_for),
         ),
     )
 

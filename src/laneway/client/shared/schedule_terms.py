@@ -58,6 +58,11 @@ def scheduled_message(
     for name in ("delay", "at", "expires_at"):
         if getattr(payload, name) is not None:
             raise InvalidSchedule(f"the message has {name}=: a schedule says when; leave it out")
+    if payload.on_duplicate != "keep":
+        raise InvalidSchedule(
+            f"the message has on_duplicate={payload.on_duplicate!r}: a tick of a schedule never "
+            "replaces a message; leave it out"
+        )
     names = [field.name for field in fields(NewMessage) if field.name != "payload"]
     changed = {n: v for n in names if (v := getattr(given, n)) != getattr(_PLAIN, n)}
     return replace(payload, **changed)

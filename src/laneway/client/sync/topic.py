@@ -9,7 +9,7 @@ from typing import Any
 from laneway.client.shared.draft import draft_all, draft_new, refusal
 from laneway.client.shared.task_target import TaskTarget
 from laneway.durations import Duration
-from laneway.model import Draft, NewMessage
+from laneway.model import Draft, NewMessage, OnDuplicate
 from laneway.names import check_kind, check_name
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy
 
@@ -75,6 +75,8 @@ class Topic:
         kind: str = "",
         key: str | None = None,
         key_window: Duration | None = None,
+        on_duplicate: OnDuplicate = "keep",
+        debounce_for: Duration | None = None,
         headers: Mapping[str, Any] | None = None,
         priority: int = 0,
         delay: Duration | None = None,
@@ -109,6 +111,8 @@ class Topic:
             max_attempts,
             content_type,
             keep_result,
+            on_duplicate,
+            debounce_for,
         )
         options = self._core.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
@@ -131,7 +135,8 @@ class Topic:
 
     def _publish(self, drafts: Sequence[Draft], connection: object) -> list[list[TopicCopy]]:
         plan = self._core.engine.publish_topic(self.name, drafts)
-        rounds = self._core.run(plan, connection, atomic=len(drafts) > TOPIC_BATCH)
+        several = len(drafts) > TOPIC_BATCH or any(draft.mode is not None for draft in drafts)
+        rounds = self._core.run(plan, connection, atomic=several)
         results = [copy for copies in rounds for copy in copies]
         for copy in results:
             if copy.refused:

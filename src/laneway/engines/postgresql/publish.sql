@@ -29,6 +29,10 @@ from "laneway".subscription_v1
 where CAST($1 AS text) is null or topic = CAST($1 AS text)
 order by topic, queue
 
+-- name: subscribers
+-- $1: topic.
+select queue, channel, kind from "laneway".subscribers_v1(CAST($1 AS text))
+
 -- name: publish_topic
 -- $1: topic; $2..$14: the columns of Draft without the queue as arrays, null where none has a value;
 -- $15: now.
@@ -40,3 +44,12 @@ from "laneway".publish_topic_v1(
     coalesce(CAST($10 AS interval[]), '{}'), coalesce(CAST($11 AS timestamptz[]), '{}'),
     coalesce(CAST($12 AS interval[]), '{}'), coalesce(CAST($13 AS timestamptz[]), '{}'),
     CAST($14 AS integer[]), CAST($15 AS timestamptz))
+
+-- name: replace
+-- $1..$14: the columns of Draft as arrays, one element for each; $15: how long each may be debounced; $16: now.
+select id, status
+from "laneway".replace_v1(
+    CAST($1 AS bytea[]), CAST($2 AS text[]), CAST($3 AS text[]), CAST($4 AS text[]), CAST($5 AS text[]),
+    CAST($6 AS text[]), CAST($7 AS text[]), CAST($8 AS interval[]), CAST($9 AS smallint[]),
+    CAST($10 AS interval[]), CAST($11 AS timestamptz[]), CAST($12 AS interval[]), CAST($13 AS timestamptz[]),
+    CAST($14 AS integer[]), CAST($15 AS interval[]), CAST($16 AS timestamptz))

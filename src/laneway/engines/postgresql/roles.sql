@@ -48,6 +48,8 @@ revoke all on all sequences in schema "laneway" from public, "laneway_producer",
 revoke all on all functions in schema "laneway" from public, "laneway_producer", "laneway_consumer", "laneway_viewer", "laneway_admin";
 
 alter function "laneway".publish_v1 security definer;
+alter function "laneway".replace_v1 security definer;
+alter function "laneway".subscribers_v1 security definer;
 alter function "laneway".publish_topic_v1 security definer;
 alter function "laneway".publish_flow_v1 security definer;
 alter function "laneway".stage_nodes_v1 security definer;
@@ -101,7 +103,8 @@ alter function "laneway".unlisten_v1 security definer;
 grant usage on schema "laneway" to "laneway_producer", "laneway_viewer";
 grant select on "laneway".migration to "laneway_producer", "laneway_viewer";
 
-grant execute on function "laneway".publish_v1, "laneway".publish_topic_v1, "laneway".publish_flow_v1 to "laneway_producer";
+grant execute on function "laneway".publish_v1, "laneway".replace_v1, "laneway".publish_topic_v1, "laneway".subscribers_v1,
+    "laneway".publish_flow_v1 to "laneway_producer";
 -- Results are kept for those who publish.
 grant execute on function "laneway".results_v1 to "laneway_producer";
 

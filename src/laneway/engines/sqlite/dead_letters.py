@@ -68,7 +68,7 @@ class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
             for id, queue, key, window in gone
             if key is not None
         ]
-        yield from self._release_keys(keys, state.now)
+        yield from self._release_keys(keys, CountChanges(), state.now)
         yield from self._nodes_ended([row[0] for row in gone], {}, "discarded", state)
         return len(gone)
 

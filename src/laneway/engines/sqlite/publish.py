@@ -9,27 +9,31 @@ from itertools import islice
 from typing import Any
 
 from laneway.contract import BATCH
+from laneway.engines.key_modes import has_modes, publish_modes
 from laneway.engines.times import micros
 from laneway.model import Draft, Published, PublishStatus
 from laneway.plan import Plan
 from laneway.topic import Subscription, TopicCopy, copies
 
 from .base import listed
-from .channel_rows import CountChanges, FoundChannel, Names, SqliteChannelRows
+from .channel_rows import CountChanges, FoundChannel, Names
+from .replace import SqliteReplace
 
 _PUBLISHED: PublishStatus = "published"
 _PLAIN = 9  # columns that every message has
 _NOTHING_MORE = (None,) * 4
 
 
-class SqlitePublish(SqliteChannelRows):
+class SqlitePublish(SqliteReplace):
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
+        if has_modes(drafts):
+            return (yield from publish_modes(drafts, self._publish, self._replace))
         results: list[Published] = []
         for start in range(0, len(drafts), BATCH):
             results += yield from self._publish(drafts[start : start + BATCH])
         return results
 
-    def _publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
+    def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
         count = len(drafts)
         state = yield from self._begin_write(ids=count, turns=count)
         owners = yield from self._owners(drafts, state.now)

@@ -45,6 +45,11 @@ def calls(frame: "DataFrame", task: TaskView[..., Any]) -> "DataFrame":
             f"{task.kind} has no parameter {', '.join(unknown)}, nor has a message: drop the "
             f"columns, or rename them to {', '.join(parameters.hints)}"
         )
+    if task.replaces:
+        raise InvalidCall(
+            f"{task.kind} has on_duplicate=: Spark publishes nothing where a key is in use, and "
+            'replaces nothing; write using(on_duplicate="keep") for the frame'
+        )
     kept = {name: lit(value) for name, value in task.fixed_options.items() if name not in fields}
     payload = to_json(struct(*named)) if named else lit("{}")
     return frame.select(

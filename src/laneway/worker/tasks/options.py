@@ -7,6 +7,7 @@ from typing import Any, TypedDict
 
 from laneway.durations import Duration
 from laneway.errors import InvalidOption, shown
+from laneway.model import OnDuplicate
 
 ByArguments = str | Callable[..., str]
 """A text, or a function of the call's arguments that returns it."""
@@ -20,6 +21,8 @@ class PublishOptions(TypedDict, total=False):
     channel: ByArguments | None
     key: ByArguments | None
     key_window: Duration | None
+    on_duplicate: OnDuplicate | None
+    debounce_for: Duration | None
     headers: Mapping[str, Any] | None
     priority: int | None
     delay: Duration | None

@@ -61,6 +61,11 @@ class TaskView(TaskTarget, Generic[P, R]):
         return {name: value for name, value in found.items() if isinstance(value, str | int)}
 
     @property
+    def replaces(self) -> bool:
+        """Whether its calls replace waiting ones with the same key."""
+        return bool(self._options.get("on_duplicate", "keep") != "keep")
+
+    @property
     def client(self) -> Any:
         """What it publishes through; None before it is bound."""
         return self._clients.any

@@ -23,6 +23,10 @@ class MysqlRunNow(MysqlCancel):
         rows = yield self._statement("waiting_messages", wanted, self._now())
         waiting = [WaitingMessage(*row) for row in rows]
         later = [message for message in waiting if message.due > message.now]
+        if any(message.key is not None for message in later):
+            rows = yield self._statement("behind_others", [message.id for message in later])
+            parked = {int(row[0]) for row in rows}
+            later = [message for message in later if message.id not in parked]
         if later:
             yield self._statement("make_due", [m.id for m in later], later[0].now)
             yield from self._insert("add_wakes", [wake for m in later for wake in _wakes(m)])

@@ -1,7 +1,8 @@
 """publish: append messages, and one wake for each channel, priority and time concerned.
 
 Invariant: it takes no lock that another publisher or a claim waits for, except that two open
-publishes of the same key wait for each other.
+publishes of the same key wait for each other, and that one which replaces a message locks its
+channel, as a claim does.
 
 Topics: a message becomes one copy for each subscribed queue; all are published together.
 """
@@ -9,27 +10,28 @@ Topics: a message becomes one copy for each subscribed queue; all are published 
 from collections.abc import Sequence
 
 from laneway.contract import BATCH
+from laneway.engines.key_modes import has_modes, publish_modes
 from laneway.engines.mysql.base import repeatable
-from laneway.engines.mysql.events import MysqlEventOutbox
 from laneway.engines.mysql.names import data, text
-from laneway.engines.mysql.packets import chunks
 from laneway.model import Draft, Published
 from laneway.plan import Plan
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy, copies
 
-from .keys import MysqlKeys
+from .replace import MysqlReplace
 from .rows import NewRow, new_rows, wakes
 
 
-class MysqlPublish(MysqlKeys, MysqlEventOutbox):
+class MysqlPublish(MysqlReplace):
     @repeatable
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
+        if has_modes(drafts):
+            return (yield from publish_modes(drafts, self._publish, self._replace))
         published: list[Published] = []
         for start in range(0, len(drafts), BATCH):
             published += yield from self._publish(drafts[start : start + BATCH])
         return published
 
-    def _publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
+    def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
         rows = yield self._statement("publish_state", self._now())
         ((now, packet, step, any_gated, any_listener),) = rows
         batch = new_rows(drafts, int(now))
@@ -48,41 +50,8 @@ class MysqlPublish(MysqlKeys, MysqlEventOutbox):
         return [row.published() for row in batch]
 
     def _append(self, new: Sequence[NewRow], now: int, packet: int, step: int) -> Plan[None]:
-        for chunk in chunks(new, packet):
-            rows = yield self._statement("add_messages", [row.row for row in chunk])
-            first = int(rows[0][0])
-            for number, row in enumerate(chunk):
-                row.id = first + number * step
+        yield from self._add_messages(new, packet, step)
         yield from self._insert("add_wakes", wakes(new, now))
-        expiring = [(row.id, row.expires_at) for row in new if row.expires_at is not None]
-        yield from self._insert("add_expiries", expiring)
-
-    def _refuse(self, batch: Sequence[NewRow]) -> Plan[None]:
-        """Marks messages whose channel is full or being removed.
-
-        The backlog is what this publisher sees as committed and unfinished in the channel, plus the
-        batch itself. Publishers do not wait for each other, so transactions that are open at the
-        same time can exceed the limit by what they hold.
-        """
-        new = [row for row in batch if row.status is None]
-        if not new:
-            return
-        rows = yield self._statement("refusing_channels", sorted({row.channel_id for row in new}))
-        closed = {bytes(row[0]) for row in rows if row[1]}
-        limits = {bytes(row[0]): int(row[2]) for row in rows if row[2] is not None}
-        room = (yield from self._room(limits)) if limits else {}
-        for row in new:
-            if row.channel_id in closed:
-                row.status = "closed"
-            elif row.channel_id in room:
-                room[row.channel_id] -= 1
-                if room[row.channel_id] < 0:
-                    row.status = "full"
-
-    def _room(self, limits: dict[bytes, int]) -> Plan[dict[bytes, int]]:
-        """How many more messages each channel takes."""
-        rows = yield self._union("count_backlog", list(limits.items()))
-        return {bytes(id): limits[bytes(id)] - int(count) for id, count in rows}
 
 
 class MysqlTopics(MysqlPublish):

@@ -61,6 +61,12 @@ class MysqlCancel(MysqlSettleEnd, MysqlChannelLocks, MysqlResults):
         """Ends those that are not leased. The caller has locked their channels."""
         rows = yield self._statement("waiting_messages", ids, self._now())
         ending = [WaitingMessage(*row) for row in rows]
+        keys = [k for m in ending if (k := ended_key(m.id, m.queue, m.key, m.key_window))]
+        if keys:
+            # Read again: one that waited behind another may have been started meanwhile.
+            keys = yield from self._lock_keys(keys)
+            rows = yield self._statement("waiting_messages", ids, self._now())
+            ending = [WaitingMessage(*row) for row in rows]
         if not ending:
             return []
         now, done = ending[0].now, [message.id for message in ending]
@@ -70,8 +76,7 @@ class MysqlCancel(MysqlSettleEnd, MysqlChannelLocks, MysqlResults):
         if ending[0].history == b"all":
             yield from self._insert("add_history", [_history_row(m, outcome) for m in ending])
         yield from self._insert("add_wakes", [_wake(message) for message in ending])
-        keys = [k for m in ending if (k := ended_key(m.id, m.queue, m.key, m.key_window))]
-        yield from self._release_keys(keys, now)
+        yield from self._release_keys([key for key in keys if key.id in done], now)
         return done
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from laneway.engines.mysql.claim.lock import ChannelRef
-from laneway.engines.mysql.events import MysqlEventOutbox
-from laneway.engines.mysql.names import pair_id
 from laneway.engines.mysql.publish.rows import WakeRow
 from laneway.plan import Plan
+
+from .behind import EndedKey, MysqlBehind
 
 HistoryRow = tuple[Any, ...]
 """The columns of add_history."""
@@ -21,21 +21,15 @@ class LostLease(NamedTuple):
     fence: int
 
 
-class EndedKey(NamedTuple):
-    """The key of a message that ends; ``window`` is how long it lives on."""
-
-    id: int
-    queue: bytes
-    key: bytes
-    window: int | None
-
-
-class MysqlSettleEnd(MysqlEventOutbox):
+class MysqlSettleEnd(MysqlBehind):
     def _release_keys(self, ended: Sequence[EndedKey], now: int) -> Plan[None]:
-        """The keys are free, or live on for their window."""
+        """The keys are free, or live on for their window. What waited behind a message starts."""
+        if any(key.behind is not None for key in ended):
+            yield from self._start_behind(ended, now)
+            yield from self._give_back_keys(ended)
         windows: dict[int | None, list[tuple[bytes, int]]] = defaultdict(list)
         for key in ended:
-            windows[key.window].append((pair_id(key.queue, key.key), key.id))
+            windows[key.window].append((key.key_id, key.id))
         for window, pairs in windows.items():
             ids, messages = zip(*sorted(pairs), strict=True)
             if window is None:

@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 from laneway.engines.mysql.claim.lock import ChannelRef
 
-from .end import EndedKey, HistoryRow
+from .behind import EndedKey
+from .end import HistoryRow
 
 
 class CompletedLease(NamedTuple):
@@ -33,6 +34,9 @@ class SlotAndKey(NamedTuple):
     channel: bytes
     key: bytes | None
     key_window: int | None
+    owner: int | None
+    behind: int | None
+    behind_due: int | None
 
     @property
     def channel_ref(self) -> ChannelRef:
@@ -40,7 +44,10 @@ class SlotAndKey(NamedTuple):
 
     @property
     def ended_key(self) -> EndedKey | None:
-        return ended_key(self.id, self.queue, self.key, self.key_window)
+        if self.key is None:
+            return None
+        own = (self.id, self.queue, self.key, self.key_window)
+        return EndedKey(*own, self.owner, self.behind, self.behind_due)
 
 
 class EndedLease(NamedTuple):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from laneway.engines.mysql.publish.rows import WakeRow
 from laneway.plan import Plan
 
+from .behind import EndedKey
 from .end import MysqlSettleEnd
 from .ended_lease import EndedLease
 
@@ -51,6 +52,11 @@ class MysqlRequeue(MysqlSettleEnd):
             yield self._statement("add_dead_letters", ids, now, *cause)
             yield self._statement("delete_messages", ids)
         yield from self._count_dead(((lease.queue, lease.channel) for lease, _ in dying), 1)
+        keys = [EndedKey(x.id, x.queue, x.key, None) for x, _ in dying if x.key is not None]
+        if keys:
+            keys = yield from self._lock_keys(keys)
+            if passed_on := (yield from self._start_behind(keys, now)):
+                yield self._statement("forget_dead_keys", passed_on)
 
 
 def _wake(requeue: Requeue) -> WakeRow:

@@ -45,11 +45,15 @@ straight_join `laneway_lease` l force index (primary) on l.message_id = x.id
 straight_join `laneway_message` m force index (primary) on m.id = x.id
 
 -- name: lease_slots_and_keys
--- $1: message ids, locked by us. The channel's slot and the key that each of them frees.
-select l.message_id, l.channel_id, l.counted, m.queue, m.channel, m.`key`, m.key_window
+-- $1: message ids, locked by us. The channel's slot and the key that each of them frees, and the message that has
+-- the key, which this locks.
+select l.message_id, l.channel_id, l.counted, m.queue, m.channel, m.`key`, m.key_window,
+    t.message_id, t.behind, t.behind_due
 from $1:ids x
 straight_join `laneway_lease` l force index (primary) on l.message_id = x.id
 straight_join `laneway_message` m force index (primary) on m.id = x.id
+left join `laneway_dedupe` t force index (primary)
+    on t.id = unhex(substr(sha2(concat(octet_length(m.queue), ':', m.queue, m.`key`), 256), 1, 32))
 for update
 
 -- name: delete_leased_messages

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from laneway.engines.mysql.names import pair_id
 from laneway.engines.mysql.settle.cancel import MysqlCancel
 from laneway.engines.mysql.settle.end import HistoryRow
 from laneway.engines.mysql.settle.ended_lease import EndedLease
@@ -40,7 +41,7 @@ class MysqlExpire(MysqlRequeue, MysqlCancel):
             return ExpiredLeases(0, 0, start)
         wanted = sorted((int(row[0]), int(row[1])) for row in rows)
         rows = yield self._statement("lock_expired_leases", wanted, settings.now)
-        leases = [EndedLease(*row) for row in rows]
+        leases = yield from self._without_held_keys([EndedLease(*row) for row in rows])
         if not leases:
             return ExpiredLeases(0, 0, start)
         yield from self._add_message_events("expired", [lease.id for lease in leases])
@@ -53,6 +54,21 @@ class MysqlExpire(MysqlRequeue, MysqlCancel):
         if dying:
             yield from self._add_dead_letters(dying, settings.now)
         return ExpiredLeases(len(leases), len(dying), start)
+
+    def _without_held_keys(self, leases: list[EndedLease]) -> Plan[list[EndedLease]]:
+        """Upkeep waits for nobody: a message that would die while somebody holds its key, to
+        replace it, dies next time."""
+        dying = {pair_id(x.queue, x.key): x.id for x in leases if _used_up(x) and x.key is not None}
+        if not dying:
+            return leases
+        rows = yield self._statement("lock_free_keys", sorted(dying))
+        for row in rows:
+            del dying[bytes(row[0])]
+        if dying:
+            rows = yield self._statement("live_keys", list(dying))
+            held = {dying[bytes(row[0])] for row in rows}
+            leases = [lease for lease in leases if lease.id not in held]
+        return leases
 
     def _lapse(self, now: int, limit: int) -> Plan[int]:
         """Ends messages that have expired; claims skip them. Locks their channels as a claim
@@ -73,6 +89,10 @@ class MysqlExpire(MysqlRequeue, MysqlCancel):
         locked = yield from self._lock_free_channels([id for id, _, _ in channels], now)
         ours = {bytes(row[0]) for row in locked}
         ids = sorted(int(row[1]) for row in lapsed if bytes(row[2]) in ours)
+        if ids:
+            # Read again: one that was replaced may have more time.
+            rows = yield self._statement("still_lapsed", ids, now)
+            ids = [int(row[0]) for row in rows]
         return (yield from self._end_waiting(ids, b"lapsed")) if ids else []
 
 

@@ -25,6 +25,15 @@ where e.expires_at <= $1
     and not exists (select 1 from `laneway_lease` l where l.message_id = e.message_id)
 order by e.expires_at limit $2
 
+-- name: lock_free_keys
+-- $1: key ids in order. Those that nobody else has locked.
+select t.id from $1:keys x straight_join `laneway_dedupe` t force index (primary) on t.id = unhex(x.id)
+for update skip locked
+
+-- name: still_lapsed
+-- $1: message ids, $2: now. We have locked their channels.
+select id from `laneway_message` where id in ($1...) and expires_at <= $2 order by id
+
 -- name: delete_expiries
 -- $1: message ids.
 delete t from $1:ids x straight_join `laneway_expiry` t force index (primary) on t.message_id = x.id

@@ -17,7 +17,8 @@ class SqliteRunNow(SqliteSettleEnd):
         found: dict[int, Any] = {row[0]: row[1] for row in rows}
         rows = yield self._statement("waiting_messages", listed(ids))
         found |= dict.fromkeys((row[3] for row in rows), "waiting")
-        later = [row for row in rows if row[2] > state.now]
+        parked = {row[0] for row in (yield self._statement("behind_others", listed(ids)))}
+        later = [row for row in rows if row[2] > state.now and row[3] not in parked]
         made_due = [row[3] for row in later]
         if later:
             yield self._many("delete_waiting", later)

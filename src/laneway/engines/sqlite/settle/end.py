@@ -44,12 +44,16 @@ class SqliteDeadRow(NamedTuple):
 
 
 class SqliteEndedKey(NamedTuple):
-    """A publish key whose message ended; it stays in use for ``window``."""
+    """A publish key whose message ended; it stays in use for ``window``. ``owner``: the message
+    that has it, which may wait ``behind`` a running one, until ``behind_due``."""
 
     queue: str
     key: str
     message_id: int
     window: int | None
+    owner: int | None = None
+    behind: int | None = None
+    behind_due: int | None = None
 
 
 Released = Sequence[int]
@@ -73,12 +77,12 @@ class SqliteSettleEnd(SqliteNodeEnds):
         rows = yield self._statement("ended_lease_messages", listed(leases))
         return [SqliteEndedLease(*leases[row[0]], *row[1:]) for row in rows]
 
-    def _end(self, ids: Sequence[int], now: int) -> Plan[None]:
+    def _end(self, ids: Sequence[int], changes: CountChanges, now: int) -> Plan[None]:
         """Deletes messages and releases their keys."""
         text = listed(ids)
         rows = yield self._statement("message_keys", text)
-        yield from self._release_keys([SqliteEndedKey(*row) for row in rows], now)
         yield self._statement("delete_messages", text)
+        yield from self._release_keys([SqliteEndedKey(*row) for row in rows], changes, now)
 
     def _end_waiting(self, ids: Sequence[int], outcome: str, state: WriteState) -> Plan[list[int]]:
         """Ends those of the messages that have no lease, without an attempt; returns their ids."""
@@ -91,20 +95,45 @@ class SqliteSettleEnd(SqliteNodeEnds):
         yield self._statement("add_history", listed(entries), state.now)
         yield from self._add_events(outcome, ended, state)
         yield self._statement("keep_ended", listed(ended), outcome, state.now)
-        yield from self._end(ended, state.now)
         changes = CountChanges()
         for channel_id, *_ in rows:
             changes.add(channel_id, more=-1)
+        yield from self._end(ended, changes, state.now)
         yield from self._update_counts(changes, state)
         yield from self._nodes_ended(ended, {}, outcome, state)
         return ended
 
-    def _release_keys(self, keys: Sequence[SqliteEndedKey], now: int) -> Plan[None]:
-        """Frees the keys of messages that ended, or keeps them for their window."""
+    def _release_keys(
+        self, keys: Sequence[SqliteEndedKey], changes: CountChanges, now: int
+    ) -> Plan[None]:
+        """Frees the keys of messages that ended, or keeps them for their window. What waited behind
+        such a message starts."""
+        if any(key.behind is not None for key in keys):
+            yield from self._start_behind(keys, changes, now)
+            yield self._many("give_key_to_running", [key[:3] for key in keys])
         if free := [key[:3] for key in keys if key.window is None]:
             yield self._many("delete_key", free)
         if kept := [(*key[:3], now + key.window) for key in keys if key.window is not None]:
             yield self._many("keep_key", kept)
+
+    def _start_behind(
+        self, keys: Iterable[SqliteEndedKey], changes: CountChanges, now: int
+    ) -> Plan[list[int]]:
+        """Messages that waited behind those that ended are due from now on. Returns those that
+        ended."""
+        ended = [key for key in keys if key.behind == key.message_id]
+        if not ended:
+            return []
+        dues = {key.owner: max(key.behind_due or now, now) for key in ended}
+        text = listed(dues)
+        rows = yield self._statement("waiting_messages", text)
+        yield self._many("delete_waiting", rows)
+        yield self._many("move_due", list(dues.items()))
+        yield self._statement("add_waiting_again", text)
+        yield self._many("nothing_in_front", [key[:2] for key in ended])
+        for channel_id, priority, _, id in rows:
+            changes.add(channel_id, priority=priority, due=dues[id])
+        return [key.message_id for key in ended]
 
     def _requeue(
         self,
@@ -133,11 +162,15 @@ class SqliteSettleEnd(SqliteNodeEnds):
         if not dead_rows:
             return
         ids = listed(dead_row.id for dead_row in dead_rows)
+        keys = yield self._statement("message_keys", ids)
         yield self._statement("add_dead_letters", listed(dead_rows), now)
         yield self._statement("add_dead_counts", ids)
         yield self._statement("delete_messages", ids)
         for dead_row in dead_rows:
             changes.add(ended[dead_row.id].channel_id, leased=-1)
+        if keys:
+            behind = yield from self._start_behind(map(SqliteEndedKey._make, keys), changes, now)
+            yield self._many("forget_dead_key", [(id,) for id in behind])
 
     def _settle(
         self,

@@ -39,10 +39,10 @@ where (s.history = 'all'
 order by j.key
 
 -- name: message_keys
--- $1: message ids. Their publish keys.
-select c.queue, m.key, m.id, m.key_window
+-- $1: message ids. Their publish keys, and the messages that have these.
+select c.queue, m.key, m.id, m.key_window, d.message_id, d.behind, d.behind_due
 from json_each($1) j cross join "laneway_message" m indexed by "laneway_message_keyed"
-cross join "laneway_channel" c
+cross join "laneway_channel" c left join "laneway_dedupe" d on d.queue = c.queue and d.key = m.key
 where m.id = j.value and m.key is not null and c.id = m.channel_id
 
 -- name: delete_key
@@ -52,6 +52,19 @@ delete from "laneway_dedupe" where queue = $1 and key = $2 and message_id = $3
 -- name: keep_key
 -- $1: queue, $2: key, $3: message id, $4: keep until.
 update "laneway_dedupe" set expires_at = $4 where queue = $1 and key = $2 and message_id = $3
+
+-- name: give_key_to_running
+-- $1: queue, $2: key, $3: a message that has ended. If it waited behind a running one, that has the key again.
+update "laneway_dedupe" set message_id = behind, behind = null, behind_due = null
+where queue = $1 and key = $2 and message_id = $3 and behind is not null
+
+-- name: nothing_in_front
+-- $1: queue, $2: key. The running message in front of the key's has ended.
+update "laneway_dedupe" set behind = null, behind_due = null where queue = $1 and key = $2
+
+-- name: move_due
+-- $1: message, $2: due.
+update "laneway_message" set due = $2 where id = $1
 
 -- name: delete_messages
 -- $1: message ids.

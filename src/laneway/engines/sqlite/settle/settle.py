@@ -92,9 +92,10 @@ class SqliteSettle(SqliteSettleEnd):
                 outcome, [id for id in ids if (id, fence) not in lost], state
             )
             rows = yield self._statement("held_message_keys", fence, text)
-            yield from self._release_keys([SqliteEndedKey(*row) for row in rows], state.now)
             yield self._statement("delete_held_messages", fence, text)
             yield self._statement("delete_leases", fence, text)
+            keys = [SqliteEndedKey(*row) for row in rows]
+            yield from self._release_keys(keys, changes, state.now)
         return lost
 
     def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]:

@@ -4,10 +4,12 @@ select channel_id, count(*) from "laneway_lease"
 where fence = $1 and message_id in (select value from json_each($2)) group by channel_id
 
 -- name: held_message_keys
--- $1: fence, $2: message ids. The keys of those that are leased under this fence.
-select c.queue, m.key, m.id, m.key_window
+-- $1: fence, $2: message ids. The keys of those that are leased under this fence, and the messages
+-- that have these.
+select c.queue, m.key, m.id, m.key_window, d.message_id, d.behind, d.behind_due
 from json_each($2) j cross join "laneway_message" m indexed by "laneway_message_keyed"
 cross join "laneway_lease" l cross join "laneway_channel" c
+left join "laneway_dedupe" d on d.queue = c.queue and d.key = m.key
 where m.id = j.value and m.key is not null and l.fence = $1 and l.message_id = m.id
     and c.id = m.channel_id
 

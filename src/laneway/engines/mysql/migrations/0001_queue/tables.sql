@@ -161,13 +161,16 @@ create table if not exists `laneway_stray` (
 ) engine = InnoDB;
 
 -- Publish keys in use; the id is computed from queue and key. expires_at is null while the message
--- exists; afterwards the key stays taken until then.
+-- exists; afterwards the key stays taken until then. behind: a running message that had the key before; the
+-- key's message waits until it has ended, and is due at behind_due then (docs/decisions/0017-key-modes.md).
 create table if not exists `laneway_dedupe` (
     id binary(16) primary key,
     queue varbinary(255) not null,
     `key` varbinary(255) not null,
     message_id bigint not null,
     expires_at bigint,
+    behind bigint,
+    behind_due bigint,
     key dedupe_expiry (expires_at)
 ) engine = InnoDB;
 

@@ -25,6 +25,9 @@ begin
         from message m
         where m.id = any(p_ids) and m.due > v_now
             and not exists (select from lease l where l.message_id = m.id offset 0)
+            -- What waits behind a running message of its key (replace_v1) stays there.
+            and not exists (select from dedupe k
+                where k.queue = m.queue and k.key = m.key and k.message_id = m.id and k.behind is not null offset 0)
     ),
     moved as (
         update message m set due = v_now from later l where m.id = l.id returning m.id

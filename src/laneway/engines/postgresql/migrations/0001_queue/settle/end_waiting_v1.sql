@@ -1,5 +1,5 @@
 -- Part of cancel and upkeep: end those of the given messages that are not leased. The caller has locked
--- their channels. Answers the ids that ended.
+-- their channels. Answers the ids that ended. Locks keys in order, then messages.
 create or replace function "laneway".end_waiting_v1(p_ids bigint[], p_outcome text, p_now timestamptz)
 returns bigint[]
 language plpgsql
@@ -19,6 +19,7 @@ declare
     v_keeps interval[];
     v_nodes bigint[];
 begin
+    perform lock_keys_v1(p_ids, true);
     with done as (
         delete from message m
         where m.id = any(p_ids) and not exists (select from lease l where l.message_id = m.id offset 0)

@@ -1,5 +1,6 @@
 -- Part of fail, defer and upkeep: move messages whose leases the caller has just ended to the dead
--- letters. The key stays in use, so that a redrive cannot create a second message with that key.
+-- letters. The key stays in use, so that a redrive cannot create a second message with that key; if a message
+-- waits behind it, that one has the key, and starts.
 create or replace function "laneway".move_to_dead_v1(
     p_ids bigint[], p_reasons text[], p_error_types text[], p_errors text[], p_now timestamptz,
     p_tracebacks text[] default null
@@ -8,6 +9,9 @@ language plpgsql
 as $$
 declare
     v_nodes bigint[];
+    v_keyed bigint[];
+    v_queues text[];
+    v_keys text[];
 begin
     with gone as (
         delete from message m where m.id = any(p_ids) returning m.*
@@ -28,7 +32,13 @@ begin
             coalesce(c.reason, 'failed'), c.error_type, c.error, c.traceback, g.payload, g.flow_id
         from gone g join cause c on c.id = g.id
     )
-    select array_agg(g.id) into v_nodes from gone g where g.flow_id is not null;
+    select array_agg(g.id) filter (where g.flow_id is not null), array_agg(g.id) filter (where g.key is not null),
+        array_agg(g.queue) filter (where g.key is not null), array_agg(g.key) filter (where g.key is not null)
+    into v_nodes, v_keyed, v_queues, v_keys from gone g;
+    if v_keyed is not null then
+        v_keyed := start_behind_v1(v_keyed, v_queues, v_keys, p_now);
+        update dead d set key = null, key_window = null where v_keyed is not null and d.id = any(v_keyed);
+    end if;
     if exists (select from listener l where l.until > p_now) then
         perform add_events_v1(array['dead'], p_ids, p_now);
     end if;

@@ -22,6 +22,7 @@ declare
     v_from timestamptz := case when p_floor <= v_now then p_floor else '-infinity' end;
     v_setting setting;
     v_due bigint[];
+    v_busy bigint[];
     v_dead bigint[];
     v_back bigint[];
     v_dues timestamptz[];
@@ -39,6 +40,10 @@ begin
         return;
     end if;
     select s.* into v_setting from setting s;
+    -- Upkeep waits for nobody: a message that would die while somebody holds its key (replace_v1) dies next time.
+    v_busy := lock_keys_v1(array(
+        select m.id from message m where m.id = any(v_due) and m.key is not null and m.spent + 1 >= m.max_attempts), false);
+    v_due := array(select x.id from unnest(v_due) x(id) where x.id <> all(v_busy));
     v_now := write_time_v1(p_now);
 
     with lost as materialized (

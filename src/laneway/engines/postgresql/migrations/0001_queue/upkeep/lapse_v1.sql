@@ -30,6 +30,8 @@ begin
     on conflict do nothing;
     v_channel_ids := array(select c.id from channel c where c.id = any(v_channel_ids) for no key update skip locked);
     return cardinality(end_waiting_v1(
-        array(select m.id from message m where m.id = any(v_past) and m.channel_id = any(v_channel_ids)), 'lapsed', v_now));
+        -- Read again: one that was replaced (replace_v1) may have more time.
+        array(select m.id from message m
+            where m.id = any(v_past) and m.channel_id = any(v_channel_ids) and m.expires_at <= v_now), 'lapsed', v_now));
 end
 $$;
