@@ -32,6 +32,20 @@ def test_the_answer_as_json_and_a_key_that_lives(cli: Cli) -> None:
     assert "nothing was published" in cli.run("publish", "1", "--key", "k").stderr
 
 
+def test_a_key_that_is_replaced_or_debounced(cli: Cli, queue: Queue) -> None:
+    (first,) = cli.json("publish", "1", "--key", "k")
+    again = ("publish", "2", "--key", "k", "--on-duplicate", "replace")
+    assert cli.json(*again) == [first | {"status": "replaced"}]
+    assert "took the place" in cli.run(*again).stderr
+    assert payloads(queue) == [2]
+    lines = '{"payload": 3, "key": "d", "delay": "1h"}\n{"payload": 4}\n'
+    options = ("--as", "message", "--on-duplicate", "debounce", "--debounce-for", "2h")
+    for told in ("2 published", "1 published, 1 replaced"):
+        done = cli.run("publish", "--lines", "-", *options, input=lines)
+        assert told in done.stderr
+    assert cli.run("publish", "1", "--on-duplicate", "replace", code=2)
+
+
 def test_text_bytes_headers_and_times(cli: Cli, queue: Queue, tmp_path: Path) -> None:
     file = tmp_path / "payload"
     file.write_bytes(b"\x00\xff")

@@ -3,15 +3,16 @@
 # Pieces of code as they stand in the package, in lines of their own length.
 # ruff: noqa: E501
 
-from .mutant import Mutant, python, sql
+from .mutant import Mutant, Patch, function, python, sql
 
 _PUBLISH = "client/sync/publish.py"
-_ASK = "        results = self._core.run_items(engine.publish, drafts, connection, waits=keyed)\n"
+_ASK = "            results = core.run_items(publish, drafts, connection, waits=keyed)\n"
 
 MUTANTS: list[Mutant] = [
     sql("keys are ignored", "keys", "publish_v1",
         ("if array_length(array_remove(p_key, null), 1) > 0 then", "if false then")),
-    sql("a key lives for ever", "keys", "release_keys_v1", ("x.win is null and k.queue", "false and k.queue")),
+    Mutant("a key lives for ever", frozenset({"keys"}), [
+        Patch(function(name), "x.win is null and k.queue", "false and k.queue") for name in ("release_keys_v1", "pass_keys_v1")]),
     sql("some publishes wake nobody", "stuck", "publish_v1",
         ("from inserted i\n    group by greatest", "from inserted i where i.id % 11 <> 0\n    group by greatest")),
     sql("a full channel takes more", "backlog", "publish_v1",
@@ -23,9 +24,9 @@ MUTANTS: list[Mutant] = [
     python("publishing ignores the caller's transaction", "unexpected", _PUBLISH,
         (_ASK, _ASK.replace("connection,", "None,"))),
     python("a key outlives the rollback of its publish", "keys", _PUBLISH,
-        ("        engine = self._core.engine\n        keyed",
-         "        engine = self._core.engine\n        seen = self.__dict__.setdefault('seen', {})\n"
-         "        if len(drafts) == 1 and drafts[0].key in seen:\n            return [seen[drafts[0].key]]\n        keyed"),
+        ("        core, publish = self._core, self._core.engine.publish\n",
+         "        core, publish = self._core, self._core.engine.publish\n        seen = self.__dict__.setdefault('seen', {})\n"
+         "        if len(drafts) == 1 and drafts[0].key in seen:\n            return [seen[drafts[0].key]]\n"),
         ("        return results\n",
          "        if len(drafts) == 1 and drafts[0].key_window is not None:\n"
          "            seen[drafts[0].key] = results[0]._replace(status='existing')\n        return results\n")),

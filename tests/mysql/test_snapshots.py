@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from laneway import Queue
+from laneway.errors import DatabaseFailed
 from tests.model.mysql import connect
 
 
@@ -56,6 +57,23 @@ def test_a_key_that_was_never_committed_is_waited_for(queue: Queue, url: str) ->
         assert queue.publish("kept", key="k", connection=mine).status == "published"
         mine.commit()
     assert [message.text() for message in queue.claim(9)] == ["kept"]
+
+
+def test_a_message_is_replaced_in_read_committed_only(queue: Queue, url: str) -> None:
+    """An old snapshot does not show whether it is leased."""
+    queue.publish("first", key="k")
+    with closing(connect(url)) as mine:
+        with pytest.raises(DatabaseFailed, match="READ COMMITTED"):
+            queue.publish("second", key="k", on_duplicate="replace", connection=mine)
+        mine.rollback()
+        with mine.cursor() as cursor:
+            cursor.execute("set session transaction isolation level read committed")
+        mine.commit()
+        for end in (mine.rollback, mine.commit):
+            result = queue.publish(end.__name__, key="k", on_duplicate="replace", connection=mine)
+            assert result.replaced
+            end()
+    assert [message.text() for message in queue.claim(9)] == ["commit"]
 
 
 @pytest.mark.parametrize("verb", ["complete", "defer", "extend"])

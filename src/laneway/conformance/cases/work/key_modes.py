@@ -4,9 +4,10 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
-from laneway.conformance.registry import case, raises
+from laneway.conformance.caller_transactions import Caller
+from laneway.conformance.registry import CaseSkipped, case, raises
 from laneway.conformance.world import World
-from laneway.errors import BacklogFull, ChannelClosed, InvalidInput
+from laneway.errors import BacklogFull, ChannelClosed, DatabaseFailed, InvalidInput
 from laneway.model import NewMessage, Published
 
 SECOND = timedelta(seconds=1)
@@ -357,6 +358,35 @@ async def opposite(world: World) -> None:
 
     await asyncio.gather(*(publish(n) for n in range(12)))
     assert len(await world.drain()) == 10
+
+
+async def _replaced(world: World, mine: Caller, key: str, payload: str) -> None:
+    try:
+        await world.queue.publish(
+            payload, key=key, on_duplicate="replace", connection=mine.connection
+        )
+    except DatabaseFailed as error:
+        if "READ COMMITTED" not in str(error):
+            raise
+        raise CaseSkipped("this database's default isolation is another: refused") from None
+
+
+@case("key mode", "what is replaced in the caller's transaction is undone with it")
+async def undone(world: World) -> None:
+    first = await world.queue.publish("first", key="r", delay=60)
+    await world.queue.publish("second", key="k")
+    running = await world.claim_one()
+    for end in ("rollback", "commit"):
+        async with await world.caller() as mine:
+            for key in "rk":
+                await _replaced(world, mine, key, end)
+            await getattr(mine, end)()
+    assert [m.text() for m in await world.drain()] == []
+    await running.complete()
+    assert await texts(world) == ["commit"]
+    world.clock.advance(60)
+    (last,) = await world.queue.claim()
+    assert (last.text(), last.id) == ("commit", first.id)
 
 
 @case("key mode", "the numbers of a channel stay right")
