@@ -14,6 +14,7 @@ from laneway.operations import Minute
 from laneway.web import Dashboard
 from laneway.web.pages.figures import whole_minutes
 from laneway.web.pages.starts import shares
+from laneway.web.pages.why import why
 from laneway.web.request import WebRequest
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -174,3 +175,25 @@ def test_the_minute_under_way_is_not_drawn_as_a_fall() -> None:
     now = NOON + 3 * MINUTE + timedelta(seconds=5)
     assert [m.at for m in whole_minutes(minutes, now)] == [m.at for m in minutes[:3]]
     assert list(whole_minutes(minutes[3:], now)) == minutes[3:], "there is nothing else to draw"
+
+
+def test_a_bulk_action_that_takes_more_than_its_group_says_so(
+    pages: Dashboard, queue: Queue, clock: Clock
+) -> None:
+    for text in ("no answer", "no answer", "refused"):
+        queue.publish(1, kind="hook", max_attempts=1)
+        queue.claim(1)[0].fail("gave_up", error=TimeoutError(text))
+    clock.now += MINUTE
+    chosen = "action=redrive&queue=default&kind=hook&error_type=TimeoutError&reason=gave_up"
+    for group, more in ((2, True), (3, False)):
+        text = shown(pages, f"/dead-letters/bulk?{chosen}&group={group}")
+        assert "Redrive 3 dead letters?" in text
+        assert (f"More than the group of {group}" in text) is more
+
+
+def test_limited_work_is_not_called_stuck_between_two_starts() -> None:
+    stats = ChannelStats("q", "c", 100, oldest_due=NOON - 5 * MINUTE)
+    limited = ChannelInfo("q", "c", stats, Policy(rate=2))
+    assert why(limited, NOON) == ("rate: 2 starts a second", False)
+    free = ChannelInfo("q", "c", stats, Policy())
+    assert why(free, NOON) == ("nothing runs, the oldest waits for 5 min", True)

@@ -69,6 +69,7 @@ def bulk(context: Context) -> PageView:
         "until": until.isoformat(),
         "examples": examples,
         "rare": rare,
+        "group": context.whole("group"),
     }
     return PageView("bulk.html", f"{action.capitalize()} dead letters", values)
 

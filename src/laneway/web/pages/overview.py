@@ -42,11 +42,11 @@ def _figures(context: Context) -> tuple[RecentFigures | None, list[Any], dict[st
     if not context.may("minutes"):
         return None, [], {}
     minutes: list[Minute] = context.read("minutes", until=context.minute_ends)
-    since = context.now - _HOUR
+    since, whole = context.now - _HOUR, whole_minutes(minutes, context.now)
     lines = {"published": "published", "retried+failed+expired": "failed", "completed": "done"}
     charts = [
-        ("Messages a minute", chart(whole_minutes(minutes, context.now), lines, since)),
-        ("Not ended", chart(minutes, {"depth": "not ended"}, since)),
+        ("Messages a minute", chart(whole, lines, since)),
+        ("Not ended", chart(whole, {"depth": "not ended"}, since)),
     ]
     return lately(minutes, context.now), charts, _sparks(context)
 
@@ -58,9 +58,10 @@ def _sparks(context: Context) -> dict[str, Any]:
     steps = _by_queue(context.read("minutes", by="queue", step=_STEP, until=end))
     found = {}
     for name in recent.keys() | steps.keys():
-        # The step under way has only begun.
-        whole = [m.completed for m in steps.get(name, []) if m.at + _STEP <= context.now]
-        found[name] = (lately(recent.get(name, []), context.now).completed, sparkline(whole))
+        every = steps.get(name, [])
+        whole = [m for m in every if m.at + _STEP <= context.now]  # the last one has only begun
+        line = sparkline([m.completed for m in (whole if len(whole) > 1 else every)])
+        found[name] = (lately(recent.get(name, []), context.now).completed, line)
     return found
 
 

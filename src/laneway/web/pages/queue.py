@@ -39,17 +39,17 @@ def queue(context: Context) -> PageView:
 def _figures(context: Context, name: str, minutes: list[Minute]) -> dict[str, Any]:
     if not context.may("minutes"):
         return {"figures": None, "charts": [], "kinds": []}
-    since = context.now - _HOUR
+    since, whole = context.now - _HOUR, whole_minutes(minutes, context.now)
     charts = [
         (
             "Messages a minute",
             chart(
-                whole_minutes(minutes, context.now),
+                whole,
                 {"published": "published", "retried+failed+expired": "failed", "completed": "done"},
                 since,
             ),
         ),
-        ("Not ended", chart(minutes, {"depth": "not ended"}, since)),
+        ("Not ended", chart(whole, {"depth": "not ended"}, since)),
     ]
     by_kind: list[Minute] = context.read(
         "minutes", queue=name, by="kind", until=context.minute_ends

@@ -32,9 +32,10 @@ def why(info: ChannelInfo, now: datetime) -> Why:
         return Why("not due yet" if stats.scheduled else "nothing waits")
     if reason == "concurrency":
         return Why(f"concurrency: {number(stats.leased)} of {number(policy.concurrency)} running")
-    if reason == "rate":
+    if reason == "rate" or policy.rate is not None:
+        # Between two starts nothing holds it back for a moment.
         return Why(f"rate: {number(policy.rate)} starts a second")
     age = (now - stats.oldest_due).total_seconds() if stats.oldest_due else 0.0
     if stats.leased == 0 and age > _STARVED:
-        return Why(f"nothing has started for {length(age)}", bad=True)
+        return Why(f"nothing runs, the oldest waits for {length(age)}", bad=True)
     return Why("waits for its turn")
