@@ -68,6 +68,8 @@ def _fill(world: World) -> None:
         operation = queue.operations.start("redrive", channel=channel, kind="none", expected=0)
         world.operations[channel] = operation.id
         queue.schedule(f"of {channel}", every=3600, channel=channel)
+    with queue.flow("import", queue="imports") as flow:
+        flow.add(1, channel=THEIRS, delay=3600)
     queue.pause(kind="sms")
     queue.topic("orders").subscribe()
     queue.schedule("of a topic", every=3600, topic="orders", channel=MINE)
@@ -124,4 +126,8 @@ CALLS: dict[str, Call] = {
     "subscriptions": lambda o, w, c: o.subscriptions(),
     "subscribe": lambda o, w, c: o.subscribe("orders"),
     "unsubscribe": lambda o, w, c: o.unsubscribe("orders"),
+    "flows": lambda o, w, c: o.flows(),
+    "flow": lambda o, w, c: o.flow(1),
+    "flow_nodes": lambda o, w, c: o.flow_nodes(1),
+    "cancel_flow": lambda o, w, c: o.cancel_flow(1),
 }

@@ -16,6 +16,7 @@ from .commands import (
     doctor,
     events,
     exporter,
+    flows,
     lake,
     messages,
     publish,
@@ -80,6 +81,7 @@ app.add_typer(dead.app, name="dead")
 app.command("redrive", hidden=True)(dead.redrive)
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(topics.app, name="topics")
+app.add_typer(flows.app, name="flows")
 app.add_typer(lake.app, name="lake")
 app.command()(stats.stats)
 app.command()(tail.tail)

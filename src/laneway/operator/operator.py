@@ -6,13 +6,20 @@ from laneway.operations import Source
 
 from .act import ChannelActions, MessageActions
 from .bulk import BulkActions
+from .flows import FlowActions
 from .look import CountLooks
 from .repeat import ScheduleActions, TopicActions
 from .rights import Principal
 
 
 class Operator(
-    CountLooks, ChannelActions, MessageActions, BulkActions, ScheduleActions, TopicActions
+    CountLooks,
+    ChannelActions,
+    MessageActions,
+    BulkActions,
+    ScheduleActions,
+    TopicActions,
+    FlowActions,
 ):
     """A client as one principal may use it; threads may share it, and it holds nothing open.
 

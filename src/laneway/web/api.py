@@ -53,6 +53,9 @@ _PATHS = {
     "subscribe": "subscriptions/subscribe",
     "unsubscribe": "subscriptions/unsubscribe",
     "configure": "settings/change",
+    "flow": "flows/{flow_id}",
+    "flow_nodes": "flows/{flow_id}/nodes",
+    "cancel_flow": "flows/cancel",
 }
 # It waits until the end, which is for the command line.
 NOT_SERVED = frozenset({"run_operation"})
