@@ -55,7 +55,7 @@ def test_the_sdist_can_be_built_and_tested(dist: Path) -> None:
     (sdist,) = dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.removeprefix(f"{NAME}/") for name in archive.getnames()}
-    assert tracked("src", "tests", "deploy") <= names
+    assert tracked("src", "tests", "deploy", "docs", "scripts") <= names
     assert {"README.md", "LICENSE", "Makefile", "pyproject.toml", "PKG-INFO"} <= names
     assert not [name for name in names if name.startswith((".venv", ".cache", "build", "dist"))]
 

@@ -216,6 +216,16 @@ EXTRAS = [
         "import laneway.integrations.otel",
         'laneway.integrations.otel needs opentelemetry-api: pip install "laneway[otel]"',
     ),
+    (
+        "taskiq",
+        "import laneway.integrations.taskiq",
+        'laneway.integrations.taskiq needs taskiq: pip install "laneway[taskiq]"',
+    ),
+    (
+        "mcp",
+        "import laneway.integrations.mcp",
+        'laneway.integrations.mcp needs mcp: pip install "laneway[mcp]"',
+    ),
 ]
 # These work without: the standard library does the same, or the user brings the object.
 OPTIONAL = ["msgspec", "pydantic", "sqlalchemy", "aiosqlite"]

@@ -22,7 +22,7 @@ from laneway.model import KEEP
 from laneway.operator import OPERATOR, VIEWER, Operator, Principal, Right
 from laneway.to_json import plain
 
-with needs("Laneway's MCP server", "mcp", "mcp"):
+with needs("laneway.integrations.mcp", "mcp", "mcp"):
     from mcp.server import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
     from mcp_types import ToolAnnotations

@@ -7,7 +7,7 @@
 
 from laneway.extras import needs
 
-with needs("Laneway's taskiq broker", "taskiq", "taskiq"):
+with needs("laneway.integrations.taskiq", "taskiq", "taskiq"):
     import taskiq as _taskiq  # noqa: F401
 
 from .broker import LanewayBroker
