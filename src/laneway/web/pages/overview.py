@@ -10,13 +10,12 @@ from laneway.operations import Minute
 from laneway.web.context import Context, PageView
 
 from .figures import RecentFigures, chart, lately, sparkline, whole_minutes
-from .problems import problems
+from .problems import problems, recent_kinds
 from .why import why
 
 _FULLEST = 20
 _HOUR = timedelta(hours=1)
 _STEP = timedelta(minutes=5)
-_RECENT = timedelta(minutes=6)
 
 
 def overview(context: Context) -> PageView:
@@ -53,9 +52,8 @@ def _figures(context: Context) -> tuple[RecentFigures | None, list[Any], dict[st
 
 def _sparks(context: Context) -> dict[str, Any]:
     """By queue: what is done a minute, and a line of the last hour by five minutes."""
-    end = context.minute_ends
-    recent = _by_queue(context.read("minutes", by="queue", since=end - _RECENT, until=end))
-    steps = _by_queue(context.read("minutes", by="queue", step=_STEP, until=end))
+    recent = _by_queue(recent_kinds(context))
+    steps = _by_queue(context.read("minutes", by="queue", step=_STEP, until=context.minute_ends))
     found = {}
     for name in recent.keys() | steps.keys():
         every = steps.get(name, [])

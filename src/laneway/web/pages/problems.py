@@ -169,15 +169,20 @@ def _paused(context: Context, channels: Iterable[ChannelInfo]) -> list[Alarm]:
     ]
 
 
+def recent_kinds(context: Context) -> list[Minute]:
+    """Minutes by queue and kind, of the last ten."""
+    until = context.minute_ends
+    since = context.now.replace(second=0, microsecond=0) - 2 * LATELY
+    found: list[Minute] = context.read("minutes", by="kind", since=since, until=until)
+    return found
+
+
 def _failing(context: Context) -> list[Alarm]:
     """Kinds of which many attempts failed lately."""
     if not context.may("minutes"):
         return []
-    until = context.minute_ends
-    since = context.now.replace(second=0, microsecond=0) - 2 * LATELY
-    rows: list[Minute] = context.read("minutes", by="kind", since=since, until=until)
     kinds: dict[tuple[str, str], list[Minute]] = {}
-    for row in rows:
+    for row in recent_kinds(context):
         kinds.setdefault((row.queue or "", row.kind or ""), []).append(row)
     failing = [
         (_bad(parts), names, parts)
