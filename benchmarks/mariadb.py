@@ -23,7 +23,7 @@ CHUNK = 1_000
 TARGETS = {1: 0.5, 1_000: 0.3}
 FLAT = 1.1
 _READS = "show session status like 'Handler_read%'"
-_SETTINGS = {"innodb_buffer_pool_size": "512M", "innodb_log_file_size": "512M"}
+SETTINGS = {"innodb_buffer_pool_size": "512M", "innodb_log_file_size": "512M"}
 
 
 class Side(Protocol):
@@ -254,7 +254,7 @@ def main() -> None:
             [1_000, 10_000, 100_000],
         )
     )
-    with EmbeddedMariaDB(settings=_SETTINGS) as server:
+    with EmbeddedMariaDB(settings=SETTINGS) as server:
         bench = Bench(server)
         tables = [throughput(bench, messages, rounds), flat(bench, sizes, channel_counts)]
     show(tables, as_json=options.json)

@@ -25,8 +25,8 @@ def _lines(file: Path) -> int:
 
 def test_the_tree_stays_small() -> None:
     """650 files before the console, of which 220 of SQL; the console has rooms of its own, and so
-    have tasks, results and flows."""
-    assert len(FILES) <= 1050
+    have tasks, results, flows and claims by kind."""
+    assert len(FILES) <= 1080
     assert len([file for file in FILES if file.suffix == ".sql"]) <= 350
 
 

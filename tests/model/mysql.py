@@ -13,6 +13,7 @@ from tests.mysql.invariants import violations
 _COUNTED = ["dead_count", "dead_sum", "dead_queue", "gap", "kind_count", "minute"]
 TABLES = [
     *["message", "wake", "lease", "stray", "channel", "dedupe", "dead", "history", "expiry"],
+    *["kind_queue", "kind_message", "kind_wake", "lane"],
     *_COUNTED,
 ]
 
@@ -49,6 +50,7 @@ class MysqlStore:
         with self.observer.cursor() as cursor:
             for table in TABLES:
                 cursor.execute(f"delete from `{self.schema}_{table}`")  # noqa: S608
+            cursor.execute(f"update `{self.schema}_turnstile` set by_kind = 0")  # noqa: S608
 
     def begin(self) -> MysqlTransaction:
         return MysqlTransaction(self.url)

@@ -24,6 +24,9 @@ TABLES = [
     "mail",
     "schedule",
     "subscription",
+    "lane",
+    "kind_waiting",
+    "kind_queue",
 ]
 
 VIOLATIONS = """
@@ -38,6 +41,12 @@ channel as (
         (select count(*) from "laneway_lease" l where l.channel_id = c.id) as has_leased,
         (select min(w.due) from "laneway_waiting" w where w.channel_id = c.id) as first_due
     from "laneway_channel" c
+),
+lane as (
+    select l.*, c.name, c.concurrency, c.leased, c.paused, (
+        select count(*) from "laneway_kind_waiting" k
+        where k.channel_id = l.channel_id and k.kind = l.kind) as has_waiting
+    from "laneway_lane" l join "laneway_channel" c on c.id = l.channel_id
 )
 select 'message ' || id || ' is in ' || group_concat(place, ' and ')
 from place group by id having count(*) > 1
@@ -88,6 +97,51 @@ select 'two channels have the turn ' || turn from channel
 where turn is not null group by turn having count(*) > 1
 union all
 select 'turn ' || max(turn) || ' was not given out yet' from channel
+having max(turn) > (select turn from "laneway_state")
+union all
+select 'message ' || w.message_id || ' is not found by its kind' from "laneway_waiting" w
+join "laneway_message" m on m.id = w.message_id join "laneway_channel" c on c.id = w.channel_id
+join "laneway_kind_queue" q on q.queue = c.queue
+where q.ready and not exists (select 1 from "laneway_kind_waiting" k
+    where k.channel_id = w.channel_id and k.kind = m.kind and k.priority = w.priority
+        and k.due = w.due and k.message_id = w.message_id and k.expires_at is w.expires_at)
+union all
+select 'message ' || k.message_id || ' is found by its kind and does not wait'
+from "laneway_kind_waiting" k
+where not exists (select 1 from "laneway_waiting" w where w.channel_id = k.channel_id
+    and w.priority = k.priority and w.due = k.due and w.message_id = k.message_id)
+union all
+select 'lane ' || name || '/' || kind || ' says ' || waiting || ' wait, not ' || has_waiting
+from lane where waiting <> has_waiting or waiting = 0
+union all
+select 'no lane for message ' || k.message_id from "laneway_kind_waiting" k
+join "laneway_channel" c on c.id = k.channel_id join "laneway_kind_queue" q on q.queue = c.queue
+where q.ready and not exists (
+    select 1 from "laneway_lane" l where l.channel_id = k.channel_id and l.kind = k.kind)
+union all
+select 'lane ' || name || '/' || kind || ' misses a band, or a message is due earlier' from lane l
+where exists (select 1 from "laneway_kind_waiting" k where k.channel_id = l.channel_id
+    and k.kind = l.kind and k.expires_at is null
+    and (not (l.bands >> k.priority) & 1 or l.next_due is null or l.next_due > k.due))
+union all
+select 'lane ' || name || '/' || kind || ' is in two places' from lane
+where turn is not null and wake_at is not null
+union all
+select 'lane ' || name || '/' || kind || ' is lost: it may start, and neither has a turn nor wakes'
+from lane where turn is null and wake_at is null and next_due is not null and not paused
+    and concurrency is not 1 and (concurrency is null or leased < concurrency)
+union all
+select 'channel ' || name || ' is lost: no lane of it has a turn or wakes' from lane
+where concurrency = 1 and leased = 0 and not paused and next_due is not null
+group by channel_id having count(turn) = 0 and count(wake_at) = 0
+union all
+select 'lane ' || name || '/' || kind || ' has a turn and may not start' from lane
+where turn is not null and (paused or leased >= concurrency)
+union all
+select 'two lanes have the turn ' || turn from lane
+where turn is not null group by queue, kind, turn having count(*) > 1
+union all
+select 'turn ' || max(turn) || ' of a lane was not given out yet' from lane
 having max(turn) > (select turn from "laneway_state")
 union all
 select 'dead letters of ' || queue || '/' || channel || ' are counted as ' || n
@@ -144,6 +198,7 @@ class SqliteStore:
         self.eyes.execute(
             render('update "laneway_channel" set waiting = 0, leased = 0', self.schema)
         )
+        self.eyes.execute(render('update "laneway_state" set by_kind = 0', self.schema))
         for table in TABLES:
             self.eyes.execute(render(f'delete from "laneway_{table}"', self.schema))  # noqa: S608
 

@@ -1,11 +1,13 @@
-"""Defects of claims by kind, on PostgreSQL."""
+"""Defects of claims by kind."""
 
 # Pieces of code as they stand in the package, in lines of their own length.
 # ruff: noqa: E501
 
 from dataclasses import replace
 
-from .mutant import Mutant, sql
+from .mutant import Mutant, python, sql
+
+_SQLITE, _MYSQL = "engines/sqlite/claim", "engines/mysql/claim"
 
 _BY_KIND: list[Mutant] = [
     sql("by kind: a claim takes no slot", "over_limit sampled", "claim_visit_kinds_v1",
@@ -24,5 +26,21 @@ _BY_KIND: list[Mutant] = [
         ("case when b.by_kind then '=' || b.kind when", "case when b.by_kind then '' when")),
     sql("by kind: what is not due begins", "too_early", "startable_kind_v1",
         ("(k.due, k.id) > (p_due, p_mid) and k.due <= p_now", "(k.due, k.id) > (p_due, p_mid)")),
+    python("SQLite by kind: other kinds pass where one starts at a time", "order", f"{_SQLITE}/lane.py",
+        ("return self.concurrency == 1", "return False"), engine="sqlite"),
+    python("SQLite by kind: a claim takes no slot", "over_limit sampled", f"{_SQLITE}/kinds.py",
+        ("changes.add(visit.id, more=-count, leased=count)", "changes.add(visit.id, more=-count)"), engine="sqlite"),
+    python("SQLite by kind: what comes back is told to nobody", "stuck", f"{_SQLITE}/lanes.py",
+        ('yield self._statement("add_to_lanes", text)', 'pass'), engine="sqlite"),
+    python("SQLite by kind: every claim has a new burst", "rate_excess", f"{_SQLITE}/lane.py",
+        ("return self.id, self.tat, open_at, skips", "return self.id, None, None, skips"), engine="sqlite"),
+    python("MariaDB by kind: other kinds pass where one starts at a time", "order", f"{_MYSQL}/lanes.py",
+        ("return self.names is not None and self.channel.concurrency == 1", "return False"), engine="mariadb"),
+    python("MariaDB by kind: a claim takes no slot", "over_limit sampled", f"{_MYSQL}/lanes.py",
+        ("leased = self.leased + (started if channel.concurrency is not None else 0)", "leased = self.leased"), engine="mariadb"),
+    python("MariaDB by kind: what comes back is put into no lane", "stuck", f"{_MYSQL}/serve_lanes.py",
+        ("if due is not None and visit.by_kind:", "if False:"), engine="mariadb"),
+    python("MariaDB by kind: a pause is ignored", "paused_starts", f"{_MYSQL}/channel.py",
+        ("if channel.paused or self.early:", "if self.early:"), engine="mariadb"),
 ]  # fmt: skip
 MUTANTS = [replace(mutant, by_kind=True) for mutant in _BY_KIND]

@@ -18,8 +18,12 @@ Connection = Any  # of PyMySQL; its class is generic for the type checker only
 Rows = list[dict[str, Any]]
 
 _COLUMNS = {
-    "message": "id, channel_id, priority, due, expires_at, queue, `key`",
+    "message": "id, channel_id, priority, due, expires_at, queue, kind, `key`",
     "wake": "channel_id, priority, due, message_id, n, freed",
+    "kind_queue": "queue",
+    "kind_message": "channel_id, lane, priority, due, message_id",
+    "kind_wake": "channel_id, lane, priority, due, message_id, n",
+    "lane": "channel_id, lane, turn, places",
     "lease": "message_id, fence, channel_id, counted",
     "channel": "id, name, concurrency, paused, turn, n, leased, places",
     "stray": "message_id, fence, channel_id",
@@ -43,6 +47,7 @@ def violations(
         *_counts(tables),
         *_leases(tables),
         *_positions(tables),
+        *_lanes(tables),
         *_fences(tables),
         *_keys(tables),
         *_dead_counts(tables),
@@ -102,6 +107,8 @@ def _counts(tables: dict[str, Rows]) -> Iterator[str]:
     for wake in tables["wake"]:
         n[wake["channel_id"]] += wake["n"]
         charged[wake["channel_id"]] -= wake["freed"]
+    for wake in tables["kind_wake"]:
+        n[wake["channel_id"]] += wake["n"]
     for id in {*n, *real_n}:
         if n[id] != real_n[id]:
             yield f"channel {id.hex()} counts {n[id]} waiting, there are {real_n[id]}"
@@ -131,7 +138,7 @@ def _positions(tables: dict[str, Rows]) -> Iterator[str]:
     channels = {channel["id"]: channel for channel in tables["channel"]}
     leased = {lease["message_id"] for lease in tables["lease"]}
     wakes = defaultdict(list)
-    for wake in tables["wake"]:
+    for wake in (*tables["wake"], *tables["kind_wake"]):
         wakes[wake["channel_id"]].append(wake)
     for m in tables["message"]:
         if m["id"] in leased or m["expires_at"] is not None:
@@ -140,16 +147,63 @@ def _positions(tables: dict[str, Rows]) -> Iterator[str]:
         channel = channels.get(m["channel_id"])
         kept = read_positions(channel["places"]) if channel else {}
         seen = m["priority"] in kept and kept[m["priority"]] < position
-        woken = any(
-            w["n"] > 0
-            and w["priority"] == m["priority"]
-            and (w["due"], w["message_id"]) <= position
-            for w in wakes[m["channel_id"]]
-        )
-        if not seen and not woken:
+        if not seen and not _woken(m, wakes[m["channel_id"]]):
             yield f"message {m['id']} is before every position"
     for channel in tables["channel"]:
         yield from _schedule(channel, bool(wakes[channel["id"]]))
+
+
+def _woken(m: dict[str, Any], wakes: Iterable[dict[str, Any]]) -> bool:
+    position, lane = (m["due"], m["id"]), b"=" + m["kind"]
+    return any(
+        w["n"] > 0
+        and w["priority"] == m["priority"]
+        and w.get("lane", lane) == lane
+        and (w["due"], w["message_id"]) <= position
+        for w in wakes
+    )
+
+
+def _lanes(tables: dict[str, Rows]) -> Iterator[str]:
+    """What waits in queues that are claimed by kind is found so, or is to be put into lanes."""
+    queues = {row["queue"] for row in tables["kind_queue"]}
+    channels = {channel["id"]: channel for channel in tables["channel"]}
+    leased = {lease["message_id"] for lease in tables["lease"]}
+    sorted_ones = {tuple(row.values()) for row in tables["kind_message"]}
+    places = {(r["channel_id"], r["lane"]): read_positions(r["places"]) for r in tables["lane"]}
+    wakes, kind_wakes = defaultdict(list), defaultdict(list)
+    for wake in tables["wake"]:
+        wakes[wake["channel_id"]].append(wake)
+    for wake in tables["kind_wake"]:
+        kind_wakes[wake["channel_id"]].append(wake)
+    for m in tables["message"]:
+        if m["id"] in leased or m["expires_at"] is not None or m["queue"] not in queues:
+            continue
+        id, priority, position = m["channel_id"], m["priority"], (m["due"], m["id"])
+        lane = b"=" + m["kind"]
+        known, unsorted = places.get((id, lane), {}), places.get((id, b"-"), {})
+        found = (id, lane, priority, *position) in sorted_ones and (
+            (priority in known and known[priority] < position) or _woken(m, kind_wakes[id])
+        )
+        later = priority in unsorted and unsorted[priority] < position
+        if not found and not later and not _woken(m, wakes[id]):
+            yield f"message {m['id']} is not found by its kind"
+    places_of = {m["id"]: (m["priority"], m["due"]) for m in tables["message"]}
+    for row in tables["kind_message"]:
+        place = row["priority"], row["due"]
+        if row["message_id"] in leased and places_of.get(row["message_id"]) == place:
+            yield f"message {row['message_id']} is leased and still found by its kind"
+    for row in tables["lane"]:
+        if not row["places"]:
+            yield f"lane {row['lane']} is empty"
+        channel = channels.get(row["channel_id"])
+        if channel is None:
+            yield f"lane {row['lane']} of no channel"
+        elif row["turn"] == PARKED and channel["concurrency"] != 1:
+            limit = channel["concurrency"]
+            room = limit is None or channel["leased"] < limit
+            if room and not channel["paused"] and not wakes[channel["id"]]:
+                yield f"lane {row['lane']} of channel {channel['name']} is parked in vain"
 
 
 def _schedule(channel: dict[str, Any], has_wakes: bool) -> Iterator[str]:

@@ -52,6 +52,7 @@ class Setup:
         with self.observer.cursor() as cursor:
             for table in TABLES:
                 cursor.execute(f"delete from `laneway_{table}`")  # noqa: S608
+            cursor.execute("update laneway_turnstile set by_kind = 0")
         self.now = START
         self.queue.set_policies({"a": Policy(concurrency=5)})
         self.queue.publish("keyed", channel="a", key="k")
@@ -119,6 +120,8 @@ VERBS: dict[str, Verb] = {
     "replace": lambda e, s: e.publish([_draft(key, KeyMode(None)) for key in "wkmn"]),
     "debounce": lambda e, s: e.publish([_later("w")]),
     "claim": lambda e, s: e.claim(("default",), 10, MINUTE, "w"),
+    "claim by kind": lambda e, s: e.claim(("default",), 10, MINUTE, "w", ("",)),
+    "claim other kind": lambda e, s: e.claim(("default",), 10, MINUTE, "w", ("b", "c")),
     "complete": lambda e, s: e.complete([s.lease, s.other]),
     "defer": lambda e, s: e.defer([Deferral(*s.lease, None, None, True, *[None] * 5)]),
     "fail": lambda e, s: e.fail([Failure(*s.lease, "no", None, None)]),

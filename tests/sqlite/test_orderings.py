@@ -56,6 +56,8 @@ VERBS: dict[str, Verb] = {
     "publish": lambda e, s: e.publish([draft("key"), draft(), draft(channel="b")]),
     "replace": lambda e, s: e.publish([draft(k, mode=KeyMode(None)) for k in ("key", "new", "w")]),
     "claim": lambda e, s: e.claim(("q",), 5, LEASE, "w"),
+    "claim by kind": lambda e, s: e.claim(("q",), 5, LEASE, "w", ("",)),
+    "claim other kind": lambda e, s: e.claim(("q",), 5, LEASE, "w", ("b", "c")),
     "complete": lambda e, s: e.complete([s.held]),
     "defer": lambda e, s: e.defer([deferral(s.held)]),
     "fail": lambda e, s: e.fail([Failure(*s.held, "no", None, None)]),

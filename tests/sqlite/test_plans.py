@@ -48,6 +48,7 @@ SMALL = {
     "worker",
     "cancel_request",
     "kind_count",
+    "kind_queue",
 }
 # Reads on from one end and stops after some rows; or asks for messages among those under way.
 BOUNDED = {

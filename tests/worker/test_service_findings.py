@@ -95,8 +95,7 @@ async def test_an_unhandled_kind_is_kept_while_somebody_alive_handles_it(
     async with AsyncQueue(database_url) as queue:
         await queue.install()
         engine, run = queue._core.engine, queue._core.run
-        if "claims by kind" not in engine.lacks:
-            pytest.skip("a worker takes only kinds that it handles")
+        monkeypatch.setattr(type(engine), "lacks", {"claims by kind": "as of somebody else"})
         other = WorkerInfo(
             "w", "web-1", 42, "1", ("default",), ("mail",), 5, 0, _EPOCH, _EPOCH, name="other"
         )

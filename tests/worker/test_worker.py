@@ -25,6 +25,7 @@ from laneway import (
     Queue,
     Worker,
 )
+from laneway.engines.sqlite import SqliteEngine
 from laneway.errors import InvalidInput, InvalidOption, SchemaMissing
 from laneway.worker.execute import unhandled
 from tests.client.worlds import run_async
@@ -356,9 +357,10 @@ async def test_timeouts(place: Place) -> None:
 
 @run_async
 async def test_an_unknown_kind_is_given_back_and_dies_of_old_age(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where claims cannot leave it where it is."""
+    """Where claims cannot leave it where it is: in an engine of somebody else."""
+    monkeypatch.setattr(SqliteEngine, "lacks", {"claims by kind": "no"})
     async with AsyncQueue(f"sqlite:///{tmp_path}/q.db") as queue:
         await queue.install()
         worker = Worker(
@@ -384,6 +386,7 @@ def test_of_endless_kinds_only_so_many_are_remembered(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(unhandled, "_MAX_REMEMBERED", 2)
+    monkeypatch.setattr(SqliteEngine, "lacks", {"claims by kind": "no"})
 
     @run_async
     async def check() -> None:

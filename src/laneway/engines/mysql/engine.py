@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from laneway.contract import Ability
 from laneway.engines.kind_pauses import without_paused
 from laneway.engines.no_flows import NoFlows
-from laneway.errors import InvalidOption
 from laneway.plan import Plan
 from laneway.taken import Taken
 
 from .base import repeatable
 from .channels import MysqlChannels
 from .claim.claim import MysqlClaim
+from .claim.lanes import lane_of
 from .dead_letters import MysqlDeadLetters
 from .diagnose import MysqlDiagnose
 from .events import MysqlEvents
@@ -63,8 +63,6 @@ class MysqlEngine(
     lacks: Mapping[Ability, str] = {
         "handlers' transactions": "the worker has none to give on MySQL: begin your own and "
         "complete the message on its connection",
-        "claims by kind": "not there on MySQL yet: claim without kinds, and give back what you "
-        "cannot handle",
         "flows": "not there on MySQL yet: publish each step from the handler of the one before",
     }
 
@@ -91,9 +89,8 @@ class MysqlEngine(
         worker: str,
         kinds: tuple[str, ...] | None = None,
     ) -> Plan[Taken]:
-        if kinds is not None:
-            raise InvalidOption(self.lacks["claims by kind"])
-        taken = yield from super().claim(queues, limit, lease, worker)
+        lanes = None if kinds is None else tuple(lane_of(kind.encode()) for kind in kinds)
+        taken = yield from self._claim((queues, lanes), limit, lease, worker)
         return (yield from without_paused(taken, self.give_back))
 
 

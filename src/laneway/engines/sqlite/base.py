@@ -16,7 +16,8 @@ Clock = Callable[[], datetime]
 
 class WriteState(NamedTuple):
     """What a verb gets with the write lock: the first of the numbers that it reserved, the backoff
-    settings, the time, and whether anybody listens to events and there are flows."""
+    settings, the time, whether anybody listens to events, whether any queue is claimed by kind, and
+    whether there are flows."""
 
     message_id: int
     fence: int
@@ -25,6 +26,7 @@ class WriteState(NamedTuple):
     backoff_max: int
     now: int
     has_listeners: bool
+    by_kind: bool
     has_flows: bool
 
 
@@ -58,13 +60,13 @@ class SqliteBase:
         known = self._has_flow_tables
         name = "begin_write" if known else "begin_write_before_flows"
         rows = yield self._statement(name, ids, fences, turns)
-        message_id, fence, turn, initial, longest, listened_until, has_flows = rows[0]
+        message_id, fence, turn, initial, longest, listened_until, by_kind, has_flows = rows[0]
         if not known:
             has_flows = yield from self._look_for_flows()
         now = self._now()
         numbers = (message_id - ids + 1, fence - fences + 1, turn - turns + 1)
-        has_listeners = listened_until is not None and listened_until > now
-        return WriteState(*numbers, initial, longest, now, has_listeners, bool(has_flows))
+        heard = listened_until is not None and listened_until > now
+        return WriteState(*numbers, initial, longest, now, heard, bool(by_kind), bool(has_flows))
 
     def _look_for_flows(self) -> Plan[bool]:
         """Once for a client. Traffic goes on while a schema of an older version is upgraded."""

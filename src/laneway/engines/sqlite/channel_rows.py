@@ -6,7 +6,7 @@ from typing import NamedTuple
 from laneway.plan import Plan
 
 from .base import WriteState, listed
-from .events import SqliteEventOutbox
+from .claim.lanes import SqliteLanes
 
 Names = tuple[str, str]
 """A queue and a channel."""
@@ -18,6 +18,10 @@ class FoundChannel(NamedTuple):
     id: int
     closing: bool
     room: int | None
+
+
+CountRow = tuple[int, int, int, int, int | None, int, int]
+"""Parameters of update_channel_counts."""
 
 
 class CountChanges:
@@ -42,7 +46,7 @@ class CountChanges:
             first = due if first is None else min(first, due)
         self._rows[channel_id] = (old_more + more, old_leased + leased, bands, first)
 
-    def rows(self, first_turn: int, now: int) -> list[tuple[int | None, ...]]:
+    def rows(self, first_turn: int, now: int) -> list[CountRow]:
         """Parameters of update_channel_counts. Channels that become ready get their turns in the
         order in which they were added."""
         return [
@@ -51,7 +55,7 @@ class CountChanges:
         ]
 
 
-class SqliteChannelRows(SqliteEventOutbox):
+class SqliteChannelRows(SqliteLanes):
     def _channels(self, names: Sequence[Names], now: int) -> Plan[dict[Names, FoundChannel]]:
         """Creates those that do not exist."""
         found = yield from self._known(names)
@@ -72,4 +76,7 @@ class SqliteChannelRows(SqliteEventOutbox):
         return found
 
     def _update_counts(self, changes: CountChanges, state: WriteState) -> Plan[None]:
-        yield self._many("update_channel_counts", changes.rows(state.turn, state.now))
+        rows = changes.rows(state.turn, state.now)
+        yield self._many("update_channel_counts", rows)
+        if state.by_kind:
+            yield from self._schedule_lanes([(row[0], row[5]) for row in rows], state.now)

@@ -47,6 +47,7 @@ class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
         yield self._statement("subtract_dead_counts", ids)
         yield self._statement("delete_dead_letters", ids)
         yield self._statement("add_waiting_again", ids)
+        yield from self._now_waiting((row[0] for row in back), state)
         changes = CountChanges()
         for _, channel_id, priority in back:
             changes.add(channel_id, more=1, priority=priority, due=due)
@@ -68,7 +69,7 @@ class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
             for id, queue, key, window in gone
             if key is not None
         ]
-        yield from self._release_keys(keys, CountChanges(), state.now)
+        yield from self._release_keys(keys, CountChanges(), state)
         yield from self._nodes_ended([row[0] for row in gone], {}, "discarded", state)
         return len(gone)
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
 from laneway.engines.kind_pauses import without_paused
-from laneway.errors import InvalidOption
 from laneway.plan import Plan
 from laneway.taken import Taken
 
 from .channels import SqliteChannels
-from .claim.claim import SqliteClaim
+from .claim.kinds import SqliteKindClaim
 from .diagnose import SqliteDiagnose
 from .events import SqliteEvents, SqliteSleep
 from .flows.flows import SqliteFlows
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 class SqliteEngine(
     SqliteFlows,
     SqliteSchedules,
-    SqliteClaim,
+    SqliteKindClaim,
     SqliteUpkeep,
     SqliteChannels,
     SqliteAudit,
@@ -50,8 +49,6 @@ class SqliteEngine(
         "open transactions": "SQLite has one writer at a time: all others wait for it to commit",
         "handlers' transactions": "one that is open while a handler works keeps all others from "
         "writing: begin your own when the work is done, and complete the message on its connection",
-        "claims by kind": "not there on SQLite yet: claim without kinds, and give back what you "
-        "cannot handle",
     }
 
     def claim(
@@ -62,9 +59,10 @@ class SqliteEngine(
         worker: str,
         kinds: tuple[str, ...] | None = None,
     ) -> Plan[Taken]:
-        if kinds is not None:
-            raise InvalidOption(self.lacks["claims by kind"])
-        taken = yield from super().claim(queues, limit, lease, worker)
+        if kinds is None:
+            taken = yield from self._claim(queues, limit, lease, worker)
+        else:
+            taken = yield from self._claim_kinds(queues, limit, lease, worker, kinds)
         return (yield from without_paused(taken, self.give_back))
 
 

@@ -45,6 +45,7 @@ class SqlitePublish(SqliteReplace):
         if rows:
             yield from self._reserve(drafts, results)
             yield from self._add(rows)
+            yield from self._now_waiting((row[0] for row in rows), state)
             yield from self._update_counts(changes, state)
             yield from self._add_events("published", [row[0] for row in rows], state)
         return results

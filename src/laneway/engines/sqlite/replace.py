@@ -90,6 +90,7 @@ class SqliteReplace(SqliteChannelRows):
             due = owner.due
         place = (owner.channel_id, owner.priority, owner.due, owner.id)
         yield self._many("delete_waiting", [place])
+        yield from self._no_longer_waiting([owner.id], state)
         yield self._statement(
             "replace_message",
             owner.id,
@@ -103,6 +104,7 @@ class SqliteReplace(SqliteChannelRows):
             draft.headers,
         )
         yield self._statement("add_waiting_again", listed([owner.id]))
+        yield from self._now_waiting([owner.id], state)
         changes.add(owner.channel_id, priority=draft.priority, due=due)
 
     def _park(
@@ -122,6 +124,7 @@ class SqliteReplace(SqliteChannelRows):
         )
         yield self._statement("add_message", *row)
         yield self._statement("add_waiting", id, id)
+        yield from self._now_waiting([id], state)
         later = state.now + micros(draft.delay) if draft.delay else state.now
         later = later if draft.at is None else micros(draft.at)
         yield self._statement("park", draft.queue, draft.key, id, later)

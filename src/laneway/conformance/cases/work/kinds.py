@@ -182,12 +182,12 @@ async def own_turns(world: World) -> None:
     await world.fill("b", 50, kind="red")
     counts: Counter[str] = Counter()
     world.clock.advance(0.001)
-    for _ in range(6):
+    for _ in range(8):
         counts.update(m.channel for m in await world.queue.claim(5, kinds=["red"]))
         world.clock.advance(0.001)
         await world.queue.claim(5, kinds=["blue"])
         world.clock.advance(0.001)
-    assert counts == {"a": 15, "b": 15}
+    assert counts == {"a": 20, "b": 20}
 
 
 @case("kinds", "later messages of other kinds do not make a claim look again")

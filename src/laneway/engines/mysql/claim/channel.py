@@ -42,6 +42,8 @@ class ChannelVisit:
         self.n = self.channel.n
         self.leased = self.channel.leased
         self.positions: Positions = read_positions(self.channel.places)
+        self.turn, self.credit = self.channel.turn, self.channel.credit
+        """Of the ring in which it was found."""
         self.early = False
         self.share = Share(0.0, 0.0)
         self.quota = self.taken = 0
@@ -51,7 +53,7 @@ class ChannelVisit:
         """For each priority: how many more messages, how many freed slots, and a position that none
         of those messages comes before."""
         starts: list[tuple[int, Position]] = []
-        for _, priority, _, n, freed, due, id in wakes:
+        for _, priority, _, n, freed, due, id, *_ in wakes:
             self.n += int(n)
             self.leased -= int(freed)
             if due is not None:
@@ -65,15 +67,15 @@ class ChannelVisit:
         return max(self.n, 1) if self.positions else 0
 
     def in_ring(self, now: int) -> bool:
-        return self.channel.turn is not None and self.channel.turn <= now
+        return self.turn is not None and self.turn <= now
 
     def set_share(self, limit: int, quantum: int, last: int, sole: bool, now: int) -> None:
         """Its part of a round. ``sole``: it has all the work, and fills the batch."""
         channel = self.channel
-        turn = channel.turn
+        turn = self.turn
         # Its turn is still to come: read its wakes, and leave its place in the ring as it is.
         self.early = turn is not None and last < turn <= now
-        self.share = Share(limit if sole else channel.credit, quantum * channel.weight)
+        self.share = Share(limit if sole else self.credit, quantum * channel.weight)
 
     def set_quota(self, rounds: int, now: int) -> None:
         """The most that it may start, if the batch were unlimited."""

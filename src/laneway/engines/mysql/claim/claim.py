@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from laneway.engines.fairness import QUANTUM
-from laneway.engines.mysql.base import Clock, repeatable
+from laneway.engines.mysql.base import Clock
 from laneway.engines.mysql.events import MysqlEventOutbox
 from laneway.engines.times import micros, moment
 from laneway.model import ClaimStatus
@@ -30,8 +30,8 @@ from laneway.taken import Taken
 
 from .channel import PARKED
 from .lock import MysqlChannelLocks
-from .scan import MysqlScan, NextDue, Scan, supply
-from .serve import MysqlServe
+from .scan import MysqlScan, NextDue, Scan, Whose, supply
+from .serve_lanes import MysqlLaneServe
 
 _MAX_PASSES = 20
 _MAX_REACH = 1024
@@ -58,21 +58,25 @@ class _Progress:
         return self.limit - len(self.rows)
 
 
-class MysqlClaim(MysqlScan, MysqlServe, MysqlEventOutbox, MysqlChannelLocks):
+class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks):
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         super().__init__(schema, clock)
         # Claims that find channels locked by others start at a random offset, up to this far, so
         # that they do not all try the same channels first.
-        self._spread: dict[tuple[str, ...], int] = {}
+        self._spread: dict[Whose, int] = {}
 
-    @repeatable
-    def claim(
-        self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
-    ) -> Plan[Taken]:
-        progress = _Progress(limit, self._random_offset(queues))
+    def _claim(self, whose: Whose, limit: int, lease: timedelta, worker: str) -> Plan[Taken]:
+        if whose[1] is not None:
+            yield from self._claim_by_kind(whose[0])
+        progress = _Progress(limit, self._random_offset(whose))
         for number in range(_MAX_PASSES):
             want = progress.left * progress.reach
-            scan = yield from self._scan(queues, want, progress.offset)
+            scan = yield from self._scan(whose, want, progress.offset)
+            if whose[1] is not None and scan.by_kind < len(self._kind_queues):
+                # Installed anew.
+                self._kind_queues = frozenset()
+                yield from self._claim_by_kind(whose[0])
+                continue
             progress.now, progress.more = scan.now, progress.offset > 0
             if not scan.channels:
                 if not progress.offset:
@@ -80,10 +84,12 @@ class MysqlClaim(MysqlScan, MysqlServe, MysqlEventOutbox, MysqlChannelLocks):
                 progress.offset = 0
                 continue
             locked = yield from self._lock_found(scan, progress.locked)
-            self._update_spread(queues, len(scan.channels), len(locked))
+            self._update_spread(whose, len(scan.channels), len(locked))
             progress.more = progress.more or scan.cut or len(locked) < len(scan.channels)
             if locked:
-                yield from self._take(progress, scan, locked, micros(lease), worker.encode())
+                yield from self._take(
+                    progress, scan, locked, micros(lease), worker.encode(), whose[1]
+                )
                 if not progress.left or not progress.more:
                     break
             else:
@@ -91,7 +97,7 @@ class MysqlClaim(MysqlScan, MysqlServe, MysqlEventOutbox, MysqlChannelLocks):
                     break
                 if not (yield from self._wait_or_look_further(progress, scan, number)):
                     break
-        return (yield from self._taken(progress, queues, scan, micros(lease)))
+        return (yield from self._taken(progress, whose, scan, micros(lease)))
 
     def _lock_found(self, scan: Scan, locked: bool) -> Plan[Sequence[Row]]:
         if not locked:
@@ -101,14 +107,24 @@ class MysqlClaim(MysqlScan, MysqlServe, MysqlEventOutbox, MysqlChannelLocks):
         return (yield from self._lock_free_channels(ids, self._now()))
 
     def _take(
-        self, progress: _Progress, scan: Scan, locked: Sequence[Row], lease: int, worker: bytes
+        self,
+        progress: _Progress,
+        scan: Scan,
+        locked: Sequence[Row],
+        lease: int,
+        worker: bytes,
+        lanes: tuple[bytes, ...] | None,
     ) -> Plan[None]:
         progress.locked = True
         # A claim that one channel can fill makes rounds of its own size. A whole quantum of each
         # channel would keep channels waiting that claims take one by one, and a weight only counts
         # if what the end of the batch cuts off is remembered.
         quantum = min(QUANTUM, progress.limit)
-        served = yield from self._serve(scan, locked, progress.left, quantum, lease, worker)
+        terms = scan, locked, progress.left, quantum, lease, worker
+        if scan.by_kind or lanes is not None:
+            served = yield from self._serve_lanes(*terms, lanes)
+        else:
+            served = yield from self._serve(*terms)
         progress.rows += served.rows
         yield from self._add_message_events("claimed", [int(row[0]) for row in served.rows])
         if progress.claimed_at is None:
@@ -135,16 +151,14 @@ class MysqlClaim(MysqlScan, MysqlServe, MysqlEventOutbox, MysqlChannelLocks):
             return progress.locked
         return True
 
-    def _taken(
-        self, progress: _Progress, queues: tuple[str, ...], scan: Scan, lease: int
-    ) -> Plan[Taken]:
+    def _taken(self, progress: _Progress, whose: Whose, scan: Scan, lease: int) -> Plan[Taken]:
         if not progress.left:
             start = moment(progress.claimed_at or 0)
             times = (start, start + timedelta(microseconds=lease))
             return Taken(progress.rows, ClaimStatus.GOT, None, *times, scan.kinds)
         next_due = scan.next_due
         if progress.locked:
-            next_due, missed = yield from self._read_next_due(queues, scan)
+            next_due, missed = yield from self._read_next_due(whose, scan)
             progress.more = progress.more or missed
         wait = _wait((*next_due, *scan.ends), progress)
         status = _status(next_due, progress)
@@ -156,15 +170,15 @@ class MysqlClaim(MysqlScan, MysqlServe, MysqlEventOutbox, MysqlChannelLocks):
         times = (start, start + timedelta(microseconds=lease))
         return Taken(progress.rows, status, wait, *times, scan.kinds)
 
-    def _random_offset(self, queues: tuple[str, ...]) -> int:
-        return random.randint(0, self._spread.get(queues, 0))
+    def _random_offset(self, whose: Whose) -> int:
+        return random.randint(0, self._spread.get(whose, 0))
 
-    def _update_spread(self, queues: tuple[str, ...], found: int, locked: int) -> None:
-        spread = self._spread.get(queues, 0)
+    def _update_spread(self, whose: Whose, found: int, locked: int) -> None:
+        spread = self._spread.get(whose, 0)
         if 2 * locked < found:
-            self._spread[queues] = max(2 * found, min(2 * spread, 16 * found))
+            self._spread[whose] = max(2 * found, min(2 * spread, 16 * found))
         else:
-            self._spread[queues] = spread // 2
+            self._spread[whose] = spread // 2
 
 
 def _wait(next_due: Sequence[int | None], progress: _Progress) -> timedelta | None:

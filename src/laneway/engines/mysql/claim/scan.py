@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from datetime import timedelta
 from math import floor, inf
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from laneway.engines.fairness import QUANTUM
 from laneway.engines.kind_pauses import put_back_for
@@ -35,6 +35,8 @@ _MARGIN = SECOND // 5
 # took this long still starts before a newer one.
 _LATE = 60 * SECOND
 _MAX_WAKES = 200_000
+UNSORTED = b"-"
+"""The lane of what claims by kind may not find yet."""
 
 
 class ReadyChannel(NamedTuple):
@@ -83,6 +85,8 @@ class Scan(NamedTuple):
     """The queues that are paused: nothing of them is in ``channels``."""
     pauses: int = 0
     """How many there were, of any queue."""
+    by_kind: int = 0
+    """How many queues are claimed by kind."""
 
     @property
     def wake_from(self) -> int:
@@ -90,29 +94,31 @@ class Scan(NamedTuple):
         return self.start.wake - _LATE
 
 
+Whose = tuple[tuple[str, ...], tuple[bytes, ...] | None]
+"""Queues and lanes of a claim; None: all kinds."""
+
+
 class MysqlScan(MysqlBase):
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         super().__init__(schema, clock)
         # All of these only save work: a claim is correct without them.
-        self._floors: dict[tuple[str, ...], Floors] = {}
-        self._full_scan_at: dict[tuple[str, ...], float] = {}
-        self._turns_needed: dict[tuple[str, ...], int] = {}
-        self._wakes_needed: dict[tuple[str, ...], int] = {}
+        self._floors: dict[Whose, Floors] = {}
+        self._full_scan_at: dict[Whose, float] = {}
+        self._turns_needed: dict[Whose, int] = {}
+        self._wakes_needed: dict[Whose, int] = {}
 
-    def _scan(self, queues: tuple[str, ...], want: int, offset: int) -> Plan[Scan]:
-        floors = self._floors.get(queues)
-        if floors is None or self._seconds() >= self._full_scan_at.get(queues, -inf):
-            return (yield from self._full_scan(queues, want, offset, floors))
-        scan = yield from self._scan_from(queues, want, offset, floors, floors)
+    def _scan(self, whose: Whose, want: int, offset: int) -> Plan[Scan]:
+        floors = self._floors.get(whose)
+        if floors is None or self._seconds() >= self._full_scan_at.get(whose, -inf):
+            return (yield from self._full_scan(whose, want, offset, floors))
+        scan = yield from self._scan_from(whose, want, offset, floors, floors)
         if not scan.channels:
-            scan = yield from self._full_scan(queues, want, offset, floors)
+            scan = yield from self._full_scan(whose, want, offset, floors)
         return scan
 
-    def _full_scan(
-        self, queues: tuple[str, ...], want: int, offset: int, known: Floors | None
-    ) -> Plan[Scan]:
-        self._full_scan_at[queues] = self._seconds() + _FULL_SCAN_EVERY
-        return (yield from self._scan_from(queues, want, offset, None, known))
+    def _full_scan(self, whose: Whose, want: int, offset: int, known: Floors | None) -> Plan[Scan]:
+        self._full_scan_at[whose] = self._seconds() + _FULL_SCAN_EVERY
+        return (yield from self._scan_from(whose, want, offset, None, known))
 
     def _seconds(self) -> float:
         now = self._now()
@@ -120,18 +126,18 @@ class MysqlScan(MysqlBase):
 
     def _scan_from(
         self,
-        queues: tuple[str, ...],
+        whose: Whose,
         want: int,
         offset: int,
         floors: Floors | None,
         known: Floors | None,
     ) -> Plan[Scan]:
         start = Floors(-PARKED, -PARKED) if floors is None else floors
-        turns = min(max(2 * (want // QUANTUM) + 8, self._turns_needed.get(queues, 0)), want + 8)
-        wakes = min(max(turns, self._wakes_needed.get(queues, 0)), want + 10)
+        turns = min(max(2 * (want // QUANTUM) + 8, self._turns_needed.get(whose, 0)), want + 8)
+        wakes = min(max(turns, self._wakes_needed.get(whose, 0)), want + 10)
         while True:
             params = (*start, turns, offset, wakes, offset, self._now())
-            rows = yield self._union("ready_channels", [(q.encode(), *params) for q in queues])
+            rows = yield from self._scan_rows(whose, params)
             ring = [row for row in rows if int(row[0]) == 0]
             woken = [row for row in rows if int(row[0]) == 1]
             pauses = [row for row in rows if int(row[0]) == 5]
@@ -140,7 +146,9 @@ class MysqlScan(MysqlBase):
                 ring = [row for row in ring if bytes(row[4]) not in closed]
                 woken = [row for row in woken if bytes(row[4]) not in closed]
                 rows = [row for row in rows if row[4] is None or bytes(row[4]) not in closed]
-            now, number = max((int(row[2]), int(row[3])) for row in rows if int(row[0]) == 4)
+            now, number, by_kind = max(
+                (int(row[2]), int(row[3]), int(row[6])) for row in rows if int(row[0]) == 4
+            )
             channels = _chosen(_merged(ring, woken, known, now), want)
             short = supply(channels) < want
             ring_cut = len(ring) >= turns
@@ -154,28 +162,51 @@ class MysqlScan(MysqlBase):
                 wakes = want + 10 if wakes < want else 10 * wakes
             else:
                 break
-        self._turns_needed[queues] = 2 * sum(channel.ringed for channel in channels)
-        self._wakes_needed[queues] = 2 * read if wakes_cut or wakes > turns else 0
+        self._turns_needed[whose] = 2 * sum(channel.ringed for channel in channels)
+        self._wakes_needed[whose] = 2 * read if wakes_cut or wakes > turns else 0
         if closed:
             # Floors of fewer queues would hide what waits in the others.
-            self._floors.pop(queues, None)
+            self._floors.pop(whose, None)
         elif offset == 0:
-            self._floors[queues] = Floors(_first(ring, now) - _MARGIN, _first(woken, now) - _MARGIN)
+            self._floors[whose] = Floors(_first(ring, now) - _MARGIN, _first(woken, now) - _MARGIN)
         kinds = _paused_kinds(pauses, now)
         ends = tuple(None if until is None else int(until) for until in closed.values())
         due, cut = _next_due(rows), ring_cut or wakes_cut
-        return Scan(channels, now, due, start, cut, ends, kinds, set(closed), number)
+        return Scan(channels, now, due, start, cut, ends, kinds, set(closed), number, by_kind)
 
-    def _read_next_due(self, queues: tuple[str, ...], scan: Scan) -> Plan[tuple[NextDue, bool]]:
+    def _scan_rows(self, whose: Whose, params: Sequence[Any]) -> Plan[Sequence[Row]]:
+        """The rows of ready_channels; for a claim of some kinds those of its lanes."""
+        queues, lanes = whose
+        names = [queue.encode() for queue in queues]
+        if lanes is not None:
+            rows = [*(yield self._union("ready_plain_wakes", [(q, *params) for q in names]))]
+            asked = [(q, *params, lane) for q in names for lane in (*lanes, UNSORTED)]
+            rows += yield self._union("ready_lanes", asked)
+            return joined(rows)
+        rows = [*(yield self._union("ready_channels", [(q, *params) for q in names]))]
+        if not any(int(row[0]) == 4 and int(row[6]) for row in rows):
+            return rows
+        rows += yield self._union("ready_kind_wakes", [(q, *params) for q in names])
+        return joined(rows)
+
+    def _read_next_due(self, whose: Whose, scan: Scan) -> Plan[tuple[NextDue, bool]]:
         """And whether something was committed late, below where the scan started."""
         params = (scan.now, *scan.start)
-        open = [queue.encode() for queue in queues if queue.encode() not in scan.closed]
+        open = [queue.encode() for queue in whose[0] if queue.encode() not in scan.closed]
         if not open:
             return NextDue(None, None), False
-        rows = yield self._union("next_due", [(queue, *params) for queue in open])
+        lanes = whose[1]
+        if lanes is None:
+            rows = [*(yield self._union("next_due", [(queue, *params) for queue in open]))]
+            if scan.by_kind:
+                rows += yield self._union("next_kind_due", [(queue, *params) for queue in open])
+        else:
+            rows = [*(yield self._union("next_plain_wake", [(queue, *params) for queue in open]))]
+            asked = [(queue, *params, lane) for queue in open for lane in (*lanes, UNSORTED)]
+            rows += yield self._union("next_lane_due", asked)
         missed = any(int(row[2]) for row in rows)
         if missed:
-            self._full_scan_at.pop(queues, None)
+            self._full_scan_at.pop(whose, None)
         return NextDue(_lowest(row[0] for row in rows), _lowest(row[1] for row in rows)), missed
 
 
@@ -187,6 +218,23 @@ def _paused_kinds(pauses: Sequence[Row], now: int) -> dict[tuple[str, str], time
             length = put_back_for(timedelta(microseconds=now - int(since)), left)
             found[text(queue) or "", text(kind) or ""] = length
     return found
+
+
+def joined(rows: Iterable[Row]) -> list[Row]:
+    """One row of the ring and one of wakes for each channel that several lanes or both tables of
+    wakes tell of."""
+    found: dict[tuple[int, bytes], list[Any]] = {}
+    others = []
+    for row in rows:
+        if int(row[0]) > 1:
+            others.append(row)
+        elif (key := (int(row[0]), bytes(row[1]))) not in found:
+            found[key] = list(row)
+        else:
+            one = found[key]
+            one[2] = min(int(one[2]), int(row[2]))
+            one[3], one[7] = int(one[3]) + int(row[3]), int(one[7]) + int(row[7])
+    return [*(tuple(row) for row in found.values()), *others]
 
 
 def _merged(

@@ -5,7 +5,7 @@ left is written back. The sum of n over a channel and its wakes is the number of
 messages; its `leased` minus its wakes' `freed` is the number of its counted leases.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from laneway.engines.fairness import divide, rounds_for
@@ -16,8 +16,8 @@ from .channel import ChannelVisit
 from .pick import DueMessage, Picked, due_message, pick
 from .scan import Scan
 
-_MAX_WAKES = 5_000
-_MAX_SELECTS = 200  # in one statement
+MAX_WAKES = 5_000
+MAX_SELECTS = 200  # in one statement
 
 
 class Served(NamedTuple):
@@ -41,9 +41,11 @@ class MysqlServe(MysqlBase):
         order = [visits[channel.id] for channel in scan.channels if channel.id in visits]
         # Never before the scan: what was due then must be found.
         now = max(scan.now, *(int(visit.channel.now) for visit in order))
-        read = yield from self._read_wakes(visits, scan.wake_from, now)
+        read, by_kind = yield from self._read_wakes(visits, scan.wake_from, now)
+        if by_kind > scan.by_kind:
+            return Served([], now, True)  # wakes are read in another way now: scan again
         rounds = rounds_for([visit.supply for visit in order], limit)
-        last = _last_place(scan, visits, now)
+        last = last_place(scan, visits, now)
         sole = len(scan.channels) == 1 and scan.channels[0].supply < limit
         for visit in order:
             visit.set_share(limit, quantum, last, sole, now)
@@ -64,15 +66,17 @@ class MysqlServe(MysqlBase):
 
     def _read_wakes(
         self, visits: dict[bytes, ChannelVisit], start: int, now: int
-    ) -> Plan[list[int]]:
-        """Adds the channels' wakes to their visits; returns the ids of the wakes."""
-        rows = yield self._statement("read_wakes", sorted(visits), start, now, _MAX_WAKES)
+    ) -> Plan[tuple[list[int], int]]:
+        """Adds the channels' wakes to their visits; returns the ids of the wakes, and how many
+        queues are claimed by kind."""
+        rows = yield self._statement("read_wakes", sorted(visits), start, now, MAX_WAKES)
         by_channel: dict[bytes, list[Row]] = {}
         for row in rows:
             by_channel.setdefault(bytes(row[0]), []).append(row)
         for id, wakes in by_channel.items():
             visits[id].add_wakes(wakes)
-        return [int(id) for row in rows for id in _text(row[2]).split(",")]
+        by_kind = max((int(row[7] or 0) for row in rows), default=0)
+        return [int(id) for row in rows for id in text(row[2]).split(",")], by_kind
 
     def _find_messages(
         self, order: Sequence[ChannelVisit], now: int
@@ -85,8 +89,8 @@ class MysqlServe(MysqlBase):
             for priority, position in visit.positions.items()
         ]
         messages: dict[int, list[DueMessage]] = {}
-        for start in range(0, len(wanted), _MAX_SELECTS):
-            rows = yield self._union("due_messages", wanted[start : start + _MAX_SELECTS])
+        for start in range(0, len(wanted), MAX_SELECTS):
+            rows = yield self._union("due_messages", wanted[start : start + MAX_SELECTS])
             for message in map(due_message, rows):
                 messages.setdefault(message.visit, []).append(message)
         return [(visit, _picked(visit, messages.get(n, []))) for n, visit in enumerate(order)]
@@ -108,15 +112,25 @@ class MysqlServe(MysqlBase):
         fence = int(rows[0][0])
         if not fence:
             return None
-        yield self._statement("add_leases", ids, fence, until, now, worker)
+        yield from self._insert_leases(served, (fence, until, now), worker)
         claimed: list[Row] = []
         for visit, picked in served:
-            names = _text(visit.channel.queue), _text(visit.channel.name)
+            names = text(visit.channel.queue), text(visit.channel.name)
             claimed += [message.claimed_row(fence, *names) for message in picked.rows]
         return claimed
 
+    def _insert_leases(
+        self,
+        served: Sequence[tuple[ChannelVisit, Picked]],
+        numbers: tuple[int, int, int],
+        worker: bytes,
+    ) -> Plan[None]:
+        """``numbers``: fence, until, now."""
+        ids = [message.id for _, picked in served for message in picked.rows]
+        yield self._statement("add_leases", ids, *numbers, worker)
 
-def _last_place(scan: Scan, visits: dict[bytes, ChannelVisit], now: int) -> int:
+
+def last_place(scan: Scan, visits: Mapping[bytes, ChannelVisit], now: int) -> int:
     """The place of the last channel to serve. A channel that is in the ring and was only found by
     its wakes does not count: its place is behind all that was read of the ring, and a wake does not
     move it forward."""
@@ -134,5 +148,5 @@ def _picked(visit: ChannelVisit, messages: Sequence[DueMessage]) -> Picked:
     return pick(messages, visit.positions, visit.taken, visit.channel.skips)
 
 
-def _text(value: bytes | str) -> str:
+def text(value: bytes | str) -> str:
     return value.decode() if isinstance(value, bytes) else value

@@ -1,8 +1,9 @@
 -- name: read_wakes
 -- $1: channel ids, locked by us, $2: from which time on, $3: now, $4: limit. Wakes of messages that may have to
--- start first (ahead) are all read, whatever the limit.
+-- start first (ahead) are all read, whatever the limit. The last column: how many queues are claimed by kind.
 select w.channel_id, w.priority, group_concat(w.id), sum(w.n), sum(w.freed),
-    min(case when w.n > 0 then w.due end), min(case when w.n > 0 then w.message_id end)
+    min(case when w.n > 0 then w.due end), min(case when w.n > 0 then w.message_id end),
+    (select by_kind from `laneway_turnstile` force index (primary) where name = 'pause')
 from (
     select id, channel_id, priority, due, message_id, n, freed
     from `laneway_wake` force index (wake_channel)

@@ -4,6 +4,7 @@
 select nullif(least(
     coalesce((select queue from `laneway_channel` force index (channel_ring) where queue > $1 order by queue limit 1), x'FF'),
     coalesce((select queue from `laneway_wake` force index (wake_order) where queue > $1 order by queue limit 1), x'FF'),
+    coalesce((select queue from `laneway_kind_wake` force index (kind_wake_all) where queue > $1 order by queue limit 1), x'FF'),
     coalesce((select queue from `laneway_dead` force index (dead_order) where queue > $1 order by queue limit 1), x'FF')),
     x'FF')
 
@@ -18,7 +19,8 @@ select (select count(*) from (select 1 from `laneway_lease` limit $1) l),
 select $1 as queue,
     (select count(*) from (
         select 1 from `laneway_channel` force index (channel_ring) where queue = $1 and turn is not null limit $2) c),
-    (select count(*) from (select 1 from `laneway_wake` force index (wake_order) where queue = $1 limit $2) w),
+    (select count(*) from (select 1 from `laneway_wake` force index (wake_order) where queue = $1 limit $2) w)
+    + (select count(*) from (select 1 from `laneway_kind_wake` force index (kind_wake_all) where queue = $1 limit $2) w),
     (select count(*) from (
         select 1 from `laneway_dead_sum` force index (dead_sum_queue) where queue = $1 limit $2) d),
     (select count(*) from (
@@ -39,7 +41,11 @@ from (
         sum(case when due <= coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then n else 0 end) as waiting,
         sum(case when due > coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then n else 0 end) as scheduled,
         min(case when n > 0 and due <= coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then due end) as oldest
-    from `laneway_wake` force index (wake_order) where queue = $1 group by channel_id
+    from (
+        select channel_id, queue, channel, due, n from `laneway_wake` force index (wake_order) where queue = $1
+        union all
+        select channel_id, queue, channel, due, n from `laneway_kind_wake` force index (kind_wake_all) where queue = $1
+    ) w group by channel_id
 ) w left join `laneway_channel` c on c.id = w.channel_id
 
 -- name: look_at_leases
@@ -74,14 +80,22 @@ from (
             case when due > coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then n else 0 end,
             case when n > 0 and due <= coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then due end
         from `laneway_wake` force index (wake_order) where queue = $1 order by at limit $2)
+        union all
+        (select channel_id, case when due <= coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then n else 0 end,
+            case when due > coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then n else 0 end,
+            case when n > 0 and due <= coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then due end
+        from `laneway_kind_wake` force index (kind_wake_all) where queue = $1 order by at limit $2)
     ) t group by channel_id
 ) t
 
 -- name: later_wakes
 -- $1: queue, $2: limit, $3: now. How many messages are due later, as far as so many wakes say.
 select $1 as queue, coalesce(sum(n), 0) from (
-    select n from `laneway_wake` force index (wake_order)
-    where queue = $1 and at > coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) order by at limit $2) w
+    (select n from `laneway_wake` force index (wake_order)
+    where queue = $1 and at > coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) order by at limit $2)
+    union all
+    (select n from `laneway_kind_wake` force index (kind_wake_all)
+    where queue = $1 and at > coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) order by at limit $2)) w
 
 -- name: leases_by_queue
 -- $1: limit.
@@ -121,6 +135,11 @@ from `laneway_fold` f join `laneway_kind_count` k where f.known group by k.queue
             case when due > coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then n else 0 end,
             case when n > 0 and due <= coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then due end
         from `laneway_wake` force index (wake_order) where queue = $1 order by at limit $2)
+        union all
+        (select channel_id, queue, channel, case when due <= coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then n else 0 end,
+            case when due > coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then n else 0 end,
+            case when n > 0 and due <= coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then due end
+        from `laneway_kind_wake` force index (kind_wake_all) where queue = $1 order by at limit $2)
     ) t group by channel_id
 ) t left join `laneway_channel` c on c.id = t.channel_id
 where ($5 is null or left(t.channel, octet_length($5)) = $5) and ($6 is null
@@ -139,8 +158,11 @@ select min(queue), min(channel), sum(case when due <= coalesce($3, timestampdiff
     sum(case when due > coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then n else 0 end), 0, 0,
     min(case when n > 0 and due <= coalesce($3, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) then due end), count(*)
 from (
-    select channel_id, queue, channel, due, n from `laneway_wake` force index (wake_channel)
-    where channel_id in ($1...) limit $2) w
+    (select channel_id, queue, channel, due, n from `laneway_wake` force index (wake_channel)
+    where channel_id in ($1...) limit $2)
+    union all
+    (select channel_id, queue, channel, due, n from `laneway_kind_wake` force index (kind_wake_channel)
+    where channel_id in ($1...) limit $2)) w
 group by channel_id
 union all
 select c.queue, c.name, 0, 0, count(*), 0, null, 0

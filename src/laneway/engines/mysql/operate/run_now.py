@@ -28,6 +28,7 @@ class MysqlRunNow(MysqlCancel):
             parked = {int(row[0]) for row in rows}
             later = [message for message in later if message.id not in parked]
         if later:
+            yield from self._leave_lanes(later)
             yield self._statement("make_due", [m.id for m in later], later[0].now)
             yield from self._insert("add_wakes", [wake for m in later for wake in _wakes(m)])
         status: dict[int, Any] = {message.id: "waiting" for message in waiting}

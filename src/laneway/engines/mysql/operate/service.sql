@@ -4,11 +4,15 @@ select q.queue,
     least(coalesce((select c.turn from `laneway_channel` c force index (channel_ring)
             where c.queue = q.queue and c.turn <= t.now order by c.turn limit 1), 9223372036854775807),
         coalesce((select w.at from `laneway_wake` w force index (wake_order)
-            where w.queue = q.queue and w.at <= t.now and w.n > 0 order by w.at limit 1), 9223372036854775807)),
+            where w.queue = q.queue and w.at <= t.now and w.n > 0 order by w.at limit 1), 9223372036854775807),
+        coalesce((select w.at from `laneway_kind_wake` w force index (kind_wake_all)
+            where w.queue = q.queue and w.at <= t.now order by w.at limit 1), 9223372036854775807)),
     t.now
 from (select coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) as now) t
 cross join (
     select queue from `laneway_wake` group by queue
+    union
+    select queue from `laneway_kind_wake` group by queue
     union
     select queue from `laneway_channel` group by queue
     limit 200
@@ -27,8 +31,12 @@ group by m.queue
 -- name: kinds_of_wakes
 -- $1: queue, $2: now. Kinds of the messages of its oldest 100 wakes that were published a minute ago or earlier.
 select distinct m.kind
-from (select message_id from `laneway_wake` force index (wake_order)
-    where queue = $1 and at <= $2 + 60000000 order by at limit 100) w
+from (
+    (select message_id from `laneway_wake` force index (wake_order)
+    where queue = $1 and at <= $2 + 60000000 order by at limit 100)
+    union all
+    (select message_id from `laneway_kind_wake` force index (kind_wake_all)
+    where queue = $1 and at <= $2 + 60000000 order by at limit 100)) w
 straight_join `laneway_message` m force index (primary) on m.id = w.message_id
 where m.published_at < $2 - 60000000
     and not exists (select 1 from `laneway_lease` l where l.message_id = m.id)

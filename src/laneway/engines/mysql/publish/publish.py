@@ -18,7 +18,7 @@ from laneway.plan import Plan
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy, copies
 
 from .replace import MysqlReplace
-from .rows import NewRow, new_rows, wakes
+from .rows import NewRow, kind_wakes, new_rows, wakes
 
 
 class MysqlPublish(MysqlReplace):
@@ -33,7 +33,7 @@ class MysqlPublish(MysqlReplace):
 
     def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
         rows = yield self._statement("publish_state", self._now())
-        ((now, packet, step, any_gated, any_listener),) = rows
+        ((now, packet, step, any_gated, any_listener, by_kind),) = rows
         batch = new_rows(drafts, int(now))
         keyed = [row for row in batch if row.key is not None]
         if keyed:
@@ -41,7 +41,10 @@ class MysqlPublish(MysqlReplace):
         if any_gated:
             yield from self._refuse(batch)
         new = [row for row in batch if row.status is None]
-        yield from self._append(new, int(now), int(packet), int(step))
+        queues: set[bytes] = set()
+        if by_kind:
+            queues = {bytes(row[0]) for row in (yield self._statement("kind_queues"))}
+        yield from self._append(new, int(now), int(packet), int(step), queues)
         if any_listener:
             ids = [row.id for row in new if row.id is not None]
             yield from self._add_message_events("published", ids)
@@ -49,9 +52,17 @@ class MysqlPublish(MysqlReplace):
             yield from self._assign_keys(keyed)
         return [row.published() for row in batch]
 
-    def _append(self, new: Sequence[NewRow], now: int, packet: int, step: int) -> Plan[None]:
+    def _append(
+        self, new: Sequence[NewRow], now: int, packet: int, step: int, by_kind: set[bytes]
+    ) -> Plan[None]:
+        """``by_kind``: the queues that are claimed so."""
         yield from self._add_messages(new, packet, step)
-        yield from self._insert("add_wakes", wakes(new, now))
+        plain = [row for row in new if row.queue not in by_kind] if by_kind else new
+        yield from self._insert("add_wakes", wakes(plain, now))
+        if len(plain) < len(new):
+            laned = [row for row in new if row.queue in by_kind]
+            yield from self._insert("add_kind_messages", [row.kind_row for row in laned])
+            yield from self._insert("add_kind_wakes", kind_wakes(laned, now))
 
 
 class MysqlTopics(MysqlPublish):

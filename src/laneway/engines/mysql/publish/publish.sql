@@ -1,10 +1,11 @@
 -- name: publish_state
 -- $1: now. Columns: the time, the largest statement that the server accepts, the step of its ids,
--- whether any channel refuses messages, whether anybody listens to events.
+-- whether any channel refuses messages, whether anybody listens to events, how many queues are claimed by kind.
 select coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
     @@max_allowed_packet, @@auto_increment_increment,
     exists (select 1 from `laneway_channel` where gated = 1),
-    exists (select 1 from `laneway_listener` where until > coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))))
+    exists (select 1 from `laneway_listener` where until > coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))),
+    (select by_kind from `laneway_turnstile` force index (primary) where name = 'pause')
 
 -- name: refusing_channels
 -- $1: channel ids. Those that refuse messages: all (closing), or more than a backlog.
@@ -25,6 +26,11 @@ values $1...
 -- name: add_wakes
 -- $1: rows.
 insert into `laneway_wake` (at, channel_id, due, message_id, n, freed, priority, ahead, queue, channel)
+values $1...
+
+-- name: add_kind_wakes
+-- $1: rows.
+insert into `laneway_kind_wake` (at, channel_id, due, message_id, n, priority, ahead, queue, channel, lane)
 values $1...
 
 -- name: add_expiries

@@ -59,6 +59,15 @@ class NewRow:
             draft.payload,
         )
 
+    @property
+    def lane(self) -> bytes:
+        return b"=" + bytes(self.row[10])
+
+    @property
+    def kind_row(self) -> tuple[Any, ...]:
+        """The columns of add_kind_messages."""
+        return self.channel_id, self.lane, self.priority, self.due, self.id
+
     def published(self) -> Published:
         if self.first is not None:
             taken = self.first.id is not None
@@ -78,6 +87,16 @@ def wakes(new: Sequence[NewRow], now: int) -> list[WakeRow]:
         at = row.due if row.due > now else now
         groups.setdefault((row.channel_id, row.priority, at), []).append(row)
     return [_wake(at, group) for (_, _, at), group in groups.items()]
+
+
+def kind_wakes(new: Sequence[NewRow], now: int) -> list[tuple[Any, ...]]:
+    """As wakes, of each kind apart: the columns of add_kind_wakes."""
+    by_lane: dict[bytes, list[NewRow]] = {}
+    for row in new:
+        by_lane.setdefault(row.lane, []).append(row)
+    return [
+        (*wake[:5], *wake[6:], lane) for lane, rows in by_lane.items() for wake in wakes(rows, now)
+    ]
 
 
 def _wake(at: int, group: list[NewRow]) -> WakeRow:

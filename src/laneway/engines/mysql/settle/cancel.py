@@ -36,6 +36,7 @@ class WaitingMessage(NamedTuple):
     payload_size: int
     now: int
     history: bytes
+    by_kind: int
 
 
 class MysqlCancel(MysqlSettleEnd, MysqlChannelLocks, MysqlResults):
@@ -72,12 +73,18 @@ class MysqlCancel(MysqlSettleEnd, MysqlChannelLocks, MysqlResults):
         now, done = ending[0].now, [message.id for message in ending]
         yield from self._add_message_events(outcome.decode(), done)
         yield from self._keep_ended(done, outcome, now)
+        yield from self._leave_lanes(ending)
         yield self._statement("delete_messages", done)
         if ending[0].history == b"all":
             yield from self._insert("add_history", [_history_row(m, outcome) for m in ending])
         yield from self._insert("add_wakes", [_wake(message) for message in ending])
         yield from self._release_keys([key for key in keys if key.id in done], now)
         return done
+
+    def _leave_lanes(self, messages: Sequence[WaitingMessage]) -> Plan[None]:
+        """Claims by kind are not to pass over what waits no more, or at another time."""
+        if any(m.by_kind for m in messages):
+            yield self._statement("delete_kind_messages", [m.id for m in messages])
 
 
 def _history_row(m: WaitingMessage, outcome: bytes) -> HistoryRow:

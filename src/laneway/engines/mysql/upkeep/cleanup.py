@@ -80,12 +80,17 @@ class MysqlCleanup(MysqlSettleEnd):
             return 0
         locked = [bytes(row[0]) for row in rows]
         wakes = yield self._statement("channel_wakes", locked)
+        kind_wakes = yield self._statement("channel_kind_wakes", locked)
         in_use = {bytes(row[0]) for row in (yield self._statement("channels_in_use", locked))}
         empty = [id for id in locked if id not in in_use]
         read = [row[0] for row in wakes if bytes(row[1]) not in in_use]
         if read and empty:
             yield self._statement("delete_wakes", read)
+        kinds = [row[0] for row in kind_wakes if bytes(row[1]) not in in_use]
+        if kinds and empty:
+            yield self._statement("delete_kind_wakes", kinds)
         if empty:
+            yield self._statement("delete_lanes", empty)
             yield self._statement("delete_channels", empty)
         return len(empty)
 

@@ -37,6 +37,14 @@ for update skip locked
 -- $1: channel ids, locked by us.
 select id, channel_id from `laneway_wake` where channel_id in ($1...)
 
+-- name: channel_kind_wakes
+-- $1: channel ids, locked by us.
+select id, channel_id from `laneway_kind_wake` where channel_id in ($1...)
+
+-- name: delete_lanes
+-- $1: channel ids, locked by us.
+delete l from $1:keys x straight_join `laneway_lane` l force index (primary) on l.channel_id = unhex(x.id)
+
 -- name: channels_in_use
 -- $1: channel ids, locked by us. Those that have messages or strays after all.
 select c.id from `laneway_channel` c

@@ -4,7 +4,7 @@ A claim that would find nothing writes nothing: it reads before it takes the wri
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from math import ceil
 from operator import itemgetter
@@ -12,7 +12,7 @@ from operator import itemgetter
 from laneway.engines.fairness import QUANTUM, whole_rounds
 from laneway.engines.kind_pauses import put_back_for
 from laneway.engines.sqlite.base import WriteState, listed
-from laneway.engines.sqlite.events import SqliteEventOutbox
+from laneway.engines.sqlite.channel_rows import SqliteChannelRows
 from laneway.engines.times import micros, moment
 from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row
@@ -20,11 +20,11 @@ from laneway.taken import Taken
 
 from .channel import SqliteClaimChannel, Start
 
-_WOKEN = 100
+WOKEN = 100
 """A claim wakes at most this many channels more than its batch has messages."""
 
 
-class _Batch:
+class ClaimBatch:
     """What one claim takes: how much room is left, the last turn given, the channels visited."""
 
     def __init__(self, limit: int, turn: int) -> None:
@@ -47,26 +47,47 @@ class _Batch:
         return max(1, whole_rounds(offers, self.left, most))
 
 
-class SqliteClaim(SqliteEventOutbox):
-    def claim(
+class SqliteClaim(SqliteChannelRows):
+    def _claim(
         self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
     ) -> Plan[Taken]:
         now = self._now()
         rows = yield self._read_outside("claim_status", listed(queues), now)
         if not rows[0][0]:
-            return _nothing(rows[0], now)
+            return nothing(rows[0], now)
         state = yield from self._begin_write(fences=1)
         until = state.now + micros(lease)
         channels = yield from self._serve(queues, limit, state, until)
         ids = [start[2] for channel in channels for start in channel.taken]
+
+        def status() -> Plan[Row]:
+            return self._claim_status(queues, state.now)
+
+        return (yield from self._answer(ids, limit, worker, state, until, status))
+
+    def _answer(
+        self,
+        ids: Sequence[int],
+        limit: int,
+        worker: str,
+        state: WriteState,
+        until: int,
+        status: Callable[[], Plan[Row]],
+        by_kind: bool = False,
+    ) -> Plan[Taken]:
+        """What a claim answers that has leased these messages; one by kind takes none of a paused
+        kind."""
         if not ids:
-            return _nothing((yield from self._claim_status(queues, state.now)), state.now)
+            return nothing((yield from status()), state.now)
         yield self._statement("add_claim", state.fence, until, state.now, worker)
-        rows = yield self._statement("claimed_messages", listed(ids), state.fence, state.now)
+        if by_kind:
+            rows = yield self._statement("claimed_of_kind", listed(ids), state.fence)
+        else:
+            rows = yield self._statement("claimed_messages", listed(ids), state.fence, state.now)
         yield from self._add_events("claimed", ids, state)
         look_again = None
         if len(ids) < limit:
-            look_again = _wait((yield from self._claim_status(queues, state.now)), state.now)
+            look_again = _wait((yield from status()), state.now)
         times = (moment(state.now), moment(until))
         return Taken(rows, ClaimStatus.GOT, look_again, *times, _paused(rows, state.now))
 
@@ -81,9 +102,9 @@ class SqliteClaim(SqliteEventOutbox):
         """Leases messages until the batch is full, and updates the rows of their channels."""
         turn = state.turn
         for queue in queues:
-            yield self._statement("wake_channels", queue, state.now, turn, limit + _WOKEN)
-            turn += limit + _WOKEN
-        batch = _Batch(limit, turn)
+            yield self._statement("wake_channels", queue, state.now, turn, limit + WOKEN)
+            turn += limit + WOKEN
+        batch = ClaimBatch(limit, turn)
         yield from self._first_round(queues, limit, batch, state.now)
         while batch.left and (channels := batch.unfinished()):
             yield from self._visit(batch, channels, batch.rounds(channels))
@@ -96,11 +117,16 @@ class SqliteClaim(SqliteEventOutbox):
             dues[channel] = yield from self._next_due(channel)
         rows = [channel.row_after(due) for channel, due in dues.items()]
         yield self._many("update_served_channel", rows)
+        if state.by_kind:
+            ids = [start[2] for channel in visited for start in channel.taken]
+            yield from self._no_longer_waiting(ids, state)
+            turns = [(channel.id, batch.next_turn()) for channel in visited]
+            yield from self._schedule_lanes(turns, state.now)
         yield self._statement("set_turn", batch.turn)
         return visited
 
     def _first_round(
-        self, queues: tuple[str, ...], limit: int, batch: _Batch, now: int
+        self, queues: tuple[str, ...], limit: int, batch: ClaimBatch, now: int
     ) -> Plan[None]:
         """Over all ready channels, or until the batch is full."""
         after, page = -1, limit // QUANTUM + 2
@@ -117,7 +143,7 @@ class SqliteClaim(SqliteEventOutbox):
             yield from self._visit(batch, channels, 1)
 
     def _visit(
-        self, batch: _Batch, channels: Sequence[SqliteClaimChannel], rounds: int
+        self, batch: ClaimBatch, channels: Sequence[SqliteClaimChannel], rounds: int
     ) -> Plan[None]:
         """Visits each channel once, for its share of so many rounds, until the batch is full."""
         for number, channel in enumerate(channels):
@@ -138,13 +164,18 @@ class SqliteClaim(SqliteEventOutbox):
         if not count or channel.all_known or channel.reach > total:
             return
         reach = max(total, 2 * channel.reach, taken + min(likely, channel.room())) + 1
+        starts, all_known = yield from self._read_due(channel, reach)
+        channel.learn(starts, reach, all_known)
+
+    def _read_due(self, channel: SqliteClaimChannel, reach: int) -> Plan[tuple[list[Start], bool]]:
+        """The first ``reach`` of each priority, and whether these are all."""
         starts: list[Start] = []
         all_known = True
         for priority in channel.priorities:
             rows = yield self._statement("due_messages", channel.id, priority, channel.now, reach)
             starts += rows  # type: ignore[arg-type]
             all_known = all_known and len(rows) < reach
-        channel.learn(starts, reach, all_known)
+        return starts, all_known
 
     def _next_due(self, channel: SqliteClaimChannel) -> Plan[int | None]:
         """When the channel can start its next message; clears the bits of priorities that have no
@@ -167,7 +198,7 @@ def _paused(rows: Sequence[Row], now: int) -> dict[tuple[str, str], timedelta]:
     return found
 
 
-def _nothing(seen: Row, now: int) -> Taken:
+def nothing(seen: Row, now: int) -> Taken:
     status = ClaimStatus.BLOCKED if seen[1] else ClaimStatus.EMPTY
     return Taken([], status, _wait(seen, now), None, None)
 

@@ -65,6 +65,7 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
         yield from self._channels([(queue, channel) for queue, channel in names], state.now)
         rows = yield self._statement("release_nodes", text, state.now)
         yield self._statement("add_waiting_again", text)
+        yield from self._now_waiting((row[0] for row in rows), state)
         yield self._statement("delete_held", text)
         changes = CountChanges()
         for _, channel_id, priority, due in rows:

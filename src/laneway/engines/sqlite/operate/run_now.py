@@ -22,8 +22,10 @@ class SqliteRunNow(SqliteSettleEnd):
         made_due = [row[3] for row in later]
         if later:
             yield self._many("delete_waiting", later)
+            yield from self._no_longer_waiting(made_due, state)
             yield self._statement("make_due", listed(made_due), state.now)
             yield self._statement("add_waiting_again", listed(made_due))
+            yield from self._now_waiting(made_due, state)
             changes = CountChanges()
             for channel_id, priority, *_ in later:
                 changes.add(channel_id, priority=priority, due=state.now)

@@ -77,12 +77,12 @@ class SqliteSettleEnd(SqliteNodeEnds):
         rows = yield self._statement("ended_lease_messages", listed(leases))
         return [SqliteEndedLease(*leases[row[0]], *row[1:]) for row in rows]
 
-    def _end(self, ids: Sequence[int], changes: CountChanges, now: int) -> Plan[None]:
+    def _end(self, ids: Sequence[int], changes: CountChanges, state: WriteState) -> Plan[None]:
         """Deletes messages and releases their keys."""
         text = listed(ids)
         rows = yield self._statement("message_keys", text)
         yield self._statement("delete_messages", text)
-        yield from self._release_keys([SqliteEndedKey(*row) for row in rows], changes, now)
+        yield from self._release_keys([SqliteEndedKey(*row) for row in rows], changes, state)
 
     def _end_waiting(self, ids: Sequence[int], outcome: str, state: WriteState) -> Plan[list[int]]:
         """Ends those of the messages that have no lease, without an attempt; returns their ids."""
@@ -91,6 +91,7 @@ class SqliteSettleEnd(SqliteNodeEnds):
             return []
         ended = [row[-1] for row in rows]
         yield self._many("delete_waiting", rows)
+        yield from self._no_longer_waiting(ended, state)
         entries = [(id, None, outcome, 1, 0, None, None, None, None) for id in ended]
         yield self._statement("add_history", listed(entries), state.now)
         yield from self._add_events(outcome, ended, state)
@@ -98,38 +99,42 @@ class SqliteSettleEnd(SqliteNodeEnds):
         changes = CountChanges()
         for channel_id, *_ in rows:
             changes.add(channel_id, more=-1)
-        yield from self._end(ended, changes, state.now)
+        yield from self._end(ended, changes, state)
         yield from self._update_counts(changes, state)
         yield from self._nodes_ended(ended, {}, outcome, state)
         return ended
 
     def _release_keys(
-        self, keys: Sequence[SqliteEndedKey], changes: CountChanges, now: int
+        self, keys: Sequence[SqliteEndedKey], changes: CountChanges, state: WriteState
     ) -> Plan[None]:
         """Frees the keys of messages that ended, or keeps them for their window. What waited behind
         such a message starts."""
         if any(key.behind is not None for key in keys):
-            yield from self._start_behind(keys, changes, now)
+            yield from self._start_behind(keys, changes, state)
             yield self._many("give_key_to_running", [key[:3] for key in keys])
         if free := [key[:3] for key in keys if key.window is None]:
             yield self._many("delete_key", free)
-        if kept := [(*key[:3], now + key.window) for key in keys if key.window is not None]:
+        if kept := [(*key[:3], state.now + key.window) for key in keys if key.window is not None]:
             yield self._many("keep_key", kept)
 
     def _start_behind(
-        self, keys: Iterable[SqliteEndedKey], changes: CountChanges, now: int
+        self, keys: Iterable[SqliteEndedKey], changes: CountChanges, state: WriteState
     ) -> Plan[list[int]]:
         """Messages that waited behind those that ended are due from now on. Returns those that
         ended."""
         ended = [key for key in keys if key.behind == key.message_id]
         if not ended:
             return []
+        now = state.now
         dues = {key.owner: max(key.behind_due or now, now) for key in ended}
-        text = listed(dues)
+        moved = [id for id in dues if id is not None]
+        text = listed(moved)
         rows = yield self._statement("waiting_messages", text)
         yield self._many("delete_waiting", rows)
+        yield from self._no_longer_waiting(moved, state)
         yield self._many("move_due", list(dues.items()))
         yield self._statement("add_waiting_again", text)
+        yield from self._now_waiting(moved, state)
         yield self._many("nothing_in_front", [key[:2] for key in ended])
         for channel_id, priority, _, id in rows:
             changes.add(channel_id, priority=priority, due=dues[id])
@@ -140,12 +145,15 @@ class SqliteSettleEnd(SqliteNodeEnds):
         ended: dict[int, SqliteEndedLease],
         requeues: Sequence[SqliteRequeue],
         changes: CountChanges,
+        state: WriteState,
     ) -> Plan[None]:
         """Puts messages back into their channels."""
         if not requeues:
             return
         yield self._many("requeue", requeues)
-        yield self._statement("add_waiting_again", listed(requeue.id for requeue in requeues))
+        ids = [requeue.id for requeue in requeues]
+        yield self._statement("add_waiting_again", listed(ids))
+        yield from self._now_waiting(ids, state)
         for requeue in requeues:
             lease = ended[requeue.id]
             due, priority = requeue.due, lease.priority
@@ -156,20 +164,20 @@ class SqliteSettleEnd(SqliteNodeEnds):
         ended: dict[int, SqliteEndedLease],
         dead_rows: Sequence[SqliteDeadRow],
         changes: CountChanges,
-        now: int,
+        state: WriteState,
     ) -> Plan[None]:
         """Turns messages into dead letters; the history of their last attempt is written before."""
         if not dead_rows:
             return
         ids = listed(dead_row.id for dead_row in dead_rows)
         keys = yield self._statement("message_keys", ids)
-        yield self._statement("add_dead_letters", listed(dead_rows), now)
+        yield self._statement("add_dead_letters", listed(dead_rows), state.now)
         yield self._statement("add_dead_counts", ids)
         yield self._statement("delete_messages", ids)
         for dead_row in dead_rows:
             changes.add(ended[dead_row.id].channel_id, leased=-1)
         if keys:
-            behind = yield from self._start_behind(map(SqliteEndedKey._make, keys), changes, now)
+            behind = yield from self._start_behind(map(SqliteEndedKey._make, keys), changes, state)
             yield self._many("forget_dead_key", [(id,) for id in behind])
 
     def _settle(
@@ -187,8 +195,8 @@ class SqliteSettleEnd(SqliteNodeEnds):
         by_id = {lease.id: lease for lease in ended}
         yield self._statement("add_history", listed(entries), state.now)
         yield from self._add_history_events(entries, state)
-        yield from self._requeue(by_id, requeues, changes)
-        yield from self._add_dead_letters(by_id, dead_rows, changes, state.now)
+        yield from self._requeue(by_id, requeues, changes, state)
+        yield from self._add_dead_letters(by_id, dead_rows, changes, state)
         yield from self._add_dead_letter_events("dead", [row.id for row in dead_rows], state)
         yield from self._update_counts(changes, state)
         yield self._statement("delete_finished_claims", listed({lease.fence for lease in ended}))

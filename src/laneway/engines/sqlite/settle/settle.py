@@ -95,7 +95,7 @@ class SqliteSettle(SqliteSettleEnd):
             yield self._statement("delete_held_messages", fence, text)
             yield self._statement("delete_leases", fence, text)
             keys = [SqliteEndedKey(*row) for row in rows]
-            yield from self._release_keys(keys, changes, state.now)
+            yield from self._release_keys(keys, changes, state)
         return lost
 
     def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]:

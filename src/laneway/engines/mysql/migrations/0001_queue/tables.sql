@@ -30,10 +30,11 @@ create table if not exists `laneway_setting` (
 insert ignore into `laneway_setting` (single) values (1);
 
 -- Tasks that one session at a time may do, which locks the task's row: 'upkeep', 'settle' (stamping
--- the history; n is the last stamp) and 'pause'.
+-- the history; n is the last stamp) and 'pause', of which by_kind says how many queues are claimed by kind.
 create table if not exists `laneway_turnstile` (
     name varbinary(16) primary key,
-    n bigint not null default 0
+    n bigint not null default 0,
+    by_kind bigint not null default 0
 ) engine = InnoDB;
 insert ignore into `laneway_turnstile` (name) values ('upkeep'), ('settle');
 

@@ -8,7 +8,8 @@ create table "laneway_migration" (
     applied_at text not null default (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
 );
 
--- One row: the last numbers that were given out, and the settings of all queues. Every verb that writes
+-- One row: the last numbers that were given out, the settings of all queues, and how many of them are claimed by
+-- kind. Every verb that writes
 -- updates it first, which takes the write lock before anything is read.
 create table "laneway_state" (
     single integer primary key check (single = 1),
@@ -19,7 +20,8 @@ create table "laneway_state" (
     history_days integer not null default 30 check (history_days >= 1),
     backoff_initial integer not null default 1000000 check (backoff_initial >= 0),
     backoff_max integer not null default 300000000 check (backoff_max >= 0),
-    audit_days integer not null default 90 check (audit_days >= 1)
+    audit_days integer not null default 90 check (audit_days >= 1),
+    by_kind integer not null default 0
 );
 insert into "laneway_state" (single) values (1);
 
