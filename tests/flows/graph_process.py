@@ -2,40 +2,37 @@
 it, adds to flows, fails now and then, until it is killed."""
 
 import random
+import sqlite3
 import sys
 import time
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import psycopg
 
 from laneway import Message, Queue
 from laneway.errors import ConnectionUnavailable, DatabaseFailed, LeaseLost
+from tests.flows.ledgers import Ledger
 
 LEASE = timedelta(seconds=2)
 _DEADLOCK = "40P01"
-# What was begun too early is written down too: its parents are read before the ledger's own row.
-_NOTE = """
-insert into ledger (node, early)
-select %(id)s, exists (
-    select from laneway.flow_edge e join laneway.flow_node p on p.id = e.parent
-    where e.child = %(id)s and case when e.strict then p.state <> 'completed'
-        else p.state in ('held', 'live', 'dead') and not p.died end)
-"""
+_AWAY = (ConnectionUnavailable, DatabaseFailed, psycopg.OperationalError, sqlite3.OperationalError)
 
 
-def _work(queue: Queue, connection: psycopg.Connection[Any], rng: random.Random) -> int:
+class _LostLease(Exception):
+    """The transaction is rolled back."""
+
+
+def _work(queue: Queue, ledger: Ledger, rng: random.Random) -> int:
     messages = list(queue.claim(rng.randint(1, 8)))
     rng.shuffle(messages)
     for start in range(0, len(messages), 3):
-        _settle(queue, connection, messages[start : start + 3], rng)
+        _settle(queue, ledger, messages[start : start + 3], rng)
     return len(messages)
 
 
-def _settle(
-    queue: Queue, connection: psycopg.Connection[Any], part: list[Message], rng: random.Random
-) -> None:
+def _settle(queue: Queue, ledger: Ledger, part: list[Message], rng: random.Random) -> None:
     if (chance := rng.random()) < 0.1:
         queue.defer(part, 0.05, error="not today")
         return
@@ -49,12 +46,12 @@ def _settle(
             with message.flow() as flow:
                 pages = [flow.add({"added": n}) for n in range(adds)]
                 flow.add({"merge": adds}, after=pages)
-    with connection.transaction():
+    with ledger.transaction():
         for message in part:
-            connection.execute(_NOTE, {"id": message.id})
-        answers = queue.complete(part, connection=connection)
+            ledger.note(message.id)
+        answers = queue.complete(part, connection=ledger.connection)
         if any(answer.lost for answer in answers):
-            raise psycopg.Rollback
+            raise _LostLease
 
 
 def main(url: str, name: str, end: Path) -> None:
@@ -63,16 +60,15 @@ def main(url: str, name: str, end: Path) -> None:
         try:
             with (
                 Queue(url, lease=LEASE, worker=name, upkeep_every=0.2) as queue,
-                psycopg.connect(url) as connection,
+                closing(Ledger(url)) as ledger,
             ):
-                connection.commit()
-                connection.autocommit = True
                 while not end.exists():
-                    if not _work(queue, connection, rng):
-                        time.sleep(0.02)
-        except LeaseLost:
-            pass
-        except (ConnectionUnavailable, psycopg.OperationalError, DatabaseFailed) as error:
+                    try:
+                        if not _work(queue, ledger, rng):
+                            time.sleep(0.02)
+                    except (_LostLease, LeaseLost, psycopg.errors.UniqueViolation):
+                        pass
+        except _AWAY as error:
             if getattr(error, "sqlstate", None) == _DEADLOCK:
                 (end.parent / f"deadlock {name}").write_text(str(error))
             time.sleep(0.05)

@@ -1,5 +1,5 @@
-"""Random graphs under kill -9 of workers and of the server: every node once, none too early, none
-stuck.
+"""Random graphs under kill -9 of workers, and of the server where there is one: every node once,
+none too early, none stuck.
 
 LANEWAY_GRAPHS and LANEWAY_GRAPH_NODES set how many graphs, and how large the largest are.
 """
@@ -9,16 +9,18 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from laneway import NewMessage, Queue
 from laneway.client.shared.flow_nodes import AddedNode
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.flow import When
+from tests.flows.ledgers import Ledger
 from tests.interleavings.invariants import violations
 
 GRAPHS = int(os.environ.get("LANEWAY_GRAPHS", "12"))
@@ -27,14 +29,11 @@ PROCESSES = 3
 ATTEMPTS = 1_000_000  # a killed worker costs one
 CHOICES: tuple[When, ...] = ("completed", "completed", "completed", "failed", "ended")
 _numbers = count(1)
-_OPEN = "select count(*) from laneway.flow_v1 where state in ('running', 'dead')"
-_DEAD = "select id from laneway.dead"
-_LEFT = "select id, state from laneway.flow_node where state in ('held', 'live', 'dead')"
-# Each that completed is in the ledger, and no other.
-_WRONG = """
-select n.id, n.state, l.node from laneway.flow_node n full join ledger l on l.node = n.id
-where (n.state = 'completed') is distinct from (l.node is not null)
-"""
+
+pytestmark = [
+    pytest.mark.timeout(120 + GRAPHS * NODES / 20),
+    pytest.mark.repeats("starts and kills processes; cases and interleavings are quick"),
+]
 
 
 def _publish(queue: Queue, rng: random.Random, name: str) -> int:
@@ -52,72 +51,63 @@ def _publish(queue: Queue, rng: random.Random, name: str) -> int:
     return flow.id
 
 
+def test_on_postgresql(tmp_path: Path) -> None:
+    with EmbeddedPostgres(version=18) as server:
+
+        def restart() -> None:
+            server.kill()
+            server.start()
+
+        url = server.create_database("graphs")
+        _run(url, tmp_path, restart)
+        with closing(Ledger(url)) as ledger:
+            assert violations(ledger.connection) == []
+
+
+def test_on_sqlite(tmp_path: Path) -> None:
+    _run(f"sqlite:///{tmp_path / 'graphs.db'}", tmp_path, lambda: None)
+
+
+def _run(url: str, folder: Path, restart: Callable[[], None]) -> None:
+    rng = random.Random(7)
+    with Queue(url, upkeep_every=None) as queue, closing(Ledger(url)) as ledger:
+        queue.install()
+        ledger.create()
+        flows = [_publish(queue, rng, f"graph {n}") for n in range(GRAPHS)]
+    processes = [_start(url, folder) for _ in range(PROCESSES)]
+    try:
+        for kills in count(1):
+            time.sleep(rng.uniform(0.5, 1.5))
+            if not _operate(url, rng, flows[-1] if kills == 3 else None) and kills > 4:
+                break
+            if kills % 3 == 2:
+                restart()
+            number = rng.randrange(len(processes))
+            processes[number].kill()
+            processes[number].wait()
+            processes[number] = _start(url, folder)
+    finally:
+        (folder / "end").touch()
+    assert [process.wait(60) for process in processes] == [0] * PROCESSES
+    with closing(Ledger(url)) as ledger:
+        assert ledger.wrong() == []
+    assert list(folder.glob("deadlock*")) == []
+
+
 def _start(url: str, folder: Path) -> subprocess.Popen[bytes]:
     arguments = [url, f"p{next(_numbers)}", str(folder / "end")]
     return subprocess.Popen([sys.executable, "-m", "tests.flows.graph_process", *arguments])
 
 
-@pytest.mark.timeout(120 + GRAPHS * NODES / 20)
-@pytest.mark.repeats("takes a server of its own and kills it; interleavings and cases are quick")
-def test_every_node_once_and_none_too_early(tmp_path: Path) -> None:
-    rng = random.Random(7)
-    with EmbeddedPostgres(version=18) as server:
-        url = server.create_database("graphs")
-        with Queue(url, upkeep_every=None) as queue:
-            queue.install()
-            with psycopg.connect(url, autocommit=True) as own:
-                own.execute("create table ledger (node bigint primary key, early boolean)")
-            flows = [_publish(queue, rng, f"graph {n}") for n in range(GRAPHS)]
-        processes = [_start(url, tmp_path) for _ in range(PROCESSES)]
-        try:
-            _kill_until_done(server, url, processes, rng, tmp_path, flows[-1])
-        finally:
-            (tmp_path / "end").touch()
-        assert [process.wait(60) for process in processes] == [0] * PROCESSES
-        with psycopg.connect(url, autocommit=True) as own:
-            assert violations(own) == []
-            early = own.execute("select node from ledger where early")
-            assert early.fetchall() == []
-            assert own.execute(_LEFT).fetchall() == []
-            assert own.execute(_WRONG).fetchall() == []
-            assert own.execute("select count(*) from laneway.flow_held").fetchall() == [(0,)]
-        assert list(tmp_path.glob("deadlock*")) == []
-
-
-def _kill_until_done(
-    server: EmbeddedPostgres,
-    url: str,
-    processes: list[subprocess.Popen[bytes]],
-    rng: random.Random,
-    folder: Path,
-    cancelled: int,
-) -> None:
-    for kills in count(1):
-        time.sleep(rng.uniform(0.5, 1.5))
-        if not _operate(url, rng, cancelled if kills == 3 else None) and kills > 4:
-            return
-        if kills % 3 == 2:
-            server.kill()
-            server.start()
-        else:
-            number = rng.randrange(len(processes))
-            processes[number].kill()
-            processes[number].wait()
-            processes[number] = _start(url, folder)
-
-
 def _operate(url: str, rng: random.Random, cancelled: int | None) -> int:
     """Redrives or discards dead letters, cancels a flow; answers how many flows are not done."""
-    with (
-        Queue(url, upkeep_every=None) as queue,
-        psycopg.connect(url, autocommit=True) as own,
-    ):
-        for (letter,) in own.execute(_DEAD).fetchall():
+    with Queue(url, upkeep_every=None) as queue, closing(Ledger(url)) as ledger:
+        for letter in ledger.dead():
             if rng.random() < 0.5:
                 queue.dead_letters.redrive([letter])
             else:
                 queue.dead_letters.discard([letter])
         if cancelled is not None:
             queue.flows.cancel(cancelled)
-        ((left,),) = own.execute(_OPEN).fetchall()
-        return int(left)
+        states = [flow.state for flow in queue.flows.list(limit=10_000)]
+        return sum(state in ("running", "dead") for state in states)
