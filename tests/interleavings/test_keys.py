@@ -182,6 +182,73 @@ def _play(
             raise
 
 
+@pytest.mark.parametrize("end", ["commit", "rollback", "kill"])
+@pytest.mark.parametrize("verb", ["complete", "fail"])
+def test_an_end_waits_for_who_parks_behind_it(world: World, verb: str, end: str) -> None:
+    """Else it would not see what waits behind it, and nobody would start that."""
+    scene = _scene(world, behind=False)
+    with world.sessions(2) as (publisher, worker):
+        publisher.begin()
+        publisher.do(partial(VERBS["replace running"], scene))
+        worker.do(partial(VERBS[verb], scene))
+        assert worker.is_waiting
+        getattr(publisher, end)()
+        world.stepper.release([worker])
+        assert not worker.is_waiting
+    world.check()
+    _drain(world)
+
+
+@pytest.mark.parametrize("verb", ["complete", "fail"])
+def test_who_parks_behind_it_waits_for_an_end(world: World, verb: str) -> None:
+    """And then finds that the key is free, or a dead letter's."""
+    scene = _scene(world, behind=False)
+    with world.sessions(2) as (publisher, worker):
+        worker.begin()
+        worker.do(partial(VERBS[verb], scene))
+        publisher.do(partial(VERBS["replace running"], scene))
+        assert publisher.is_waiting
+        worker.commit()
+        world.stepper.release([publisher])
+        assert not publisher.is_waiting
+    world.check()
+    row = world.own.execute("select behind from laneway.dedupe where key = 'r'").fetchone()
+    assert row == (None,)
+    _drain(world)
+
+
+@pytest.mark.parametrize("verb", ["replace waiting", "debounce waiting"])
+def test_a_claim_never_takes_what_is_being_replaced(world: World, verb: str) -> None:
+    scene = _scene(world, behind=False)
+    with world.sessions(1) as (publisher,):
+        publisher.begin()
+        publisher.do(partial(VERBS[verb], scene))
+        assert world.claim(world.own, 5) == []
+        publisher.commit()
+    world.check()
+    _drain(world)
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback"])
+def test_cancelled_behind_a_message_that_ends(world: World, end: str) -> None:
+    """Whoever comes first: the key is free when both have ended."""
+    for first, second in (("cancel", "complete"), ("complete", "cancel")):
+        scene = _scene(world, behind=True)
+        with world.sessions(2) as (one, two):
+            one.begin()
+            one.do(partial(VERBS[first], scene))
+            two.do(partial(VERBS[second], scene))
+            assert two.is_waiting
+            getattr(one, end)()
+            world.stepper.release([two])
+            assert not two.is_waiting
+        world.check()
+        _drain(world)
+        held = world.own.execute("select 1 from laneway.dedupe where key = 'r'").fetchone()
+        # Rolled back, the running message dies of its lost lease and keeps the key.
+        assert held is None or end == "rollback"
+
+
 def _drain(world: World) -> None:
     """All that is not dead is delivered, one after the other for each key."""
     for _ in range(2):

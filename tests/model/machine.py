@@ -119,6 +119,42 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
                 (answer,) = refused.results
             self.model.publish(answer.id, answer.status, message)
 
+        @rule(
+            client=clients,
+            channel=st.sampled_from(["free", "small"]),
+            priority=st.sampled_from([0, 0, 9]),
+            delay=st.sampled_from([0.5, 5]),
+            attempts=st.integers(1, 2),
+            key=st.sampled_from(["k", "l", "m"]),
+            bound=st.sampled_from([None, None, 5, 40]),
+            expiry=st.sampled_from([None, None, 3]),
+        )
+        def replace(
+            self,
+            client: int,
+            channel: str,
+            priority: int,
+            delay: float,
+            attempts: int,
+            key: str,
+            bound: float | None,
+            expiry: float | None,
+        ) -> None:
+            later = delay if bound is not None else None
+            message, options = self.draft(channel, priority, later, attempts)
+            message.key = options["key"] = key
+            if expiry is not None:
+                message.expires_at = self.model.now + micros(expiry)
+                options["expires_in"] = length(expiry)
+            options["on_duplicate"] = "replace" if bound is None else "debounce"
+            options["debounce_for"] = length(bound)
+            try:
+                answer = self.clients[client].publish(b"x", **options)
+            except PublishRefused as refused:
+                (answer,) = refused.results
+            most = None if bound is None else micros(bound)
+            self.model.replace(answer.id, answer.status, message, most)
+
         @rule(client=clients, channel=channels, count=st.integers(1, 12), kind=kinds)
         def publish_many(self, client: int, channel: str, count: int, kind: str) -> None:
             try:

@@ -32,6 +32,10 @@ class Message:
     kind: str = ""
     late: bool = False
     """Committed so late that younger ones need not wait for it."""
+    published_at: int = 0
+    front: int | None = None
+    """The message of its key that it waits behind, and when it is due once that has ended."""
+    behind_due: int = 0
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -84,7 +88,53 @@ class Model:
             draft.id = id
             self.add(draft)
 
+    def replace(self, id: int | None, status: str, draft: Message, bound: int | None) -> None:
+        """A publish with a key mode; ``bound``: how long it is debounced at most."""
+        assert draft.key is not None
+        owner_id, until = self.keys.get(draft.key, (0, 0))
+        if until is not None and until <= self.now:
+            return self.publish(id, status, draft)
+        owner = self.messages[owner_id]
+        channel = self.channel(draft.channel)
+        size = self.size(draft.channel)
+        if until is not None or (owner.channel, owner.kind) != (draft.channel, draft.kind):
+            expected = "existing"
+        elif owner.state == "dead":
+            owner.key = None
+            del self.keys[draft.key]
+            return self.publish(id, status, draft)
+        elif channel.closing:
+            expected = "closed"
+        elif owner.state == "waiting":
+            expected = "replaced"
+            self._change(owner, draft, bound)
+        elif channel.backlog is not None and size >= channel.backlog:
+            expected = "full"
+        else:
+            draft.front, draft.behind_due = owner.id, draft.due
+            must(status == "published" and id not in self.messages, "behind", owner.id, ":", status)
+            assert id is not None
+            draft.id = id
+            return self.add(draft)
+        must(status == expected, "a replacing publish answered", status, "instead of", expected)
+        if expected in ("existing", "replaced"):
+            must(id == owner.id, "the key belongs to", owner.id, "not to", id)
+        return None
+
+    def _change(self, message: Message, draft: Message, bound: int | None) -> None:
+        message.priority, message.max_attempts = draft.priority, draft.max_attempts
+        message.expires_at, message.key_window = draft.expires_at, draft.key_window
+        message.spent = 0
+        if bound is None or self.now >= message.published_at + bound:
+            return
+        due = min(draft.due, message.published_at + bound)
+        if message.front is None:
+            message.due = due
+        else:
+            message.behind_due = due
+
     def add(self, message: Message) -> None:
+        message.published_at = self.now
         self.messages[message.id] = message
         if message.key is not None:
             self.keys[message.key] = message.id, None
@@ -110,6 +160,7 @@ class Model:
             for m in self.messages.values()
             if m.channel == name
             and m.state == "waiting"
+            and m.front is None
             and m.due <= self.now
             and (m.expires_at is None or m.expires_at > self.now)
         ]
@@ -211,7 +262,7 @@ class Model:
         message = self.messages[id]
         message.attempt += 1
         if failed and message.spent + 1 >= message.max_attempts:
-            message.state = "dead"
+            self._die(message)
             return "dead"
         message.spent = message.spent + 1 if failed else 0
         message.state, message.due = "waiting", due
@@ -219,7 +270,7 @@ class Model:
 
     def fail(self, id: int) -> None:
         self.messages[id].attempt += 1
-        self.messages[id].state = "dead"
+        self._die(self.messages[id])
 
     def extend(self, id: int, length: int) -> int:
         message = self.messages[id]
@@ -246,7 +297,7 @@ class Model:
         if message.state != "dead":
             return False
         message.state, message.due, message.spent = "waiting", self.now, 0
-        message.expires_at = None
+        message.expires_at, message.published_at = None, self.now
         message.max_attempts = max_attempts or message.max_attempts
         return True
 
@@ -257,11 +308,27 @@ class Model:
         self._end(message)
         return True
 
+    def _die(self, message: Message) -> None:
+        """It keeps its key, unless another message has that by now."""
+        message.state = "dead"
+        if self._start_behind(message):
+            message.key = None
+
+    def _start_behind(self, message: Message) -> bool:
+        behind = [m for m in self.messages.values() if m.front == message.id]
+        for other in behind:
+            other.front, other.due = None, max(other.behind_due, self.now)
+        return bool(behind)
+
     def _end(self, message: Message) -> None:
         message.state = "ended"
+        self._start_behind(message)
         if message.key is None or self.keys.get(message.key, (0, None))[0] != message.id:
             return
-        if message.key_window is None:
+        if message.front is not None:
+            self.keys[message.key] = message.front, None
+            message.front = None
+        elif message.key_window is None:
             del self.keys[message.key]
         else:
             self.keys[message.key] = message.id, self.now + message.key_window
