@@ -41,6 +41,7 @@ API = {
 _LEADS_ON = (
     '<!doctype html><meta http-equiv="refresh" content="0; url={newest}/"><title>Laneway</title>\n'
 )
+_EXAMPLE = re.compile(r"^( *)>>>[^\n]*\n(?:\1(?:>>>|\.\.\.)[^\n]*\n)*", re.MULTILINE)
 _REST = re.compile(r"^( *)- ([\w-]+)/\*$", re.MULTILINE)
 _LINK = re.compile(r"(!?\[[^\]]*\])\(([^)\s]+)\)")
 _FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
@@ -115,10 +116,24 @@ def _public(module: str) -> list[str]:
     return [n.name for n in body if isinstance(n, kinds) and not n.name.startswith("_")]
 
 
+def write_package(folder: Path) -> None:
+    """The modules for the API's pages, with the examples of their docstrings as code: in Markdown
+    ``>>>`` would be a quotation."""
+    for file in (ROOT / "src" / "laneway").rglob("*.py"):
+        _write(folder / file.relative_to(ROOT / "src"), _EXAMPLE.sub(_fenced, file.read_text()))
+
+
+def _fenced(example: re.Match[str]) -> str:
+    if '"""' in example[0]:
+        return example[0]
+    return f"{example[1]}```pycon\n{example[0]}{example[1]}```\n"
+
+
 def build(folder: Path) -> Path:
     """The site of this version, in its own folder."""
     shutil.rmtree(WORK, ignore_errors=True)
     write_sources(WORK / "source")
+    write_package(WORK / "package")
     _write(WORK / "mkdocs.yml", config())
     program = Path(sys.executable).with_name("zensical")
     done = subprocess.run([program, "build", "--strict", "--clean"], cwd=WORK, check=False)

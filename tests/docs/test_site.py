@@ -25,7 +25,9 @@ def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     assert f"url={newest['version']}/" in (tmp_path / "index.html").read_text()
     found = json.dumps(json.loads((site / "search.json").read_text()))
     assert "Limit a tenant" in found
-    assert 'id="laneway.Queue.publish"' in (site / "api" / "laneway" / "index.html").read_text()
+    api = (site / "api" / "laneway" / "index.html").read_text()
+    assert 'id="laneway.Queue.publish"' in api
+    assert "&gt;&gt;&gt;" in api and "<blockquote>" not in api
     assert (site / "pictures" / "overview.png").is_file()
     for page in pages():
         if page.startswith("docs/"):
