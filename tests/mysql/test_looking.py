@@ -1,14 +1,17 @@
 """Connections that only look: the server ends what takes too long."""
 
 import time
+from contextlib import closing
 
 import pymysql
 import pytest
 
+from benchmarks import looks_mariadb
 from laneway import Queue
 from laneway.client.shared.looking import looking_url
 from laneway.dev.embedded import EmbeddedMariaDB
 from laneway.drivers.mysql.url import connect_options
+from laneway.engines.mysql.engine import MysqlEngine
 from laneway.errors import InvalidOption
 
 
@@ -32,3 +35,17 @@ def test_a_long_look_is_ended(mariadb: EmbeddedMariaDB) -> None:
 def test_a_timeout_is_a_number_of_seconds(value: str) -> None:
     with pytest.raises(InvalidOption, match="number of seconds"):
         connect_options(f"mysql://h/d?statement_timeout={value}")
+
+
+def test_doctor_reads_the_same_however_many_channels_wait(mariadb: EmbeddedMariaDB) -> None:
+    rows = []
+    for channels in (2_000, 6_000):
+        url = mariadb.create_database(f"doctor{channels}")
+        with Queue(url, upkeep_every=None) as queue:
+            queue.install()
+        looks_mariadb.fill(url, looks_mariadb.Waiting(channels, channels, 500, 500, 1))
+        watched = looks_mariadb.Watched(url, mariadb.pid)
+        with closing(watched.connection):
+            watched.run(MysqlEngine().diagnose())
+            rows.append(watched.rows)
+    assert rows[1] < 1.1 * rows[0], rows

@@ -1,23 +1,15 @@
--- name: waiting_queues
--- $1: now. Up to 200 queues with work that could start, and since when. Paused ones are left out.
-select q.queue,
+-- name: waiting_queue
+-- $1: queue, $2: now. Since when it has work that could start, and what time it is; no row while it is paused.
+select $1 as queue,
     least(coalesce((select c.turn from `laneway_channel` c force index (channel_ring)
-            where c.queue = q.queue and c.turn <= t.now order by c.turn limit 1), 9223372036854775807),
+            where c.queue = $1 and c.turn <= t.now order by c.turn limit 1), 9223372036854775807),
         coalesce((select w.at from `laneway_wake` w force index (wake_order)
-            where w.queue = q.queue and w.at <= t.now and w.n > 0 order by w.at limit 1), 9223372036854775807),
+            where w.queue = $1 and w.at <= t.now and w.n > 0 order by w.at limit 1), 9223372036854775807),
         coalesce((select w.at from `laneway_kind_wake` w force index (kind_wake_all)
-            where w.queue = q.queue and w.at <= t.now order by w.at limit 1), 9223372036854775807)),
+            where w.queue = $1 and w.at <= t.now order by w.at limit 1), 9223372036854775807)),
     t.now
-from (select coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) as now) t
-cross join (
-    select queue from `laneway_wake` group by queue
-    union
-    select queue from `laneway_kind_wake` group by queue
-    union
-    select queue from `laneway_channel` group by queue
-    limit 200
-) q
-where not exists (select 1 from `laneway_pause` p where p.queue = q.queue and p.kind is null
+from (select coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))) as now) t
+where not exists (select 1 from `laneway_pause` p where p.queue = $1 and p.kind is null
     and (p.until is null or p.until > t.now))
 
 -- name: last_claims

@@ -8,7 +8,6 @@ from laneway.engines.signatures import ERROR_START, LOOKED, CountedError, groupe
 from laneway.engines.sqlite.base import SqliteBase, listed
 from laneway.engines.times import micros, moment
 from laneway.inspection import (
-    LOOK,
     DeadLetterCount,
     DeadLetterGroups,
     DeadLetterPage,
@@ -17,6 +16,8 @@ from laneway.inspection import (
 from laneway.model import DeadLetter, DeadLetterFilter
 from laneway.plan import Plan, Row, Statement
 
+LOOK = 4_000
+"""Ten thousand would take 80 ms, which is longer than a look may."""
 _AGES = slice(6, 8)  # of a counted error
 
 Position = tuple[int | None, int | None]
