@@ -123,3 +123,30 @@ def wait_for_purge(url: str) -> None:
             if int(cursor.fetchone()[0]) == 0:
                 return
             time.sleep(0.01)
+
+
+def test_an_old_snapshot_does_not_slow_claims_down(queue: Queue, url: str) -> None:
+    """What was deleted since then stays in the indexes: a claim that got something does not read
+    through it to find out whether that was all."""
+    queue.channel("limited").limit(concurrency=1)
+
+    def pages_of(cycles: int) -> float:
+        before = pages()
+        for _ in range(cycles):
+            queue.publish(1, channel="limited")
+            queue.complete(queue.claim(5))
+        return (pages() - before) / cycles
+
+    def pages() -> int:
+        with closing(connect(url)) as other, other.cursor() as cursor:
+            cursor.execute("show global status like 'Innodb_buffer_pool_read_requests'")
+            (row,) = cursor.fetchall()
+            return int(row[1])
+
+    usual = pages_of(30)
+    with closing(connect(url)) as reader:
+        with reader.cursor() as cursor:
+            cursor.execute("start transaction with consistent snapshot")
+            cursor.execute("select count(*) from laneway_wake")
+        pages_of(150)
+        assert pages_of(30) < 2 * usual

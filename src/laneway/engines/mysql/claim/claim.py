@@ -157,7 +157,11 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
             times = (start, start + timedelta(microseconds=lease))
             return Taken(progress.rows, ClaimStatus.GOT, None, *times, scan.kinds)
         next_due = scan.next_due
-        if progress.locked:
+        if progress.rows:
+            # Only the next claim can say whether that was all: to ask here would read everything
+            # that was deleted since the oldest snapshot, at every claim.
+            progress.more = True
+        elif progress.locked:
             next_due, missed = yield from self._read_next_due(whose, scan)
             progress.more = progress.more or missed
         wait = _wait((*next_due, *scan.ends), progress)

@@ -49,13 +49,12 @@ where p.queue = $1
 
 -- name: next_due
 -- $1: queue, $2: now, $3 and $4: from which turn and which wake on the scan read. Columns: the next turn to
--- come (far in the future if there are only parked channels), the next wake, and whether anything is less than a
--- minute below where the scan started. What is older is found by the next full scan: under an old snapshot all that was
--- ever deleted there would be read.
+-- come (far in the future if there are only parked channels), the next wake, and whether anything is below where
+-- the scan started.
 select
     (select turn from `laneway_channel` force index (channel_ring)
     where queue = $1 and turn > $2 order by turn limit 1),
     (select at from `laneway_wake` force index (wake_order)
     where queue = $1 and at > $2 order by at limit 1),
-    exists (select 1 from `laneway_channel` force index (channel_ring) where queue = $1 and turn >= $3 - 60000000 and turn < $3)
-    or exists (select 1 from `laneway_wake` force index (wake_order) where queue = $1 and at >= $4 - 60000000 and at < $4)
+    exists (select 1 from `laneway_channel` force index (channel_ring) where queue = $1 and turn < $3)
+    or exists (select 1 from `laneway_wake` force index (wake_order) where queue = $1 and at < $4)
