@@ -5,6 +5,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -14,6 +15,8 @@ import pytest
 from laneway import AsyncQueue, ClaimStatus, NewMessage, Queue, Worker
 from laneway.drivers.mysql.url import connect_options
 from laneway.engines.mysql.names import pair_id
+from laneway.engines.sqlite.engine import SqliteEngine
+from laneway.errors import DatabaseFailed
 from tests.worker.test_worker import until
 
 SERVERS = {"postgresql": "server", "mysql": "mariadb"}
@@ -106,6 +109,7 @@ def test_a_policy_that_is_not_committed(queue: Queue, url: str, dialect: str) ->
     assert {message.channel for message in queue.claim(10)} == {"kept"}
 
 
+@pytest.mark.repeats("the claims of the tests above, by a worker")
 @pytest.mark.parametrize("holds", [locked, new_policy])
 def test_a_worker_goes_on(
     queue: Queue, url: str, dialect: str, holds: Any, caplog: pytest.LogCaptureFixture
@@ -138,3 +142,40 @@ def test_a_worker_goes_on(
 
     assert len(asyncio.run(main())) == 4
     assert not [r for r in caplog.records if "claim failed" in r.getMessage()]
+
+
+@pytest.mark.parametrize("state", ["55P03", "1205", "SQLITE_BUSY", "40001"])
+def test_a_claim_that_waited_in_vain_is_busy(
+    tmp_path: Path,
+    state: str,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker's too: it claims again at once, and no error is told. Any other state is one."""
+    claim, answers = SqliteEngine.claim, iter([DatabaseFailed("locked", state)])
+
+    def fail_first(*args: Any) -> Any:
+        if error := next(answers, None):
+            raise error
+        return (yield from claim(*args))
+
+    monkeypatch.setattr(SqliteEngine, "claim", fail_first)
+
+    async def main() -> list[str]:
+        seen: list[str] = []
+        async with AsyncQueue(f"sqlite:///{tmp_path / 'jobs.db'}") as client:
+            await client.install()
+            await client.publish("a")
+            worker = Worker(client)
+
+            @worker.default_handler
+            async def handle(payload: str) -> None:
+                seen.append(payload)
+
+            await worker.serve(until_empty=True)
+        return seen
+
+    assert asyncio.run(main()) == ["a"]
+    assert next(answers, None) is None
+    failed = [record for record in caplog.records if "claim failed" in record.getMessage()]
+    assert bool(failed) == (state == "40001")
