@@ -65,7 +65,7 @@ MUTANTS: list[Mutant] = [
     sql("a redrive loses some", "lost", "redrive_v1",
         ("    back as (\n        insert into message", "    spared as (select g.* from gone g where g.id % 3 <> 0),\n"
          "    back as (\n        insert into message"),
-        ("kind_queue s)) then true end\n        from gone g", "kind_queue s)) then true end\n        from spared g")),
+        ("kind_queue s)) then true end, g.flow_id\n        from gone g", "kind_queue s)) then true end, g.flow_id\n        from spared g")),
     sql("a redrive gives no new budget", "budget", "redrive_v1",
         ("g.key_window, g.attempt, 0, coalesce", "g.key_window, g.attempt, g.max_attempts - 1, coalesce")),
     sql("cancel takes what somebody holds", "cancelled wrongly_lost lost history", "end_waiting_v1",

@@ -11,13 +11,13 @@ MUTANTS: list[Mutant] = [
     python("the worker acknowledges before the handler returns", "completed_unworked", _EXECUTOR,
         ('if handler.ack == "first":\n                await', "if True:\n                await")),
     python("a handler that failed is completed", "completed_unworked", "worker/job.py",
-        ('    if isinstance(error, Defer | Fail):\n        return error\n', "    return COMPLETE\n")),
+        ('    if isinstance(error, Defer | Fail | Throttled):\n        return error\n', "    return COMPLETE\n")),
     python("the completion comes before the effect", "effects", _EXECUTOR,
         ("            placed, named = _arguments(job, handler, message, connection)\n"
-         "            result = await handler.function(*placed, **named)\n",
+         "            result = _not_throttled(await handler.function(*placed, **named))\n",
          "            await self._core.run(self._settle_plan(job, after_return(job, handler, None)))\n"
          "            placed, named = _arguments(job, handler, message, connection)\n"
-         "            result = await handler.function(*placed, **named)\n")),
+         "            result = _not_throttled(await handler.function(*placed, **named))\n")),
     python("a failed handler's effect is committed", "effects", "worker/execute/transactions.py",
         ("            yield _checked(connection, wanted)\n\n    @contextmanager\n",
          "            failure = None\n"
