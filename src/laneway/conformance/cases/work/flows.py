@@ -335,3 +335,19 @@ async def nonsense(world: World) -> None:
     with raises(InvalidCall):
         one.add(3)
     assert list(await claim(world)) == ["1"]
+
+
+@case("flows", "a node that was released is found by claims of its kind")
+async def by_kind(world: World) -> None:
+    world.needs("flows")
+    world.needs("claims by kind")
+    async with world.queue.flow("kinds") as flow:
+        parent = flow.add("parent", kind="first")
+        flow.add("child", kind="second", after=parent)
+    assert list(await world.queue.claim(10, kinds=["second"])) == []
+    (first,) = await world.queue.claim(10, kinds=["first"])
+    await complete(world, first)
+    world.clock.advance(0.001)
+    assert list(await world.queue.claim(10, kinds=["first"])) == []
+    (second,) = await world.queue.claim(10, kinds=["second"])
+    assert second.text() == "child"
