@@ -12,7 +12,7 @@ from laneway.inspection import (
 from laneway.plan import Plan
 
 from .operate.messages import SqliteMessages, read_message
-from .stats import SqliteStats, read_entry
+from .operate.stats import SqliteStats, read_entry
 
 
 class SqliteInspect(SqliteStats, SqliteMessages):

@@ -3,11 +3,10 @@
 from datetime import timedelta
 from typing import Any
 
+from laneway.engines.sqlite.base import SqliteBase
 from laneway.engines.times import micros, moment
 from laneway.model import HistoryEntry, HistoryKept, Settings
 from laneway.plan import Plan, Row
-
-from .base import SqliteBase
 
 _TIMES, _FLAGS, _STARTED = slice(13, 18), slice(19, 21), 21  # of a history entry
 
