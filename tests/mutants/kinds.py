@@ -30,8 +30,6 @@ _BY_KIND: list[Mutant] = [
         ("return self.concurrency == 1", "return False"), engine="sqlite"),
     python("SQLite by kind: a claim takes no slot", "over_limit sampled", f"{_SQLITE}/kinds.py",
         ("changes.add(visit.id, more=-count, leased=count)", "changes.add(visit.id, more=-count)"), engine="sqlite"),
-    python("SQLite by kind: what comes back is told to nobody", "stuck", f"{_SQLITE}/lanes.py",
-        ('yield self._statement("add_to_lanes", text)', 'pass'), engine="sqlite"),
     python("SQLite by kind: every claim has a new burst", "rate_excess", f"{_SQLITE}/lane.py",
         ("return self.id, self.tat, open_at, skips", "return self.id, None, None, skips"), engine="sqlite"),
     python("MariaDB by kind: other kinds pass where one starts at a time", "order", f"{_MYSQL}/lanes.py",
