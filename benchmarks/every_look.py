@@ -51,6 +51,8 @@ _NEEDED = {
     "messages": "kind=none",
     "schedule": None,
     "operation": None,
+    "flow": None,
+    "flow_nodes": None,
 }
 _COMMANDS = (
     "stats",

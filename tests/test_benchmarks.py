@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import (
     events,
+    every_look,
     fairness,
     flat,
     kinds,
@@ -51,6 +52,15 @@ def test_a_claim_of_one_kind_costs_as_much_with_others_in_front(bench: Bench) ->
         records = kinds.measure(side, size).records()
         few, many = (_number(row[f"{side.unit} a message"]) for row in records[1:])
         assert many < 1.2 * few
+
+
+@pytest.mark.repeats("a short run of the benchmark")
+def test_every_look_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    table = report.Table("looks", ("look", "ms", "ms of database time", "read", "below 50 ms"))
+    with every_look.sqlite(2_000, 1_000, 500) as (url, meter):
+        every_look.measure("SQLite", url, meter, 777, table)
+    assert len(table.rows) > 60
 
 
 @pytest.mark.repeats("a short run of the benchmark")
