@@ -16,8 +16,8 @@ LIST = os.environ.get("LANEWAY_OSV_URL", "https://api.osv.dev/v1/querybatch")
 SECONDS = 20
 
 _PERMISSIVE = (
-    r"MIT|MIT License|ISC License|ISC License \(ISCL\)|BSD|BSD License|BSD-[23]-Clause|0BSD"
-    r"|BSD [23]-Clause License|[23]-Clause BSD License|Apache-2\.0|Apache 2\.0|PSF-2\.0"
+    r"MIT|MIT-0|MIT License|ISC|ISC License|ISC License \(ISCL\)|BSD|BSD License"
+    r"|BSD-[23]-Clause|0BSD|BSD [23]-Clause License|[23]-Clause BSD License|Apache-2\.0|Apache 2\.0|PSF-2\.0"
     r"|Zlib|CC0-1\.0|Apache Software License|Python Software Foundation License"
 )
 _WEAK = r"LGPL-3\.0-only|LGPL-3\.0-or-later|LGPL with exceptions"
@@ -47,7 +47,9 @@ class Package(NamedTuple):
         )
 
 
-def runtime_packages(root: str = "laneway", without: tuple[str, ...] = ("dev",)) -> list[Package]:
+def runtime_packages(
+    root: str = "laneway", without: tuple[str, ...] = ("dev", "docs")
+) -> list[Package]:
     """What any extra but ``without`` brings, as far as it is installed here."""
     extras = set(distribution(root).metadata.get_all("Provides-Extra") or []) - set(without)
     found: dict[str, Distribution] = {}
@@ -91,8 +93,14 @@ def _read(package: Distribution) -> Package:
     ]
     expression = (data.get_all("License-Expression") or [""])[0]
     short = (data.get_all("License") or [""])[0]
-    licence = expression or " AND ".join(classified) or short.strip().split("\n")[0] or "unknown"
-    return Package(package.name, package.version, licence)
+    said = expression or " AND ".join(classified) or short.strip().split("\n")[0]
+    return Package(package.name, package.version, said or _title(package) or "unknown")
+
+
+def _title(package: Distribution) -> str:
+    """Of its licence file, for a package whose metadata say nothing."""
+    text = package.read_text("LICENSE") or package.read_text("licenses/LICENSE") or ""
+    return text.strip().partition("\n")[0].strip()
 
 
 def _plain(name: str) -> str:

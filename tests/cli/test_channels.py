@@ -30,6 +30,7 @@ def test_limit_changes_what_is_named_and_no_more(cli: Cli, queue: Queue) -> None
         "paused": True,
         "closing": False,
         "paused_until": None,
+        "throttled": False,
     }
     done = cli.run("channels", "limit", "a", "--concurrency", "none", "--weight", "2")
     assert "concurrency 5" in done.stderr.partition("→")[0]

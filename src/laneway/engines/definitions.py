@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 _TOKEN = re.compile(
     r"""(?P<text>'(?:[^']|'')*') | (?P<number>\d+(?:\.\d+)?(?:e[+-]?\d+)?)
-    | (?P<quoted>`[^`]*`|"[^"]*") | (?P<name>[a-z_]\w*) | (?P<sign><>|!=|>=|<=|=|<|>)""",
+    | (?P<quoted>`(?:[^`]|``)*`|"(?:[^"]|"")*") | (?P<name>[a-z_]\w*)
+    | (?P<sign><>|!=|>=|<=|=|<|>)""",
     re.IGNORECASE | re.VERBOSE,
 )
 _CAST = re.compile(
@@ -21,7 +22,10 @@ _CAST = re.compile(
 )
 _COMMENT = re.compile(r"--[^\n]*")
 _COLUMN = re.compile(r"\b[a-z_]\w*[`\"]?\.[`\"]?([a-z_]\w*)", re.IGNORECASE)
-_HEAD = re.compile(r"create\s+(?:or\s+replace\s+)?view\s+\S+\s+as\s|", re.IGNORECASE)
+_HEAD = re.compile(
+    r"create\s+(?:or\s+replace\s+)?view\s+(?:`(?:[^`]|``)*`|\"(?:[^\"]|\"\")*\"|[^\s`\"])+\s+as\s|",
+    re.IGNORECASE,
+)
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _LETTERS = re.compile(r"[a-z_ ]+")
 _CALL = re.compile(r"[a-z_]+(?=\()")

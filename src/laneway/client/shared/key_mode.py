@@ -17,6 +17,8 @@ def key_mode(
     key: str | None, on_duplicate: object, delay: timedelta | None, debounce_for: object
 ) -> KeyMode | None:
     mode = check_choice("on_duplicate", on_duplicate, get_args(OnDuplicate))
+    if debounce_for is not None:
+        debounce_for = check_duration("debounce_for", debounce_for)
     if mode != "debounce":
         if debounce_for is not None:
             raise InvalidOption('debounce_for belongs to on_duplicate="debounce": give that too')

@@ -145,11 +145,15 @@ create table "laneway_lease" (
 ) without rowid;
 
 -- Publish keys in use, until expires_at; null: as long as the message exists.
+-- behind: a running message that had the key before; the key's message (message_id) waits until it has ended.
+-- behind_due: when the key's message is due then (docs/decisions/0017-key-modes.md).
 create table "laneway_dedupe" (
     queue text not null,
     key text not null,
     message_id integer not null,
     expires_at integer,
+    behind integer,
+    behind_due integer,
     primary key (queue, key)
 ) without rowid;
 create index "laneway_dedupe_expiry" on "laneway_dedupe" (expires_at) where expires_at is not null;
