@@ -8,8 +8,10 @@ from laneway.inspection import Finding
 
 
 async def found(world: World, check: str) -> Finding:
-    (finding,) = (f for f in await world.queue.diagnose() if f.check == check)
-    return finding
+    findings = await world.queue.diagnose()
+    named = [finding for finding in findings if finding.check == check]
+    assert len(named) == 1, findings
+    return named[0]
 
 
 @case("diagnose", "every finding that is not well says what to do")
