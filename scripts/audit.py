@@ -18,7 +18,8 @@ SECONDS = 20
 _PERMISSIVE = (
     r"MIT|MIT-0|MIT License|ISC|ISC License|ISC License \(ISCL\)|BSD|BSD License"
     r"|BSD-[23]-Clause|0BSD|BSD [23]-Clause License|[23]-Clause BSD License"
-    r"|Apache-2\.0|Apache 2\.0|PSF-2\.0|Zlib|CC0-1\.0|Apache Software License|Python Software Foundation License"
+    r"|Apache-2\.0|Apache 2\.0|PSF-2\.0|Zlib|CC0-1\.0"
+    r"|Apache Software License|Python Software Foundation License"
 )
 _WEAK = r"LGPL-3\.0-only|LGPL-3\.0-or-later|LGPL with exceptions"
 _FINE = re.compile(rf"(?:{_PERMISSIVE}|{_WEAK})", re.IGNORECASE)
