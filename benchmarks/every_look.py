@@ -200,11 +200,11 @@ def every_look(dashboard: Dashboard, url: str, words: dict[str, Any]) -> Iterato
         path, _, query = page.format(**words).partition("?")
         yield f"page {page}", _asking(dashboard, path, query)
     for route in api_routes():
-        query = _NEEDED.get(route.verb, "")
-        if route.method != "GET" or query is None:
+        needed = _NEEDED.get(route.verb, "")
+        if route.method != "GET" or needed is None:
             continue
         path = "/api/v1/" + route.path.replace("{message_id}", str(words["message"]))
-        yield f"api {route.path} {query}".strip(), _asking(dashboard, path, query.format(**words))
+        yield f"api {route.path} {needed}".strip(), _asking(dashboard, path, needed.format(**words))
     for command in _COMMANDS:
         yield (
             f"laneway {command}",
