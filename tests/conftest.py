@@ -86,14 +86,18 @@ def _parameters_of(item: pytest.Item) -> dict[str, object]:
 def _process_of(item: pytest.Item) -> str:
     """What pytest-xdist runs in one process: everything that shares Spark's session, a client of
     the conformance suite, a page of the docs, or a file."""
-    if _uses_spark(item):
-        return "spark"
+    if _uses_spark(item):  # two sessions, because one would be what all others wait for
+        return "lake" if "lake" in _folders(item) else "spark"
     parameters = _parameters_of(item)
     return f"{item.path} {parameters.get('harness', '')} {parameters.get('page', '')}"
 
 
 def _uses_spark(item: pytest.Item) -> bool:
-    return not _SPARK.isdisjoint(item.path.relative_to(item.config.rootpath).parts)
+    return not _SPARK.isdisjoint(_folders(item))
+
+
+def _folders(item: pytest.Item) -> tuple[str, ...]:
+    return item.path.relative_to(item.config.rootpath).parts
 
 
 @pytest.fixture(scope="session")
