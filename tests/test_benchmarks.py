@@ -12,6 +12,7 @@ from benchmarks import (
     every_look,
     fairness,
     flat,
+    flows,
     kinds,
     recovery,
     report,
@@ -61,6 +62,13 @@ def test_every_look_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     with every_look.sqlite(2_000, 1_000, 500) as (url, meter):
         every_look.measure("SQLite", url, meter, 777, table)
     assert len(table.rows) > 60
+
+
+@pytest.mark.repeats("a short run of the benchmark")
+def test_flows_are_compared_with_plain_messages(tmp_path: Path) -> None:
+    table = report.Table("flows", flows._COLUMNS)
+    flows.measure("SQLite", f"sqlite:///{tmp_path}/flows.db", 200, 1, table)
+    assert [row["shape"] for row in table.records()] == list(flows.SHAPES)
 
 
 @pytest.mark.repeats("a short run of the benchmark")

@@ -271,6 +271,10 @@ class Engine(FlowEngine, Protocol):
         """The payload of a message in any state, also dead."""
         ...
 
+    def saved_state(self, message_id: int) -> Plan[bytes | None]:
+        """What a handler saved with a message, in any state, also dead."""
+        ...
+
     def channels(self, wanted: ChannelFilter, limit: int, after: str | None) -> Plan[ChannelPage]:
         """Those that hold anything or have a policy. Looks at LOOK rows of a table at most: if that
         is all there is, the fullest come first, then by name; else the fullest of those, and

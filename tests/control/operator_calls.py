@@ -93,6 +93,7 @@ CALLS: dict[str, Call] = {
     "messages": lambda o, w, c: o.messages(),
     "message": lambda o, w, c: o.message(w.waiting[c]),
     "payload": lambda o, w, c: o.payload(w.waiting[c]),
+    "saved_state": lambda o, w, c: o.saved_state(w.waiting[c]),
     "history": lambda o, w, c: o.history(w.dead[c]),
     "stored_result": lambda o, w, c: o.stored_result(w.done[c]),
     "dead_letters": lambda o, w, c: o.dead_letters(),

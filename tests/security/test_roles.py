@@ -137,6 +137,7 @@ VERBS = {
     "endings": Verb(LOOK, lambda e: e.endings([1, 2])),
     "results": Verb({PRODUCER, *WORK}, lambda e: e.results([1, 2])),
     "payload": Verb({ADMIN}, lambda e: e.payload(1)),
+    "saved_state": Verb({ADMIN}, lambda e: e.saved_state(1)),
     "dead_letters": Verb({ADMIN}, lambda e: e.dead_letters(DeadLetterFilter(), 10, None)),
     "redrive": Verb({ADMIN}, lambda e: e.redrive([1], None, SECOND)),
     "discard": Verb({ADMIN}, lambda e: e.discard([1])),

@@ -11,7 +11,7 @@ import pytest
 
 from laneway import Queue
 from laneway.errors import ConnectionUnavailable, InvalidOption
-from laneway.operator import OPERATOR, VIEWER, Principal
+from laneway.operator import OPERATOR, VIEWER, Principal, Right
 from laneway.web import Dashboard
 from laneway.web.cache import SharedCache
 from laneway.web.request import WebRequest, WebResponse
@@ -153,6 +153,15 @@ def test_a_messages_page_shows_what_was_done_apart_from_what_its_handler_returne
         body = pages.respond(request).body
         assert body.count(b"forty-two") == 1
         assert body.count(b'id="result"') == body.count(b"is paused") == notices
+
+
+def test_a_messages_page_shows_what_its_handler_saved(queue: Queue) -> None:
+    number = queue.publish(1).id
+    queue.claim(1)[0].defer(delay=0, state={"page": "seven"})
+    for rights, seen in ((None, True), (frozenset({Right.VIEW}), False)):
+        who = None if rights is None else (lambda request: Principal("ann", rights))  # noqa: B023
+        request = WebRequest("GET", f"/messages/{number}", "", {"host": "localhost"}, client="::1")
+        assert (b"seven" in Dashboard(queue, principal=who).respond(request).body) is seen
 
 
 def test_every_answer_tells_browsers_to_be_strict(queue: Queue) -> None:

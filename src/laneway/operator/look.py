@@ -185,6 +185,11 @@ class MessageLooks(Base):
         return self._queue.payload(message_id) if self._visible(message_id) else None
 
     @verb(Right.VIEW_PAYLOADS, "filtered")
+    def saved_state(self, message_id: int) -> bytes | None:
+        """What a handler saved with a message that has not ended."""
+        return self._queue.saved_state(message_id) if self._visible(message_id) else None
+
+    @verb(Right.VIEW_PAYLOADS, "filtered")
     def stored_result(self, message_id: int) -> StoredResult | None:
         """What the handler of a message returned, while it is kept. In a scope only if the history
         tells the message's channel."""

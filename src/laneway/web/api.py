@@ -25,6 +25,7 @@ _PATHS = {
     "stats": "queues",
     "message": "messages/{message_id}",
     "payload": "messages/{message_id}/payload",
+    "saved_state": "messages/{message_id}/state",
     "history": "messages/{message_id}/history",
     "stored_result": "messages/{message_id}/result",
     "publish": "messages/publish",

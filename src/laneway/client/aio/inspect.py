@@ -94,6 +94,12 @@ class AsyncInspectVerbs:
         (wanted,) = check_ids([message_id])
         return await self._core.run(self._core.engine.payload(wanted))
 
+    async def saved_state(self, message_id: int) -> bytes | None:
+        """What its handler saved (``Defer(state=…)``) with a message that has not ended; None if
+        nothing is saved."""
+        (wanted,) = check_ids([message_id])
+        return await self._core.run(self._core.engine.saved_state(wanted))
+
     async def stored_result(self, message_id: int) -> StoredResult | None:
         """What the handler of a message returned, as it is stored; None if nothing is kept. See
         ``result``, which waits and decodes."""

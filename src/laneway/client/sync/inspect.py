@@ -96,6 +96,12 @@ class InspectVerbs:
         (wanted,) = check_ids([message_id])
         return self._core.run(self._core.engine.payload(wanted))
 
+    def saved_state(self, message_id: int) -> bytes | None:
+        """What its handler saved (``Defer(state=…)``) with a message that has not ended; None if
+        nothing is saved."""
+        (wanted,) = check_ids([message_id])
+        return self._core.run(self._core.engine.saved_state(wanted))
+
     def stored_result(self, message_id: int) -> StoredResult | None:
         """What the handler of a message returned, as it is stored; None if nothing is kept. See
         ``result``, which waits and decodes."""

@@ -88,6 +88,16 @@ async def whereabouts(world: World) -> None:
     assert await world.queue.message(id) is None
 
 
+@case("message", "what its handler saved is read by itself, waiting or dead")
+async def saved(world: World) -> None:
+    (id,) = await world.publish(1)
+    assert await world.queue.saved_state(id) is None
+    await (await world.claim_one()).defer(delay=0, state={"page": 7})
+    assert await world.queue.saved_state(id) == b'{"page":7}'
+    await (await world.claim_one()).fail()
+    assert await world.queue.saved_state(id) == b'{"page":7}'
+
+
 @case("message", "its payload is read by itself, waiting or dead")
 async def payload(world: World) -> None:
     (id,) = await world.publish(b"\x00\xff")
@@ -96,6 +106,7 @@ async def payload(world: World) -> None:
     assert await world.queue.payload(id) == b"\x00\xff"
     await world.queue.dead_letters.discard([id])
     assert await world.queue.payload(id) is None
+    assert await world.queue.saved_state(id) is None
 
 
 @case("channels", "are listed with stats and policies, the fullest first")

@@ -25,6 +25,11 @@ class MysqlInspect(MysqlHistoryOrder):
         return bytes(rows[0][0]) if rows else None
 
     @repeatable
+    def saved_state(self, message_id: int) -> Plan[bytes | None]:
+        rows = yield self._statement("saved_state", message_id)
+        return bytes(rows[0][0]) if rows and rows[0][0] is not None else None
+
+    @repeatable
     def history_since(self, position: str | None, limit: int) -> Plan[HistoryPage]:
         """Stamps what is committed first, so that readers need not wait for upkeep."""
         stamp = yield from self._stamp_history()

@@ -38,6 +38,10 @@ class PostgresqlInspect(PostgresqlBase):
         rows = yield self._statement("payload", message_id)
         return bytes(rows[0][0]) if rows else None
 
+    def saved_state(self, message_id: int) -> Plan[bytes | None]:
+        rows = yield self._statement("saved_state", message_id)
+        return bytes(rows[0][0]) if rows and rows[0][0] is not None else None
+
     def history_since(self, position: str | None, limit: int) -> Plan[HistoryPage]:
         if position is None:
             rows = yield self._statement("history_end")

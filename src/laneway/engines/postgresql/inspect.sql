@@ -34,6 +34,12 @@ select payload from "laneway".message_v1 where id = CAST($1 AS bigint)
 union all
 select payload from "laneway".dead_letter_v1 where id = CAST($1 AS bigint)
 
+-- name: saved_state
+-- $1: id.
+select saved_state from "laneway".message_v1 where id = CAST($1 AS bigint)
+union all
+select saved_state from "laneway".dead_letter_v1 where id = CAST($1 AS bigint)
+
 -- name: history_end
 -- Every transaction below this number has ended.
 select CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint)

@@ -24,6 +24,10 @@ class SqliteInspect(SqliteStats, SqliteMessages):
         rows = yield self._read_outside("payload", message_id)
         return bytes(rows[0][0]) if rows else None
 
+    def saved_state(self, message_id: int) -> Plan[bytes | None]:
+        rows = yield self._read_outside("saved_state", message_id)
+        return bytes(rows[0][0]) if rows and rows[0][0] is not None else None
+
     def history_since(self, position: str | None, limit: int) -> Plan[HistoryPage]:
         """Ids rise in commit order, so the last one is the position."""
         if position is None:

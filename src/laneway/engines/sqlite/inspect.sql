@@ -22,6 +22,12 @@ select payload from "laneway_message" where id = $1
 union all
 select payload from "laneway_dead" where id = $1
 
+-- name: saved_state
+-- $1: id.
+select state from "laneway_message" where id = $1
+union all
+select state from "laneway_dead" where id = $1
+
 -- name: history_since
 -- $1: the last id seen, $2: limit.
 select id, message_id, queue, channel, kind, priority, attempt, fence, worker, outcome, reason,

@@ -59,7 +59,8 @@ def message(context: Context) -> PageView:
         "headers": context.redact("headers", pretty(dict(headers))) if headers else None,
         "trace": (trace := _trace(headers)),
         "trace_link": context.trace_url.replace("{trace}", trace) if trace else "",
-        "payload": _payload(context, info),
+        "payload": _content(context, info, "payload"),
+        "saved": _content(context, info, "saved_state"),
         "returned": None if info else _result(context, number),
         "error": context.redact("error", info.error or "") if info else "",
         "traceback": context.redact("error", info.traceback or "") if info else "",
@@ -97,11 +98,11 @@ def _trace(headers: Mapping[str, Any]) -> str | None:
     return parts[1] if len(parts) == 4 and len(parts[1]) == 32 else None
 
 
-def _payload(context: Context, info: MessageInfo | None) -> dict[str, Any] | None:
+def _content(context: Context, info: MessageInfo | None, verb: str) -> dict[str, Any] | None:
     """None if there is none to show; the text is cut, and readable whatever the bytes are."""
-    if info is None or not context.may("payload"):
+    if info is None or not context.may(verb):
         return None
-    raw: bytes | None = context.read("payload", info.id)
+    raw: bytes | None = context.read(verb, info.id)
     if raw is None:
         return None
     cut = raw[:_MOST_PAYLOAD]
