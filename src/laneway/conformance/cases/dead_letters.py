@@ -119,6 +119,14 @@ async def limits(world: World) -> None:
     assert len(await world.queue.claim(10)) == 1
 
 
+@case("dead letter", "groups with long texts of letters that take several bytes are read")
+async def long_groups(world: World) -> None:
+    await world.publish(1)
+    await (await world.claim_one()).fail("x" + "é" * 300, error="y" + "€" * 2000)
+    (group,) = (await world.queue.dead_letters.groups(queue=world.name)).groups
+    assert group.count == 1
+
+
 @case("dead letter", "groups are by kind and error, whatever numbers and ids are in its text")
 async def groups(world: World) -> None:
     errors = [

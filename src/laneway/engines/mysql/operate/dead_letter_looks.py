@@ -99,11 +99,14 @@ def _values(wanted: DeadLetterFilter) -> tuple[Any, ...]:
 
 def _counted(row: Row) -> CountedError:
     queue, kind, reason, error_type, error, count, oldest, newest, example = row
-    names = (text(queue) or "", text(kind) or "", text(reason) or "")
-    # A cut may go through a character.
-    said = error.decode(errors="replace") if isinstance(error, bytes) else error
+    names = (text(queue) or "", text(kind) or "", _cut(reason) or "")
     times = (moment(oldest), moment(newest))
-    return CountedError(*names, text(error_type), said, int(count), *times, int(example))
+    return CountedError(*names, _cut(error_type), _cut(error), int(count), *times, int(example))
+
+
+def _cut(value: bytes | str | None) -> str | None:
+    """The beginning of a text; the cut may go through a character."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def _letter(row: Row) -> DeadLetter:
