@@ -23,7 +23,7 @@ MUTANTS: list[Mutant] = [
     Mutant("the fence does not rise", frozenset({"fences", "history", "unexplained_duplicates"}), [
         Patch(_PLAIN, "v_fence bigint := nextval('fence');", "v_fence bigint := 1;"),
         Patch(_VISIT, "v_fence bigint := nextval('fence');", "v_fence bigint := 1;")]),
-    sql("every session has its own block of fences", "fences", "tables",
+    python("every session has its own block of fences", "fences", "engines/postgresql/migrations/0001_queue/tables.sql",
         ('create sequence "laneway".fence;', 'create sequence "laneway".fence cache 1000;')),
     Mutant("a pause is ignored", frozenset({"paused_starts"}), [
         Patch(function("claim_own_v1"), "k.rate is null and not k.paused as plain", "k.rate is null as plain"),

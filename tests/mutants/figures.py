@@ -3,17 +3,15 @@
 # Pieces of code as they stand in the package, in lines of their own length.
 # ruff: noqa: E501
 
-from .mutant import Mutant, python
-
-_COUNT = "engines/postgresql/migrations/0010_minutes"
+from .mutant import Mutant, python, sql
 
 MUTANTS: list[Mutant] = [
-    python("figures do not wait for open transactions", "minutes", f"{_COUNT}/count_v1.sql",
+    sql("figures do not wait for open transactions", "minutes", "count_v1",
         ("exit when pg_snapshot_xmin(pg_current_snapshot())::text::bigint < v_state.to_xid;", "")),
-    python("the figures of a part are added twice", "minutes", f"{_COUNT}/count_v1.sql",
+    sql("the figures of a part are added twice", "minutes", "count_v1",
         ("while counted < p_limit and (v_state.xid, v_state.id) <> (v_state.to_xid, 0::bigint) loop",
          "v_state.xid := greatest(v_state.xid - 3, 1); while counted < p_limit and (v_state.xid, v_state.id) <> (v_state.to_xid, 0::bigint) loop")),
-    python("a redriven letter is still counted as dead", "stats", f"{_COUNT}/count_effect_v1.sql",
+    sql("a redriven letter is still counted as dead", "stats", "count_effect_v1",
         ("when p_outcome in ('redriven', 'discarded') then -1", "when p_outcome = 'discarded' then -1")),
     python("SQLite: two folds count the same", "minutes", "engines/sqlite/operate/minutes.sql",
         ("where message_id = $1 and history_id = $2 returning single",

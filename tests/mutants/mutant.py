@@ -18,20 +18,33 @@ class PatchDoesNotApply(Exception):
 
 @dataclass(frozen=True)
 class Patch:
-    """``old`` stands in ``file`` exactly so many ``times``."""
+    """``old`` stands in ``place`` exactly so many ``times``: a file, or one function of a file of
+    SQL (``publish.sql#refuse_v1``)."""
 
-    file: str
+    place: str
     old: str
     new: str
     times: int = 1
 
+    @property
+    def file(self) -> str:
+        return self.place.partition("#")[0]
+
     def changed(self, text: str) -> str:
-        found = text.count(self.old)
+        begin, end = self._bounds(text)
+        found = text.count(self.old, begin, end)
         if found != self.times:
             raise PatchDoesNotApply(
-                f"{self.file}: found {found} times, not {self.times}: {self.old}"
+                f"{self.place}: found {found} times, not {self.times}: {self.old}"
             )
-        return text.replace(self.old, self.new)
+        return text[:begin] + text[begin:end].replace(self.old, self.new) + text[end:]
+
+    def _bounds(self, text: str) -> tuple[int, int]:
+        name = self.place.partition("#")[2]
+        if not name:
+            return 0, len(text)
+        begin = text.index(_created(name))
+        return begin, text.index("\n$$;", begin)
 
 
 @dataclass(frozen=True)
@@ -65,24 +78,31 @@ class Mutant:
 
 
 def function(name: str) -> str:
-    """The file of a function of the PostgreSQL engine, or of its tables."""
-    file = next(iter(sorted(_POSTGRESQL.rglob(f"{name}.sql"))))
-    return str(file.relative_to(SOURCE))
+    """Where a function of the PostgreSQL engine is."""
+    files = sorted(_POSTGRESQL.rglob("*.sql"))
+    (file,) = (file for file in files if _created(name) in file.read_text())
+    return f"{file.relative_to(SOURCE)}#{name}"
 
 
-def sql(name: str, kills: str, file: str, *pairs: tuple[str, str], faults: str = USUAL) -> Mutant:
+def _created(name: str) -> str:
+    return f'create or replace function "laneway".{name}('
+
+
+def sql(
+    name: str, kills: str, defect_in: str, *pairs: tuple[str, str], faults: str = USUAL
+) -> Mutant:
     """A defect in one function of the PostgreSQL engine."""
-    return python(name, kills, function(file), *pairs, faults=faults)
+    return python(name, kills, function(defect_in), *pairs, faults=faults)
 
 
 def python(
     name: str,
     kills: str,
-    file: str,
+    place: str,
     *pairs: tuple[str, str],
     engine: str = "postgresql",
     faults: str = USUAL,
 ) -> Mutant:
-    """A defect in one file."""
-    patches = [Patch(file, old, new) for old, new in pairs]
+    """A defect in one file, or in one function of it."""
+    patches = [Patch(place, old, new) for old, new in pairs]
     return Mutant(name, frozenset(kills.split()), patches, engine, faults)

@@ -7,9 +7,6 @@ from functools import partial
 
 from .mutant import Mutant, python, sql
 
-_CONTROL = "engines/postgresql/migrations/0009_control"
-_STEP = f"{_CONTROL}/step_operation_v1.sql"
-_RUN_NOW = f"{_CONTROL}/run_now_v1.sql"
 _on_sqlite = partial(python, engine="sqlite")
 _on_mariadb = partial(python, engine="mariadb")
 
@@ -18,19 +15,19 @@ MUTANTS: list[Mutant] = [
         ("from unnest(v_queues) q(name) where q.name <> all(v_paused));", "from unnest(v_queues) q(name));")),
     python("a pause of a kind is ignored", "paused_starts", "engines/kind_pauses.py",
         ("if not taken.paused:", "if True:")),
-    python("a pause of a queue ends before its time", "paused_starts", f"{_CONTROL}/pause_queue_v1.sql",
+    sql("a pause of a queue ends before its time", "paused_starts", "pause_queue_v1",
         ("values (p_queue, p_kind, v_now + p_length,", "values (p_queue, p_kind, v_now + p_length / 5,")),
     sql("a pause of a channel ends before its time", "paused_starts", "pause_v1",
         ("paused_until = case when p_paused then v_now + p_length end", "paused_until = case when p_paused then v_now + p_length / 5 end"),
         ("(values (v_now), (case when p_paused then v_now + p_length end))", "(values (v_now), (case when p_paused then v_now + p_length / 5 end))")),
-    python("run now only says so", "made_due stuck", _RUN_NOW,
+    sql("run now only says so", "made_due stuck", "run_now_v1",
         ("update message m set due = v_now from later l", "update message m set due = m.due from later l")),
-    python("run now wakes nobody", "stuck", _RUN_NOW,
+    sql("run now wakes nobody", "stuck", "run_now_v1",
         ("select v_now, l.channel_id, v_now, l.id, 1, l.priority, l.queue, l.channel, l.lane from later l",
          "select v_now, l.channel_id, v_now, l.id, 1, l.priority, l.queue, l.channel, l.lane from later l where false")),
-    python("an operation counts its last part only", "operations", _STEP,
+    sql("an operation counts its last part only", "operations", "step_operation_v1",
         ("done = o.done + coalesce(v_done, 0)", "done = coalesce(v_done, 0)")),
-    python("an operation ends after its first part", "operations", _STEP,
+    sql("an operation ends after its first part", "operations", "step_operation_v1",
         ("v_ended := v_looked < v_most and v_last = v_looked;", "v_ended := true;")),
     python("a request to cancel is ignored", "cancels_ignored stuck", "worker/execute/pool.py",
         ("if (job.id, job.fence) in wanted and not job.cancel_requested:", "if False:")),

@@ -3,9 +3,9 @@
 # Pieces of code as they stand in the package, in lines of their own length.
 # ruff: noqa: E501
 
-from .mutant import Mutant, python
+from .mutant import Mutant, function, python
 
-_KEPT = "engines/postgresql/migrations/0012_results/complete_kept_v1.sql"
+_KEPT = function("complete_kept_v1")
 _LOST = "where not exists (select from unnest(v_lost, v_lost_fences) l(id, fence) where l.id = k.id and l.fence = k.fence)"
 
 MUTANTS: list[Mutant] = [

@@ -6,9 +6,12 @@ from typing import NamedTuple
 
 from laneway.errors import SchemaTooNew
 
+_ENDS = {"tables.sql": 0, "views.sql": 2}
+
 
 class Migration(NamedTuple):
-    """One folder ``0001_name``: ``tables.sql`` first, ``views.sql`` last, the others by name."""
+    """One folder ``0001_name``, with folders in it: files called ``tables.sql`` first, those called
+    ``views.sql`` last, the others between them; by path."""
 
     number: int
     name: str
@@ -39,19 +42,17 @@ def check_known(version: int, known: int, schema: str) -> None:
 
 def _read(folder: Traversable) -> Migration:
     number, _, name = folder.name.partition("_")
-    texts = [file.read_text(encoding="utf-8") for file in sorted(_sql_files(folder), key=_order)]
+    found = sorted(_sql_files(folder), key=lambda one: (_ENDS.get(one[1].name, 1), one[0]))
+    texts = [file.read_text(encoding="utf-8") for _, file in found]
     return Migration(int(number), name, "\n".join(texts))
 
 
-def _sql_files(folder: Traversable) -> Iterator[Traversable]:
-    """In the folder and in those that are in it."""
+def _sql_files(
+    folder: Traversable, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Traversable]]:
+    """In the folder and in those that are in it, each with its path."""
     for one in folder.iterdir():
         if one.is_dir():
-            yield from _sql_files(one)
+            yield from _sql_files(one, (*path, one.name))
         elif one.name.endswith(".sql"):
-            yield one
-
-
-def _order(file: Traversable) -> tuple[int, str]:
-    ends = {"tables.sql": 0, "views.sql": 2}
-    return ends.get(file.name, 1), file.name
+            yield (*path, one.name), one
