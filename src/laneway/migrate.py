@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from .engines.postgresql.roles import roles_sql
+from .engines.postgresql.schema import roles_sql
 
 __all__ = ["install_sql", "roles_sql", "upgrade_sql"]
 

@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 
 from laneway import Queue
 from laneway.dev.embedded import EmbeddedPostgres, PgBouncer, pgbouncer_binary
-from laneway.engines.postgresql.diagnose.durability import PostgresqlServer, durability_findings
-from laneway.engines.postgresql.diagnose.server_health import (
+from laneway.engines.postgresql.diagnose import (
+    PostgresqlServer,
     SnapshotHolder,
     TableStatistics,
+    durability_findings,
     server_findings,
     snapshot_finding,
     table_findings,

@@ -14,7 +14,7 @@ import pytest
 
 from laneway import AsyncQueue, ClaimStatus, NewMessage, Queue, Worker
 from laneway.drivers.mysql.url import connect_options
-from laneway.engines.mysql.names import pair_id
+from laneway.engines.mysql.base import pair_id
 from laneway.engines.sqlite.engine import SqliteEngine
 from laneway.errors import DatabaseFailed
 from tests.worker.test_worker import until

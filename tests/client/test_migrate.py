@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from laneway import Queue, install_sql, upgrade_sql
-from laneway.engines.postgresql.render import quoted
+from laneway.engines.postgresql.base import quoted
 from laneway.engines.postgresql.schema import migrations
 from laneway.errors import SchemaMissing, SchemaTooNew
 from tests.place import Place

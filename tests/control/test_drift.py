@@ -11,9 +11,9 @@ import pymysql
 import pytest
 
 from laneway import Queue
-from laneway.engines.mysql.repair import shape as mysql_shape
-from laneway.engines.postgresql.repair import shape as postgresql_shape
-from laneway.engines.sqlite.repair import shape as sqlite_shape
+from laneway.engines.mysql.schema import shape as mysql_shape
+from laneway.engines.postgresql.schema import shape as postgresql_shape
+from laneway.engines.sqlite.schema import shape as sqlite_shape
 
 _numbers = count(1)
 SERVERS = {"postgresql": "server", "mysql": "mariadb", "sqlite": "sqlite_files"}

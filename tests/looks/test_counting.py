@@ -16,9 +16,9 @@ import pytest
 
 from laneway import NewMessage, Queue
 from laneway.dev.embedded import EmbeddedPostgres
-from laneway.engines.minute_sums import count_minutes
 from laneway.model import HistoryEntry
 from laneway.operations import Minute, MinuteFilter
+from tests.looks.minute_sums import count_minutes
 
 KINDS = ("mail", "bill", "")
 STEPS = 250

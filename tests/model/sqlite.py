@@ -7,7 +7,7 @@ from datetime import datetime
 
 from laneway import Queue
 from laneway.drivers.sqlite.url import read_url
-from laneway.engines.sqlite.render import render
+from laneway.engines.sqlite.base import render
 
 TABLES = [
     "message",

@@ -16,6 +16,6 @@ MUTANTS: list[Mutant] = [
     python("SQLite: two folds count the same", "minutes", "engines/sqlite/operate/minutes.sql",
         ("where message_id = $1 and history_id = $2 returning single",
          "where $1 is not null and $2 is not null returning single"), engine="sqlite"),
-    python("MariaDB: what was committed late is not counted", "minutes stats", "engines/mysql/operate/published.py",
+    python("MariaDB: what was committed late is not counted", "minutes stats", "engines/mysql/operate/minutes.py",
         ("yield from self._check_gaps(figures, now)", ""), engine="mariadb"),
 ]  # fmt: skip

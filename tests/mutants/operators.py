@@ -35,12 +35,12 @@ MUTANTS: list[Mutant] = [
         ("where p.queue = $1 and p.kind is null and (p.until is null or p.until > $4))",
          "where p.queue = $1 and p.kind is null and p.until > $4 and false)"),
         ("where q.value not in (select p.queue from paused p))", ")")),
-    _on_sqlite("SQLite: run now wakes nobody", "stuck", "engines/sqlite/operate/run_now.py",
+    _on_sqlite("SQLite: run now wakes nobody", "stuck", "engines/sqlite/operate/control.py",
         ("changes.add(channel_id, priority=priority, due=state.now)", "pass")),
     _on_mariadb("MariaDB: a pause of a queue is ignored", "paused_starts", "engines/mysql/claim/scan.py",
         ("""            if closed:
                 ring =""", """            if False:
                 ring =""")),
-    _on_mariadb("MariaDB: an operation counts its last part only", "operations", "engines/mysql/operate/operations.sql",
+    _on_mariadb("MariaDB: an operation counts its last part only", "operations", "engines/mysql/dead_letters.sql",
         (", done = done + $1,", ", done = $1,")),
 ]  # fmt: skip

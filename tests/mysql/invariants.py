@@ -10,9 +10,8 @@ from typing import Any
 
 import pymysql.cursors
 
-from laneway.engines.key_modes import PARKED_FROM
-from laneway.engines.mysql.claim.channel import PARKED
-from laneway.engines.mysql.claim.pick import read_positions
+from laneway.engines.mysql.claim.channel import PARKED, read_positions
+from laneway.engines.publish import PARKED_FROM
 
 Connection = Any  # of PyMySQL; its class is generic for the type checker only
 Rows = list[dict[str, Any]]

@@ -12,8 +12,8 @@ from laneway import Policy, Queue
 from laneway.dev.embedded import EmbeddedMariaDB
 from laneway.drivers.choice import DRIVERS
 from laneway.engines.mysql import MysqlEngine, install_sql
+from laneway.engines.mysql.base import pair_id
 from laneway.engines.mysql.diagnose import MysqlServerSettings, _server_findings
-from laneway.engines.mysql.names import pair_id
 from laneway.engines.mysql.schema import _statements
 from laneway.errors import InvalidName, PayloadTooLarge, SchemaMissing
 from tests.model.mysql import connect

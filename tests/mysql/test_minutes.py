@@ -11,7 +11,7 @@ import pymysql
 import pytest
 
 from laneway import NewMessage, Queue
-from laneway.engines.mysql.operate.fold import COUNTS
+from laneway.engines.mysql.operate.minutes import COUNTS
 from laneway.operations import Minute
 from tests.model.mysql import connect
 

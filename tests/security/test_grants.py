@@ -7,7 +7,7 @@ import pytest
 
 from laneway import Queue
 from laneway.dev.embedded import EmbeddedPostgres
-from laneway.engines.postgresql.roles import ROLES
+from laneway.engines.postgresql.schema import ROLES
 from tests.security.catalog import Catalog, Right
 from tests.stores import POSTGRESQL_SERVERS
 
@@ -135,7 +135,7 @@ RELATIONS: dict[str, dict[str, set[str]]] = {
 PAYLOADS = {"payload", "state"}
 STATES = ("message_v1", "worker_v1", "operation", "flow_v1", "flow_node_v1")
 ASK = (
-    "Decide who may use it: state the rights in engines/postgresql/roles.sql, and write the "
+    "Decide who may use it: state the rights in engines/postgresql/schema.sql, and write the "
     "decision into this table and docs/how-to/roles.md."
 )
 

@@ -8,7 +8,7 @@ import pytest
 
 from laneway import Queue
 from laneway.dev.embedded import EmbeddedPostgres
-from laneway.engines.postgresql.roles import ROLES
+from laneway.engines.postgresql.schema import ROLES
 from laneway.errors import DatabaseFailed
 from tests.security.attacker import HIJACKED, Attacker
 from tests.security.test_roles import CALLED, LOOK, PRODUCER, WORK

@@ -8,7 +8,7 @@ import pytest
 
 from laneway import Queue
 from laneway.dev.embedded import EmbeddedMariaDB
-from laneway.engines.no_flows import NoFlows
+from laneway.engines.flows import NoFlows
 from laneway.errors import DatabaseFailed
 from tests.security.test_roles import VERBS
 

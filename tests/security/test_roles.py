@@ -11,8 +11,7 @@ import pytest
 from laneway import Queue, Worker
 from laneway.contract import Engine
 from laneway.dev.embedded import EmbeddedPostgres
-from laneway.engines.postgresql.roles import ROLES
-from laneway.engines.postgresql.schema import migrations
+from laneway.engines.postgresql.schema import ROLES, migrations
 from laneway.errors import DatabaseFailed, InvalidName, InvalidOption
 from laneway.event import EventFilter
 from laneway.flow import FlowDraft, NodeDraft

@@ -16,8 +16,8 @@ from laneway.drivers.runner import drive
 from laneway.drivers.sqlite.sync import execute
 from laneway.drivers.sqlite.url import connect, read_url
 from laneway.engines.sqlite import SqliteEngine
+from laneway.engines.sqlite.base import statement
 from laneway.engines.sqlite.operate import looks
-from laneway.engines.sqlite.render import statement
 from laneway.inspection import ChannelFilter, MessageFilter
 from laneway.operations import MinuteFilter
 from laneway.plan import Plan

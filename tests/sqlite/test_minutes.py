@@ -18,7 +18,7 @@ from laneway import NewMessage, Queue
 from laneway.drivers.runner import drive
 from laneway.drivers.sqlite.sync import SqliteRunner, execute
 from laneway.drivers.sqlite.url import connect, read_url
-from laneway.engines.minute_figures import COUNTS, OUTCOMES
+from laneway.engines.minutes import COUNTS, OUTCOMES
 from laneway.engines.sqlite import SqliteEngine
 from laneway.engines.sqlite.operate import looks
 from laneway.model import Draft, HeldLease

@@ -11,7 +11,7 @@ import pytest
 
 from laneway import Queue
 from laneway.drivers.placeholders import numbered
-from laneway.engines.sqlite.render import STATEMENTS, statement
+from laneway.engines.sqlite.base import STATEMENTS, statement
 
 # What operators ask reads what it shows; install and diagnose are rare.
 LISTS = {

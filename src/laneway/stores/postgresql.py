@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 
 from laneway.drivers.errors import translated
-from laneway.engines.postgresql.render import quoted, render
+from laneway.engines.postgresql.base import quoted, render
 from laneway.errors import LanewayError
 
 from .fill import Syntax

@@ -1,20 +1,114 @@
-"""What every group of verbs is built on: statements by name, the clock, and repeatable plans."""
+"""What every group of verbs is built on: names, statements, the clock, repeatable plans, and locks
+of channels."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from functools import wraps
+from functools import lru_cache, wraps
+from hashlib import sha256
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from laneway.engines.times import micros
-from laneway.plan import Plan, Repeatable, Statement
+from laneway.errors import InvalidName, PayloadTooLarge
+from laneway.names import check_schema
+from laneway.plan import Plan, Repeatable, Row, Statement
 
 from . import render
-from .names import check_prefix
-from .packets import ANY_SERVER, check_fits, small_chunks
+
+# Names as bytes, ids computed from them, and the tables' prefix.
+
+# MySQL allows 64 characters in a name; the longest of ours adds ``_channel_stats_v1``.
+PREFIX_CHARACTERS = 40
+
+
+def check_prefix(value: object) -> str:
+    """The schema name, which the names of our tables begin with."""
+    prefix = check_schema(value)
+    if len(prefix) > PREFIX_CHARACTERS or any(ord(letter) > 0xFFFF for letter in prefix):
+        raise InvalidName(
+            f"the schema name {prefix!r} becomes the prefix of tables: use at most "
+            f"{PREFIX_CHARACTERS} characters, all below U+10000"
+        )
+    return prefix
+
+
+@lru_cache(maxsize=100_000)
+def pair_id(queue: bytes, name: bytes) -> bytes:
+    """The id of a channel or of a key: 128 bits of SHA-256 over both names, so that no tenant can
+    choose a name whose id collides with another tenant's channel."""
+    return sha256(b"%d:%b%b" % (len(queue), queue, name)).digest()[:16]
+
+
+def text(value: bytes | str | None) -> str | None:
+    """A name or text as it was read; some drivers decode bytes themselves."""
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def data(value: str | None) -> bytes | None:
+    """A name or text to write: bytes, so that no connection's character set changes it."""
+    return None if value is None else value.encode()
+
+
+# How much goes into one statement: the server accepts at most ``max_allowed_packet`` bytes.
+
+T = TypeVar("T")
+
+ANY_SERVER = 1024 * 1024
+"""Bytes that every server in use accepts."""
+_MAX_ROWS = 2_000
+_MAX_BYTES = 8 * 1024 * 1024
+_RESERVED = 4 * 1024  # for the statement around the values
+_ROW = 64
+_VALUE = 24  # a number, quotes, commas
+
+
+def small_chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Chunks of small rows that every server accepts, without asking for its limit."""
+    return chunks(rows, ANY_SERVER)
+
+
+def check_fits(value: bytes | None, packet: int) -> None:
+    """Raises PayloadTooLarge if a statement with just this value would be too long."""
+    _check("a state or payload", _VALUE + _written_size(value), packet)
+
+
+def chunks(items: Sequence[T], packet: int) -> Iterator[Sequence[T]]:
+    """In order, each as large as one statement may be. An item is a row, or has a ``row``."""
+    max_bytes = min(_MAX_BYTES, packet - _RESERVED)
+    chunk: list[T] = []
+    total = 0
+    for item in items:
+        size = _row_size(item if isinstance(item, tuple) else item.row, packet)  # type: ignore[attr-defined]
+        if chunk and (total + size > max_bytes or len(chunk) >= _MAX_ROWS):
+            yield chunk
+            chunk, total = [], 0
+        chunk.append(item)
+        total += size
+    if chunk:
+        yield chunk
+
+
+def _row_size(row: tuple[Any, ...], packet: int) -> int:
+    size = _ROW + _VALUE * len(row) + sum(map(_written_size, row))
+    _check("a message", size, packet)
+    return size
+
+
+def _check(what: str, size: int, packet: int) -> None:
+    if size > packet - _RESERVED:
+        raise PayloadTooLarge(
+            f"{what} needs up to {size} bytes in a statement (bytes may be written as two), and "
+            f"the server accepts {packet}: raise max_allowed_packet on the server, or store the "
+            "data elsewhere and publish a reference to it"
+        )
+
+
+def _written_size(value: object) -> int:
+    """At most: drivers write bytes in hexadecimal, or escape some of them."""
+    return 2 * len(value) if isinstance(value, bytes) else 0
+
 
 P = ParamSpec("P")
 S = TypeVar("S")
-T = TypeVar("T")
 
 Clock = Callable[[], datetime]
 
@@ -66,3 +160,37 @@ def repeatable(
         return Repeatable(again)
 
     return start
+
+
+ChannelRef = tuple[bytes, bytes, bytes]
+"""Id, queue and name of a channel."""
+
+
+class MysqlChannelLocks(MysqlBase):
+    """Locking channels. A session that has locked a channel's row may change its schedule, and no
+    claim can start its messages meanwhile. Channels that have no row yet get one."""
+
+    def _lock_channels(self, channels: Iterable[tuple[bytes, bytes]]) -> Plan[list[bytes]]:
+        """Locks the channels (queue, name) in the order of their ids, and returns the ids. Waits
+        for channels that others hold."""
+        rows = sorted((pair_id(queue, name), queue, name) for queue, name in set(channels))
+        if rows:
+            yield from self._insert("lock_channels", rows)
+        return [row[0] for row in rows]
+
+    def _add_channels(self, channels: Iterable[ChannelRef]) -> Plan[None]:
+        """Adds channel rows that are missing, in the order of their ids. It may wait for another
+        session that is adding the same ones: call it only while nothing else is locked. If that
+        one's transaction stays open, its channels are left out."""
+        for chunk in small_chunks(sorted(channels)):
+            done = yield self._statement("add_channels", chunk)._replace(if_free=True)
+            for row in () if done else chunk:
+                yield self._statement("add_free_channel", [row])._replace(if_free=True)
+
+    def _lock_free_channels(self, ids: Sequence[bytes], now: int | None) -> Plan[Sequence[Row]]:
+        """Locks those that nobody else holds; returns the columns of ``LockedChannel``."""
+        return (yield self._statement("lock_free_channels", ids, now))
+
+    def _wait_for_channel(self, id: bytes) -> Plan[bool]:
+        """Whether it is ours now."""
+        return bool((yield self._statement("wait_for_channel", id)._replace(if_free=True)))

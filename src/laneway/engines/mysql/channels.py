@@ -10,9 +10,7 @@ from laneway.limits import LimitChange
 from laneway.model import Policy
 from laneway.plan import Plan
 
-from .base import repeatable
-from .claim.lock import MysqlChannelLocks
-from .names import pair_id
+from .base import MysqlChannelLocks, pair_id, repeatable
 
 
 class MysqlChannels(MysqlChannelLocks):

@@ -1,22 +1,150 @@
-"""Dead letters: redrive and discard them, in batches."""
+"""Dead letters: read, group and count them; redrive and discard them, also in bulk operations."""
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
-from laneway.engines.mysql.operate.dead_letter_looks import MysqlDeadLetterLooks
-from laneway.engines.operation_steps import looked_at, take_letters
-from laneway.engines.times import micros
-from laneway.model import DeadLetterFilter
-from laneway.plan import Plan
+from laneway.engines.dead_letters import (
+    ERROR_START,
+    CountedError,
+    OpenOperation,
+    filter_of,
+    grouped,
+    looked_at,
+    take_letters,
+    take_step,
+)
+from laneway.engines.times import micros, moment
+from laneway.inspection import DeadLetterCount, DeadLetterGroups, DeadLetterPage, DeadLetterPosition
+from laneway.model import DeadLetter, DeadLetterFilter
+from laneway.operations import BulkAction, Operation, OperationOrder, OperationState
+from laneway.plan import Plan, Row, Statement
 
-from .base import repeatable
+from .append import WakeRow
+from .base import MysqlBase, data, pair_id, repeatable, text
 from .events import EventRow, event_row
-from .names import pair_id
-from .publish.rows import WakeRow
-from .settle.end import HistoryRow, MysqlSettleEnd
-from .settle.ended_lease import ended_key
+from .settle.end import HistoryRow, MysqlSettleEnd, ended_key
+
+LOOK = 3_000
+"""Fewer than elsewhere: each row is found through an index, then by its key, and those that are
+grouped go through a temporary table."""
+
+Position = tuple[int | None, int | None]
+
+
+class MysqlDeadLetterLooks(MysqlBase):
+    """Dead letters: read, group and count them. No look reads more of them than LOOK."""
+
+    @repeatable
+    def dead_letters(
+        self, wanted: DeadLetterFilter, limit: int, after: DeadLetter | DeadLetterPosition | None
+    ) -> Plan[DeadLetterPage]:
+        start: Position = (micros(after.died_at), after.id) if after else (None, None)
+        end = (yield from self._reach(wanted, start)) if wanted.rare else (None, None)
+        rows = yield self._of(("dead_letters", "all_dead_letters"), wanted, limit, *start, *end)
+        letters = [_letter(row) for row in rows]
+        if len(letters) == limit:
+            return DeadLetterPage(letters, DeadLetterPosition(letters[-1].died_at, letters[-1].id))
+        died_at, letter = end
+        if died_at is None or letter is None:
+            return DeadLetterPage(letters)
+        return DeadLetterPage(letters, DeadLetterPosition(moment(died_at), letter))
+
+    @repeatable
+    def dead_letter_groups(self, queue: str | None, limit: int) -> Plan[DeadLetterGroups]:
+        if queue is None:
+            rows = yield self._statement("all_dead_letter_groups", LOOK, ERROR_START)
+        else:
+            rows = yield self._statement("dead_letter_groups", data(queue), LOOK, ERROR_START)
+        return grouped((_counted(row) for row in rows), limit, LOOK)
+
+    @repeatable
+    def count_dead_letters(
+        self, wanted: Sequence[int] | DeadLetterFilter, most: int
+    ) -> Plan[DeadLetterCount]:
+        looked, bound = 0, 0
+        if not isinstance(wanted, DeadLetterFilter):
+            if not wanted:
+                return DeadLetterCount(0)
+            ((found,),) = yield self._statement("count_dead_letter_ids", list(wanted), most + 1)
+        elif wanted.rare:
+            names = ("count_dead_letters_matching", "count_all_dead_letters_matching")
+            ((found, looked),) = yield self._of(names, wanted, LOOK + 1)
+            found, bound = min(found, LOOK), LOOK
+        else:
+            names = ("count_dead_letters", "count_all_dead_letters")
+            ((found,),) = yield self._within(names, wanted, most + 1)
+        return DeadLetterCount(min(int(found), most), found > most or looked > bound)
+
+    def _dead_letter_ids(self, wanted: DeadLetterFilter, looked: int, *rest: Any) -> Statement:
+        return self._of(("dead_letter_ids", "all_dead_letter_ids"), wanted, looked, *rest)
+
+    def _reach(self, wanted: DeadLetterFilter, start: Position) -> Plan[Position]:
+        """Where a look of LOOK letters ends; nowhere if there are not as many."""
+        names = ("dead_letter_reach", "all_dead_letter_reach")
+        rows = yield self._within(names, wanted, *start, LOOK - 1)
+        return (int(rows[0][0]), int(rows[0][1])) if rows else (None, None)
+
+    def _of(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
+        """The first statement for a queue, the second one, without that parameter, for all."""
+        values = _values(wanted)
+        if wanted.queue is None:
+            return self._statement(names[1], *values[1:], *params)
+        return self._statement(names[0], *values, *params)
+
+    def _within(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
+        """The same for statements that know only queue and times."""
+        times = micros(wanted.since), micros(wanted.until)
+        if wanted.queue is None:
+            return self._statement(names[1], *times, *params)
+        return self._statement(names[0], data(wanted.queue), *times, *params)
+
+
+def _values(wanted: DeadLetterFilter) -> tuple[Any, ...]:
+    """In the order of the statements' parameters."""
+    names = (wanted.queue, wanted.channel, wanted.kind, wanted.reason)
+    times = micros(wanted.since), micros(wanted.until)
+    return (*map(data, names), *times, data(wanted.error_type))
+
+
+def _counted(row: Row) -> CountedError:
+    queue, kind, reason, error_type, error, count, oldest, newest, example = row
+    names = (text(queue) or "", text(kind) or "", _cut(reason) or "")
+    times = (moment(oldest), moment(newest))
+    return CountedError(*names, _cut(error_type), _cut(error), int(count), *times, int(example))
+
+
+def _cut(value: bytes | str | None) -> str | None:
+    """The beginning of a text; the cut may go through a character."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _letter(row: Row) -> DeadLetter:
+    id, queue, channel, kind, key, priority, died_at, published_at, first, *rest = row
+    attempt, max_attempts, content_type, headers, payload, reason, error_type, error, trace = rest
+    return DeadLetter(
+        id,
+        text(queue) or "",
+        text(channel) or "",
+        text(kind) or "",
+        text(key),
+        priority,
+        moment(died_at),
+        moment(published_at),
+        moment(first),
+        attempt,
+        max_attempts,
+        text(content_type) or "",
+        json.loads(headers) if headers else {},
+        payload,
+        text(reason) or "",
+        text(error_type),
+        text(error),
+        text(trace),
+    )
+
 
 _BATCH = 1000
 
@@ -44,6 +172,8 @@ class LockedDeadLetter(NamedTuple):
 
 
 class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
+    """Dead letters: redrive and discard them, in batches."""
+
     @repeatable
     def redrive(
         self, wanted: Sequence[int] | DeadLetterFilter, max_attempts: int | None, delay: timedelta
@@ -136,3 +266,64 @@ def _history_row(x: LockedDeadLetter, outcome: bytes, terminal: bool) -> History
     times = (x.first_published_at, x.published_at, None, None, x.now, x.payload_size)
     where = (terminal, False, x.priority, x.queue, x.channel, x.kind, None, outcome)
     return (x.id, None, x.attempt, *times, *where, x.reason, x.error_type, None, None)
+
+
+class MysqlOperations(MysqlDeadLetters):
+    """Bulk operations on dead letters."""
+
+    @repeatable
+    def add_operation(self, order: OperationOrder) -> Plan[Operation]:
+        texts = (order.action, json.dumps(order.wanted), json.dumps(order.options))
+        who = data(order.actor), self._now()
+        yield self._statement("add_operation", *map(data, texts), order.total, *who)
+        rows = yield self._statement("last_operation")
+        return _operation(rows[0])
+
+    @repeatable
+    def step_operation(self, operation_id: int | None, limit: int) -> Plan[Operation | None]:
+        rows = yield self._statement("lock_operation", operation_id)
+        if not rows:
+            return None
+        id, action, wanted, options, started_at, *position = rows[0]
+        by = filter_of(json.loads(wanted))
+        looked = looked_at(by, limit)
+        letters = yield self._dead_letter_ids(by, looked, *position, started_at)
+        taken = take_letters(letters, looked, limit, *position)
+        operation = OpenOperation(text(action) or "", json.loads(options))
+        moved = yield from take_step(operation, taken, self.redrive, self.discard)
+        yield self._statement("move_operation", *moved, self._now(), id)
+        return (yield from self._operation(id))
+
+    @repeatable
+    def end_operation(
+        self, operation_id: int, state: OperationState, error: str | None
+    ) -> Plan[Operation | None]:
+        words = data(state), data(error), self._now()
+        yield self._statement("end_operation", *words, operation_id)
+        return (yield from self._operation(operation_id))
+
+    @repeatable
+    def operations(self, operation_id: int | None, limit: int) -> Plan[list[Operation]]:
+        rows = yield self._statement("operations", operation_id, limit)
+        return [_operation(row) for row in rows]
+
+    def _operation(self, operation_id: int) -> Plan[Operation | None]:
+        rows = yield self._statement("operations", operation_id, 1)
+        return _operation(rows[0]) if rows else None
+
+
+def _operation(row: Row) -> Operation:
+    id, action, wanted, options, total, done, state, actor, started_at, ended_at, error = row
+    return Operation(
+        id,
+        cast(BulkAction, text(action)),
+        json.loads(wanted),
+        total,
+        done,
+        cast(OperationState, text(state)),
+        text(actor) or "",
+        moment(started_at),
+        moment(ended_at),
+        text(error),
+        json.loads(options),
+    )

@@ -1,20 +1,51 @@
 """diagnose: problems of the server and the schema, as far as an ordinary user may see them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from laneway.engines.findings import schema_finding, upkeep_finding
-from laneway.engines.service_findings import WORKERS_LOOKED, lately, service_findings
+from laneway.engines.findings import (
+    WORKERS_LOOKED,
+    WaitingQueue,
+    lately,
+    schema_finding,
+    service_findings,
+    upkeep_finding,
+)
 from laneway.engines.times import SECOND, moment
 from laneway.inspection import Finding
-from laneway.plan import Plan
+from laneway.plan import Plan, Row
 
-from .names import text
-from .operate.service import MysqlService
-from .repair import MysqlRepair
+from .base import text
+from .operate.looks import MysqlLooks, name_bytes
+from .schema import MysqlRepair
 
 if TYPE_CHECKING:
     from laneway.contract import Engine
+
+_NEVER = 2**63 - 1
+_QUEUES = 200
+
+
+class MysqlService(MysqlLooks):
+    """For diagnose: which queues have work that could start, and who works."""
+
+    def _waiting_work(self) -> Plan[list[WaitingQueue]]:
+        rows = yield self._statement("last_claims")
+        claims = {name_bytes(row[0]): moment(row[1]) for row in rows}
+        names = (yield from self._queue_names())[:_QUEUES]
+        now = self._now()
+        waiting: Sequence[Row] = ()
+        if names:
+            waiting = yield self._union("waiting_queue", [(name, now) for name in names])
+        found = []
+        for queue, since, at in waiting:
+            name = name_bytes(queue)
+            rows = yield self._statement("kinds_of_wakes", name, int(at))
+            due = None if int(since) == _NEVER else moment(since)
+            kinds = [text(row[0]) or "" for row in rows]
+            found.append(WaitingQueue(text(name) or "", due, claims.get(name), kinds))
+        return found
+
 
 _UPKEEP_LATE = 30 * SECOND
 _STATEMENTS = "binlog_format is STATEMENT: the server rejects all writes at READ COMMITTED."

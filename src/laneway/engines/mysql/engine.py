@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
+from laneway.engines.flows import NoFlows
 from laneway.engines.kind_pauses import without_paused
-from laneway.engines.no_flows import NoFlows
 from laneway.plan import Plan
 from laneway.taken import Taken
 
@@ -14,22 +14,17 @@ from .base import repeatable
 from .channels import MysqlChannels
 from .claim.claim import MysqlClaim
 from .claim.lanes import lane_of
-from .dead_letters import MysqlDeadLetters
+from .dead_letters import MysqlDeadLetters, MysqlOperations
 from .diagnose import MysqlDiagnose
 from .events import MysqlEvents
-from .inspect import MysqlInspect
-from .operate.audit import MysqlAudit
+from .inspect import MysqlInspect, MysqlMessageList, MysqlStats
 from .operate.channel_list import MysqlChannelList
-from .operate.messages import MysqlMessageList
+from .operate.control import MysqlAudit, MysqlPauses, MysqlRunNow
+from .operate.looks import MysqlQueueList
 from .operate.minutes import MysqlMinutes
-from .operate.operations import MysqlOperations
-from .operate.pauses import MysqlPauses
-from .operate.queue_list import MysqlQueueList
-from .operate.run_now import MysqlRunNow
 from .schedules import MysqlSchedules
 from .settle.settle import MysqlSettle
-from .stats import MysqlStats
-from .upkeep.upkeep import MysqlUpkeep
+from .upkeep import MysqlUpkeep
 
 if TYPE_CHECKING:
     from laneway.contract import Engine

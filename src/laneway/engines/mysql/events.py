@@ -11,8 +11,7 @@ from laneway.engines.times import micros, moment
 from laneway.event import Event, EventFilter, Heard, MessageEnd
 from laneway.plan import Plan, Row
 
-from .base import MysqlBase, repeatable
-from .names import text
+from .base import MysqlBase, repeatable, text
 
 _MAX_EVENTS = 250  # in one row, which must fit into a statement
 

@@ -1,19 +1,98 @@
-"""What operators look at: messages in any state, the history, totals."""
+"""What operators look at: messages in any state, the history, totals, and the settings."""
 
 import json
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import cast
 
-from laneway.engines.times import moment
-from laneway.inspection import HistoryPage, MessageInfo, Totals, read_position
+from laneway.engines.times import micros, moment
+from laneway.inspection import (
+    HistoryPage,
+    MessageFilter,
+    MessageInfo,
+    MessagePage,
+    Totals,
+    read_position,
+)
+from laneway.model import HistoryEntry, HistoryKept, Settings
 from laneway.plan import Plan, Row
 
-from .base import repeatable
-from .names import text
-from .stats import entry_of
-from .upkeep.cleanup import MysqlHistoryOrder
+from .base import MysqlBase, data, pair_id, repeatable, text
+from .operate.looks import ROWS
+from .upkeep import MysqlHistoryOrder
+
+
+class MysqlStats(MysqlBase):
+    """The history of a message, and the settings."""
+
+    @repeatable
+    def history(self, message_id: int) -> Plan[list[HistoryEntry]]:
+        rows = yield self._statement("history", message_id)
+        return [entry_of(row) for row in rows]
+
+    @repeatable
+    def settings(self) -> Plan[Settings]:
+        return (yield from self._settings())
+
+    @repeatable
+    def configure(
+        self,
+        history: HistoryKept | None,
+        history_days: int | None,
+        backoff_initial: timedelta | None,
+        backoff_max: timedelta | None,
+        audit_days: int | None,
+    ) -> Plan[Settings]:
+        initial, maximum = (
+            None if x is None else micros(x) for x in (backoff_initial, backoff_max)
+        )
+        yield self._statement(
+            "configure", data(history), history_days, initial, maximum, audit_days
+        )
+        if history is not None and history != "all":
+            yield self._statement("forget_kind_counts")
+        return (yield from self._settings())
+
+    def _settings(self) -> Plan[Settings]:
+        ((history, days, initial, maximum, audit_days),) = yield self._statement("settings")
+        backoff = (timedelta(microseconds=initial), timedelta(microseconds=maximum))
+        return Settings(cast(HistoryKept, text(history)), days, *backoff, audit_days)
+
+
+def entry_of(row: Row) -> HistoryEntry:
+    """From a row of the statement history."""
+    id, message_id, queue, channel, kind, priority, attempt, fence, worker, *rest = row
+    outcome, reason, error_type, error, first, published, due, claimed, ended, *last = rest
+    size, terminal, dead, started = last
+    return HistoryEntry(
+        id,
+        message_id,
+        text(queue) or "",
+        text(channel) or "",
+        text(kind) or "",
+        priority,
+        attempt,
+        fence,
+        text(worker),
+        text(outcome) or "",
+        text(reason),
+        text(error_type),
+        text(error),
+        moment(first),
+        moment(published),
+        moment(due),
+        moment(claimed),
+        moment(ended),
+        size,
+        bool(terminal),
+        bool(dead),
+        moment(started),
+    )
 
 
 class MysqlInspect(MysqlHistoryOrder):
+    """What operators look at: messages in any state, the history, totals."""
+
     @repeatable
     def message(self, message_id: int) -> Plan[MessageInfo | None]:
         rows = yield self._statement("message", message_id, self._now())
@@ -85,3 +164,53 @@ def message_info(row: Row) -> MessageInfo:
         text(error),
         text(trace[0]) if trace else None,
     )
+
+
+_WALK = 5_000
+"""Rows that a page looks at. They are read in the order of their primary key; of leases, which are
+joined with their messages, fewer."""
+
+
+class MysqlMessageList(MysqlBase):
+    """Pages of messages. Each state is listed from the smallest table that has it, so many rows a
+    page: a filter that matches little makes a short page, not a long search."""
+
+    @repeatable
+    def messages(self, wanted: MessageFilter, limit: int, after: int) -> Plan[MessagePage]:
+        if wanted.state == "dead":
+            return (
+                yield from self._walk("messages_dead", "messages_dead_end", wanted, limit, after)
+            )
+        if wanted.state == "leased":
+            return (
+                yield from self._walk(
+                    "messages_leased", "messages_leased_end", wanted, limit, after
+                )
+            )
+        if wanted.queue is not None and wanted.channel is not None:
+            id = pair_id(wanted.queue.encode(), wanted.channel.encode())
+            ((size,),) = yield self._statement("size_of_channel", id, ROWS)
+            if int(size) < ROWS:
+                options = (after, limit, data(wanted.state), self._now())
+                rows = yield self._statement("messages_of_channel", id, data(wanted.kind), *options)
+                return _page(rows, limit, None, int(size))
+        return (yield from self._walk("messages", "messages_end", wanted, limit, after))
+
+    def _walk(
+        self, statement: str, ends: str, wanted: MessageFilter, limit: int, after: int
+    ) -> Plan[MessagePage]:
+        """Those among the next so many rows of a table; ``ends`` finds the last of these."""
+        look = ROWS if wanted.state == "leased" else _WALK
+        ((end, looked),) = yield self._statement(ends, after, look)
+        if end is None:
+            return MessagePage()
+        names = data(wanted.queue), data(wanted.channel), data(wanted.kind)
+        options = (data(wanted.state), self._now()) if statement == "messages" else ()
+        rows = yield self._statement(statement, *names, after, limit, *options, int(end))
+        more = int(end) if int(looked) >= look else None
+        return _page(rows, limit, more, int(looked))
+
+
+def _page(rows: Sequence[Row], limit: int, more: int | None, looked: int) -> MessagePage:
+    found = [message_info(row) for row in rows]
+    return MessagePage(found, found[-1].id if len(found) == limit else more, looked)

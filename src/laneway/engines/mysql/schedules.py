@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from laneway.engines.schedule_publish import Key, publish_firings, publish_now
+from laneway.engines.publish import Key, publish_firings, publish_now
 from laneway.engines.times import micros, moment
 from laneway.errors import DatabaseFailed
 from laneway.model import Published
@@ -15,9 +15,8 @@ from laneway.plan import Plan, Row
 from laneway.schedule import FireReport, Move, Schedule, ScheduleTerms
 from laneway.schedule_rules import firing, paused, planned, resumed
 
-from .base import repeatable
-from .names import data, pair_id, text
-from .publish.publish import MysqlTopics
+from .base import data, pair_id, repeatable, text
+from .publish import MysqlTopics
 
 _ZERO = timedelta(0)
 _RETRY_LOCKED = timedelta(seconds=1)  # when to try again what another session has locked

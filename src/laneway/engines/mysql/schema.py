@@ -1,18 +1,15 @@
-"""Numbered migrations: one folder each under ``migrations/``, tables first, then views.
-
-MySQL commits every change of a table separately. So each statement can be repeated, and the row
-that records a migration is written last: an install that was interrupted is simply run again.
-"""
+"""Install and upgrade: numbered migrations, one folder each; repair puts back what was dropped."""
 
 from functools import cache
 from hashlib import sha256
 
+from laneway.engines.drift import Found, Kind, Part, drift_finding, missing, parts_of, repaired
 from laneway.engines.migration_files import Migration, check_known, read_migrations
 from laneway.errors import DatabaseFailed, InvalidOption, LanewayError, SchemaMissing
+from laneway.inspection import Finding, Repair
 from laneway.plan import Plan, Statement
 
-from .base import MysqlBase
-from .names import check_prefix
+from .base import MysqlBase, check_prefix, text
 from .render import FOLDER, render, template
 
 
@@ -40,6 +37,12 @@ def upgrade_sql(version: int, schema: str = "laneway") -> str:
 
 
 class MysqlSchema(MysqlBase):
+    """Numbered migrations: one folder each under ``migrations/``, tables first, then views.
+
+    MySQL commits every change of a table separately. So each statement can be repeated, and the row
+    that records a migration is written last: an install that was interrupted is simply run again.
+    """
+
     @property
     def newest_version(self) -> int:
         return migrations()[-1].number
@@ -126,3 +129,45 @@ def _statements(script: str) -> list[str]:
 
 def _rendered(migration: Migration, schema: str) -> str:
     return migration.rendered(lambda text: render(text, schema), template("migration_note"))
+
+
+@cache
+def shape(schema: str) -> dict[tuple[Kind, str], Part]:
+    """What an installation of this version consists of."""
+    script = "\n".join(migration.text for migration in migrations())
+    parts = parts_of(script, lambda table: f"`laneway_{table}`")
+    return {key: part.rendered(lambda sql: render(sql, schema)) for key, part in parts.items()}
+
+
+class MysqlRepair(MysqlSchema):
+    """repair: what somebody dropped or changed is put back as the migrations have it."""
+
+    def repair(self) -> Plan[list[Repair]]:
+        found = yield from self._found()
+        done = []
+        for part in missing(shape(self.schema), found):
+            if part.sql is not None:
+                yield Statement(part.sql, (), percent=True, long=True)
+            done.append(repaired(part, found))
+        return done
+
+    def drift(self) -> Plan[Finding]:
+        found = yield from self._found()
+        return drift_finding(missing(shape(self.schema), found), found)
+
+    def _found(self) -> Plan[Found]:
+        prefix = f"{self.schema}_"
+        rows = yield self._statement("shape", prefix.encode(), len(prefix))
+        found: dict[tuple[str, str], str | None] = {}
+        for row in rows:
+            kind, table, part = (text(value) or "" for value in row[:3])
+            name = table.removeprefix(prefix)
+            if kind == "column":
+                found["column", f"{name}.{part}"] = text(row[3])
+            elif kind != "index":
+                found[kind, name] = text(row[3])
+            elif part == "PRIMARY":
+                found["primary key", name] = None
+            else:
+                found["index", part] = None
+        return found

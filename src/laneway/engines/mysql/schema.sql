@@ -26,3 +26,21 @@ drop view if exists `laneway_minute_v1`, `laneway_worker_v1`, `laneway_lake_sure
 drop table if exists `laneway_lane`, `laneway_kind_wake`, `laneway_kind_message`, `laneway_kind_queue`, `laneway_progress`, `laneway_result`, `laneway_dead_sum`, `laneway_dead_queue`, `laneway_minute`, `laneway_kind_count`, `laneway_gap`, `laneway_fold`, `laneway_cancel_request`, `laneway_worker`, `laneway_operation`, `laneway_audit`, `laneway_pause`, `laneway_lake_file`, `laneway_lake_commit`, `laneway_mail`, `laneway_listener`, `laneway_done`, `laneway_subscription`, `laneway_schedule`, `laneway_history`, `laneway_dead_count`, `laneway_dead`, `laneway_dedupe`,
     `laneway_stray`, `laneway_lease`, `laneway_wake`, `laneway_expiry`, `laneway_message`,
     `laneway_channel`, `laneway_fence`, `laneway_turnstile`, `laneway_setting`, `laneway_migration`
+
+-- name: shape
+-- What is in a schema.
+-- All tables of this database whose names begin with the prefix, and what is in them, with the defaults of
+-- columns and what views say. $1: prefix with its underscore, $2: its length in characters.
+select case t.table_type when 'VIEW' then 'view' else 'table' end, t.table_name, '', v.view_definition
+    from information_schema.tables t
+    left join information_schema.views v using (table_schema, table_name)
+    where t.table_schema = database() and left(t.table_name, $2) = $1
+union all
+select 'column', c.table_name, c.column_name, c.column_default
+    from information_schema.columns c
+    join information_schema.tables t using (table_schema, table_name)
+    where t.table_type = 'BASE TABLE' and c.table_schema = database() and left(c.table_name, $2) = $1
+union all
+select distinct 'index', s.table_name, s.index_name, null
+    from information_schema.statistics s
+    where s.table_schema = database() and left(s.table_name, $2) = $1

@@ -1,15 +1,106 @@
-"""Dead letters: redrive and discard them, in batches."""
+"""Dead letters: read, group and count them; redrive and discard them, also in bulk operations."""
 
+import json
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
-from laneway.engines.operation_steps import looked_at, take_letters
-from laneway.engines.postgresql.operate.dead_letter_looks import (
-    PostgresqlDeadLetterLooks,
-    dead_letter_values,
+from laneway.engines.dead_letters import (
+    ERROR_START,
+    LOOKED,
+    CountedError,
+    grouped,
+    looked_at,
+    take_letters,
 )
-from laneway.model import DeadLetterFilter
-from laneway.plan import Plan, Statement
+from laneway.inspection import (
+    LOOK,
+    DeadLetterCount,
+    DeadLetterGroups,
+    DeadLetterPage,
+    DeadLetterPosition,
+)
+from laneway.model import DeadLetter, DeadLetterFilter
+from laneway.operations import Operation, OperationOrder, OperationState
+from laneway.plan import Plan, Row, Statement
+
+from .base import PostgresqlBase
+
+_HEADERS = 12
+
+Position = tuple[datetime | None, int | None]
+
+
+class PostgresqlDeadLetterLooks(PostgresqlBase):
+    """Dead letters: read, group and count them. No look reads more of them than LOOK."""
+
+    def dead_letters(
+        self, wanted: DeadLetterFilter, limit: int, after: DeadLetter | DeadLetterPosition | None
+    ) -> Plan[DeadLetterPage]:
+        start: Position = (after.died_at, after.id) if after else (None, None)
+        end = (yield from self._reach(wanted, start)) if wanted.rare else None
+        rows = yield self._of(
+            ("dead_letters", "all_dead_letters"), wanted, limit, *start, *(end or (None, None))
+        )
+        letters = [_letter(row) for row in rows]
+        if len(letters) == limit:
+            end = DeadLetterPosition(letters[-1].died_at, letters[-1].id)
+        return DeadLetterPage(letters, end)
+
+    def dead_letter_groups(self, queue: str | None, limit: int) -> Plan[DeadLetterGroups]:
+        if queue is None:
+            rows = yield self._statement("all_dead_letter_groups", LOOKED, ERROR_START)
+        else:
+            rows = yield self._statement("dead_letter_groups", queue, LOOKED, ERROR_START)
+        return grouped((CountedError(*row) for row in rows), limit)
+
+    def count_dead_letters(
+        self, wanted: Sequence[int] | DeadLetterFilter, most: int
+    ) -> Plan[DeadLetterCount]:
+        if not isinstance(wanted, DeadLetterFilter):
+            rows = yield self._statement("count_dead_letter_ids", list(wanted), most + 1)
+            found, looked, bound = rows[0][0], 0, 0
+        elif wanted.rare:
+            names = ("count_dead_letters_matching", "count_all_dead_letters_matching")
+            ((found, looked),) = yield self._of(names, wanted, LOOK + 1)
+            found, bound = min(found, LOOK), LOOK
+        else:
+            names = ("count_dead_letters", "count_all_dead_letters")
+            ((found,),) = yield self._within(names, wanted, most + 1)
+            looked, bound = 0, 0
+        return DeadLetterCount(min(int(found), most), found > most or looked > bound)
+
+    def _reach(self, wanted: DeadLetterFilter, start: Position) -> Plan[DeadLetterPosition | None]:
+        """Where a look of LOOK letters ends; None if there are not as many."""
+        names = ("dead_letter_reach", "all_dead_letter_reach")
+        rows = yield self._within(names, wanted, *start, LOOK - 1)
+        return DeadLetterPosition(*rows[0]) if rows else None
+
+    def _of(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
+        """The first statement for a queue, the second one, without that parameter, for all."""
+        values = dead_letter_values(wanted)
+        if wanted.queue is None:
+            return self._statement(names[1], *values[1:], *params)
+        return self._statement(names[0], *values, *params)
+
+    def _within(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
+        """The same for statements that know only queue and times."""
+        if wanted.queue is None:
+            return self._statement(names[1], wanted.since, wanted.until, *params)
+        return self._statement(names[0], wanted.queue, wanted.since, wanted.until, *params)
+
+
+def dead_letter_values(wanted: DeadLetterFilter) -> tuple[object, ...]:
+    """In the order of the statements' parameters."""
+    names = (wanted.queue, wanted.channel, wanted.kind, wanted.reason)
+    return (*names, wanted.since, wanted.until, wanted.error_type)
+
+
+def _letter(row: Row) -> DeadLetter:
+    values = list(row)
+    values[_HEADERS] = json.loads(values[_HEADERS]) if values[_HEADERS] else {}
+    return DeadLetter(*values)
+
 
 _BATCH = 1000
 
@@ -17,6 +108,8 @@ Step = Callable[[Sequence[int]], Statement]
 
 
 class PostgresqlDeadLetters(PostgresqlDeadLetterLooks):
+    """Dead letters: redrive and discard them, in batches."""
+
     def redrive(
         self,
         wanted: Sequence[int] | DeadLetterFilter,
@@ -64,3 +157,35 @@ class PostgresqlDeadLetters(PostgresqlDeadLetterLooks):
             if taken.ended:
                 return done
             died_at, letter = taken.died_at, taken.letter
+
+
+class PostgresqlOperations(PostgresqlBase):
+    """Bulk operations on dead letters."""
+
+    def add_operation(self, order: OperationOrder) -> Plan[Operation]:
+        texts = json.dumps(order.wanted), json.dumps(order.options)
+        rows = yield self._statement_now(
+            "add_operation", order.action, *texts, order.total, order.actor
+        )
+        return _operation(rows[0])
+
+    def step_operation(self, operation_id: int | None, limit: int) -> Plan[Operation | None]:
+        rows = yield self._statement_now("step_operation", operation_id, limit)
+        return _operation(rows[0]) if rows else None
+
+    def end_operation(
+        self, operation_id: int, state: OperationState, error: str | None
+    ) -> Plan[Operation | None]:
+        yield self._statement_now("end_operation", operation_id, state, error)
+        found = yield from self.operations(operation_id, 1)
+        return found[0] if found else None
+
+    def operations(self, operation_id: int | None, limit: int) -> Plan[list[Operation]]:
+        rows = yield self._statement("operations", operation_id, limit)
+        return [_operation(row) for row in rows]
+
+
+def _operation(row: Row) -> Operation:
+    id, action, wanted, options, total, done, state, actor, started_at, ended_at, error = row
+    counts, times = (total, done, state, actor), (started_at, ended_at)
+    return Operation(id, action, json.loads(wanted), *counts, *times, error, json.loads(options))

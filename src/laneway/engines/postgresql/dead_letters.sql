@@ -1,3 +1,189 @@
+-- name: dead_letters
+-- $1: queue, $2: channel, $3: kind, $4: reason, $5: since, $6: until, $7: error_type; null matches all.
+-- $8: limit, $9 and $10: died_at and id of the last one seen, $11 and $12: of the
+-- last one to look at. The newest come first.
+select id, queue, channel, kind, key, priority, died_at, published_at, first_published_at, attempt,
+    max_attempts, content_type, CAST(headers AS text) as headers, payload, reason, error_type, error,
+    traceback
+from "laneway".dead_letter_v1
+where queue = CAST($1 AS text)
+    and (CAST($2 AS text) is null or channel = CAST($2 AS text))
+    and (CAST($3 AS text) is null or kind = CAST($3 AS text))
+    and (CAST($4 AS text) is null or reason = CAST($4 AS text))
+    and (CAST($7 AS text) is null or error_type = CAST($7 AS text))
+    and died_at >= coalesce(CAST($5 AS timestamptz), '-infinity')
+    and died_at < coalesce(CAST($6 AS timestamptz), 'infinity')
+    and (died_at, id) < (
+        coalesce(CAST($9 AS timestamptz), 'infinity'), coalesce(CAST($10 AS bigint), 9223372036854775807))
+    and (died_at, id) >= (
+        coalesce(CAST($11 AS timestamptz), '-infinity'), coalesce(CAST($12 AS bigint), 0))
+order by died_at desc, id desc
+limit CAST($8 AS integer)
+
+-- name: dead_letter_reach
+-- $1: queue, $2: since, $3: until, $4 and $5: died_at and id of the last one seen.
+-- $6: how many to pass. Where a look of one more than these ends.
+select died_at, id
+from "laneway".dead_letter_v1
+where queue = CAST($1 AS text)
+    and died_at >= coalesce(CAST($2 AS timestamptz), '-infinity')
+    and died_at < coalesce(CAST($3 AS timestamptz), 'infinity')
+    and (died_at, id) < (
+        coalesce(CAST($4 AS timestamptz), 'infinity'), coalesce(CAST($5 AS bigint), 9223372036854775807))
+order by died_at desc, id desc
+limit 1 offset CAST($6 AS integer)
+
+-- name: count_dead_letters
+-- $1: queue, $2: since, $3: until; null matches all. $4: where to stop counting.
+select count(*) from (
+    select id from "laneway".dead_letter_v1
+    where queue = CAST($1 AS text)
+        and died_at >= coalesce(CAST($2 AS timestamptz), '-infinity')
+        and died_at < coalesce(CAST($3 AS timestamptz), 'infinity')
+    limit CAST($4 AS integer)
+) d
+
+-- name: count_dead_letters_matching
+-- $1: queue, $2: channel, $3: kind, $4: reason, $5: since, $6: until, $7: error_type; null matches all.
+-- $8: how many to look at, the newest. How many match, and how many there were.
+select coalesce(sum(case when (CAST($2 AS text) is null or channel = CAST($2 AS text))
+    and (CAST($3 AS text) is null or kind = CAST($3 AS text))
+    and (CAST($4 AS text) is null or reason = CAST($4 AS text))
+    and (CAST($7 AS text) is null or error_type = CAST($7 AS text)) then 1 else 0 end), 0), count(*)
+from (
+    select channel, kind, reason, error_type from "laneway".dead_letter_v1
+    where queue = CAST($1 AS text)
+        and died_at >= coalesce(CAST($5 AS timestamptz), '-infinity')
+        and died_at < coalesce(CAST($6 AS timestamptz), 'infinity')
+    order by died_at desc, id desc
+    limit CAST($8 AS integer)
+) d
+
+-- name: dead_letter_ids
+-- $1: queue, $2: channel, $3: kind, $4: reason, $5: since, $6: until, $7: error_type; null matches all.
+-- $8: how many to look at, $9 and $10: died_at and id of the last one seen, $11: where the first page
+-- said to end, $12: now. The oldest first, and whether each matches.
+select id, died_at, ((CAST($2 AS text) is null or channel = CAST($2 AS text))
+    and (CAST($3 AS text) is null or kind = CAST($3 AS text))
+    and (CAST($4 AS text) is null or reason = CAST($4 AS text))
+    and (CAST($7 AS text) is null or error_type = CAST($7 AS text))) as fits, end_at
+from "laneway".dead_letter_v1
+cross join (
+    select coalesce(CAST($11 AS timestamptz), CAST($12 AS timestamptz), clock_timestamp()) as end_at
+) e
+where queue = CAST($1 AS text)
+    and died_at >= coalesce(CAST($5 AS timestamptz), '-infinity')
+    and died_at < coalesce(CAST($6 AS timestamptz), 'infinity')
+    and died_at <= end_at
+    and (died_at, id) > (
+        coalesce(CAST($9 AS timestamptz), '-infinity'), coalesce(CAST($10 AS bigint), 0))
+order by died_at, id
+limit CAST($8 AS integer)
+
+-- name: all_dead_letters
+-- $1: channel, $2: kind, $3: reason, $4: since, $5: until, $6: error_type; null matches all.
+-- $7: limit, $8 and $9: died_at and id of the last one seen, $10 and $11: of the
+-- last one to look at. The newest come first.
+select id, queue, channel, kind, key, priority, died_at, published_at, first_published_at, attempt,
+    max_attempts, content_type, CAST(headers AS text) as headers, payload, reason, error_type, error,
+    traceback
+from "laneway".dead_letter_v1
+where (CAST($1 AS text) is null or channel = CAST($1 AS text))
+    and (CAST($2 AS text) is null or kind = CAST($2 AS text))
+    and (CAST($3 AS text) is null or reason = CAST($3 AS text))
+    and (CAST($6 AS text) is null or error_type = CAST($6 AS text))
+    and died_at >= coalesce(CAST($4 AS timestamptz), '-infinity')
+    and died_at < coalesce(CAST($5 AS timestamptz), 'infinity')
+    and (died_at, id) < (
+        coalesce(CAST($8 AS timestamptz), 'infinity'), coalesce(CAST($9 AS bigint), 9223372036854775807))
+    and (died_at, id) >= (
+        coalesce(CAST($10 AS timestamptz), '-infinity'), coalesce(CAST($11 AS bigint), 0))
+order by died_at desc, id desc
+limit CAST($7 AS integer)
+
+-- name: all_dead_letter_reach
+-- $1: since, $2: until, $3 and $4: died_at and id of the last one seen.
+-- $5: how many to pass. Where a look of one more than these ends.
+select died_at, id
+from "laneway".dead_letter_v1
+where died_at >= coalesce(CAST($1 AS timestamptz), '-infinity')
+    and died_at < coalesce(CAST($2 AS timestamptz), 'infinity')
+    and (died_at, id) < (
+        coalesce(CAST($3 AS timestamptz), 'infinity'), coalesce(CAST($4 AS bigint), 9223372036854775807))
+order by died_at desc, id desc
+limit 1 offset CAST($5 AS integer)
+
+-- name: count_all_dead_letters
+-- $1: since, $2: until; null matches all. $3: where to stop counting.
+select count(*) from (
+    select id from "laneway".dead_letter_v1
+    where died_at >= coalesce(CAST($1 AS timestamptz), '-infinity')
+        and died_at < coalesce(CAST($2 AS timestamptz), 'infinity')
+    limit CAST($3 AS integer)
+) d
+
+-- name: count_all_dead_letters_matching
+-- $1: channel, $2: kind, $3: reason, $4: since, $5: until, $6: error_type; null matches all.
+-- $7: how many to look at, the newest. How many match, and how many there were.
+select coalesce(sum(case when (CAST($1 AS text) is null or channel = CAST($1 AS text))
+    and (CAST($2 AS text) is null or kind = CAST($2 AS text))
+    and (CAST($3 AS text) is null or reason = CAST($3 AS text))
+    and (CAST($6 AS text) is null or error_type = CAST($6 AS text)) then 1 else 0 end), 0), count(*)
+from (
+    select channel, kind, reason, error_type from "laneway".dead_letter_v1
+    where died_at >= coalesce(CAST($4 AS timestamptz), '-infinity')
+        and died_at < coalesce(CAST($5 AS timestamptz), 'infinity')
+    order by died_at desc, id desc
+    limit CAST($7 AS integer)
+) d
+
+-- name: all_dead_letter_ids
+-- $1: channel, $2: kind, $3: reason, $4: since, $5: until, $6: error_type; null matches all.
+-- $7: how many to look at, $8 and $9: died_at and id of the last one seen, $10: where the first page
+-- said to end, $11: now. The oldest first, and whether each matches.
+select id, died_at, ((CAST($1 AS text) is null or channel = CAST($1 AS text))
+    and (CAST($2 AS text) is null or kind = CAST($2 AS text))
+    and (CAST($3 AS text) is null or reason = CAST($3 AS text))
+    and (CAST($6 AS text) is null or error_type = CAST($6 AS text))) as fits, end_at
+from "laneway".dead_letter_v1
+cross join (
+    select coalesce(CAST($10 AS timestamptz), CAST($11 AS timestamptz), clock_timestamp()) as end_at
+) e
+where died_at >= coalesce(CAST($4 AS timestamptz), '-infinity')
+    and died_at < coalesce(CAST($5 AS timestamptz), 'infinity')
+    and died_at <= end_at
+    and (died_at, id) > (
+        coalesce(CAST($8 AS timestamptz), '-infinity'), coalesce(CAST($9 AS bigint), 0))
+order by died_at, id
+limit CAST($7 AS integer)
+
+-- name: count_dead_letter_ids
+-- $1: ids, $2: where to stop counting.
+select count(*) from (
+    select id from "laneway".dead_letter_v1 where id = any(CAST($1 AS bigint[])) limit CAST($2 AS integer)
+) d
+
+-- name: dead_letter_groups
+-- $1: queue, $2: how many letters to look at, $3: how much of an error's text to compare.
+select queue, kind, reason, error_type, left(error, CAST($3 AS integer)), count(*), min(died_at), max(died_at), max(id)
+from (
+    select id, queue, kind, reason, error_type, error, died_at from "laneway".dead_letter_v1
+    where queue = CAST($1 AS text)
+    order by died_at desc, id desc
+    limit CAST($2 AS integer)
+) d
+group by 1, 2, 3, 4, 5
+
+-- name: all_dead_letter_groups
+-- $1: how many letters to look at, $2: how much of an error's text to compare. Of all queues.
+select queue, kind, reason, error_type, left(error, CAST($2 AS integer)), count(*), min(died_at), max(died_at), max(id)
+from (
+    select id, queue, kind, reason, error_type, error, died_at from "laneway".dead_letter_v1
+    order by died_at desc, id desc
+    limit CAST($1 AS integer)
+) d
+group by 1, 2, 3, 4, 5
+
 -- name: redrive
 -- $1: ids, $2: new max_attempts, $3: delay, $4: now.
 select id
@@ -7,3 +193,30 @@ from "laneway".redrive_v1(
 -- name: discard
 -- $1: ids, $2: now.
 select id from "laneway".discard_v1(CAST($1 AS bigint[]), CAST($2 AS timestamptz))
+
+-- name: add_operation
+-- $1: action, $2: filter as JSON, $3: options as JSON, $4: how many, $5: actor, $6: now.
+insert into "laneway".operation (action, wanted, options, total, actor, started_at)
+values (CAST($1 AS text), CAST(CAST($2 AS text) AS jsonb), CAST(CAST($3 AS text) AS jsonb),
+    CAST($4 AS bigint), CAST($5 AS text), coalesce(CAST($6 AS timestamptz), clock_timestamp()))
+returning id, action, CAST(wanted AS text), CAST(options AS text), total, done, state, actor, started_at, ended_at, error
+
+-- name: step_operation
+-- $1: id, or null for the first that runs, $2: limit, $3: now.
+select id, action, CAST(wanted AS text), CAST(options AS text), total, done, state, actor, started_at, ended_at, error
+from "laneway".step_operation_v1(CAST($1 AS bigint), CAST($2 AS integer), CAST($3 AS timestamptz))
+
+-- name: end_operation
+-- $1: id, $2: state, $3: error, $4: now. If it still runs.
+update "laneway".operation set state = CAST($2 AS text), error = CAST($3 AS text),
+    ended_at = coalesce(CAST($4 AS timestamptz), clock_timestamp())
+where id = CAST($1 AS bigint) and state = 'running'
+returning id
+
+-- name: operations
+-- $1: id, or null for all, $2: limit. The newest first.
+select id, action, CAST(wanted AS text), CAST(options AS text), total, done, state, actor, started_at, ended_at, error
+from "laneway".operation
+where CAST($1 AS bigint) is null or id = CAST($1 AS bigint)
+order by id desc
+limit CAST($2 AS integer)

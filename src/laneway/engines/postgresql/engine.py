@@ -10,18 +10,15 @@ from laneway.taken import Taken
 
 from .channels import PostgresqlChannels
 from .claim import PostgresqlClaim
-from .diagnose.diagnose import PostgresqlDiagnose
+from .dead_letters import PostgresqlOperations
+from .diagnose import PostgresqlDiagnose
 from .events import PostgresqlEvents, PostgresqlSleep
 from .flows import PostgresqlFlows
-from .inspect import PostgresqlInspect
-from .operate.audit import PostgresqlAudit
+from .inspect import PostgresqlInspect, PostgresqlStats
+from .operate.control import PostgresqlAudit, PostgresqlPauses, PostgresqlRunNow
 from .operate.looks import PostgresqlLooks
-from .operate.operations import PostgresqlOperations
-from .operate.pauses import PostgresqlPauses
-from .operate.run_now import PostgresqlRunNow
 from .schedules import PostgresqlSchedules
 from .settle import PostgresqlSettle
-from .stats import PostgresqlStats
 
 if TYPE_CHECKING:
     from laneway.contract import Engine

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from laneway.contract import BATCH
-from laneway.engines.flow_edges import edges
+from laneway.engines.flows import edges
 from laneway.flow import (
     FlowDraft,
     FlowInfo,
@@ -18,7 +18,7 @@ from laneway.model import Draft
 from laneway.plan import Plan, Row
 
 from .dead_letters import PostgresqlDeadLetters
-from .operate.workers import PostgresqlWorkers
+from .operate.control import PostgresqlWorkers
 from .publish import columns
 
 _KEY, _KEY_WINDOW = Draft._fields.index("key"), Draft._fields.index("key_window")

@@ -1,7 +1,7 @@
-"""What operators look at: messages in any state, channels, history, totals."""
+"""What operators look at: messages in any state, channels, history, totals, and settings."""
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from laneway.inspection import (
@@ -13,16 +13,44 @@ from laneway.inspection import (
     Totals,
     read_position,
 )
-from laneway.model import HistoryEntry
+from laneway.model import HistoryEntry, HistoryKept, Settings
 from laneway.plan import Plan, Row
 
 from .base import PostgresqlBase
+
+
+class PostgresqlStats(PostgresqlBase):
+    """The history of a message, and settings."""
+
+    def history(self, message_id: int) -> Plan[list[HistoryEntry]]:
+        rows = yield self._statement("history", message_id)
+        return [HistoryEntry(*row) for row in rows]
+
+    def settings(self) -> Plan[Settings]:
+        rows = yield self._statement("settings")
+        return Settings(*rows[0])
+
+    def configure(
+        self,
+        history: HistoryKept | None,
+        history_days: int | None,
+        backoff_initial: timedelta | None,
+        backoff_max: timedelta | None,
+        audit_days: int | None,
+    ) -> Plan[Settings]:
+        rows = yield self._statement(
+            "configure", history, history_days, backoff_initial, backoff_max, audit_days
+        )
+        return Settings(*rows[0])
+
 
 _HEADERS = 14
 _NEXT = 24  # columns of MessageInfo, before those of the page
 
 
 class PostgresqlInspect(PostgresqlBase):
+    """What operators look at: messages in any state, channels, history, totals."""
+
     def messages(self, wanted: MessageFilter, limit: int, after: int) -> Plan[MessagePage]:
         by = (wanted.queue, wanted.channel, wanted.kind, wanted.state)
         rows = yield self._statement_now("messages", *by, after, limit, LOOK)

@@ -9,7 +9,7 @@ from itertools import repeat
 from typing import Any
 
 from laneway.contract import BATCH
-from laneway.engines.key_modes import has_modes, publish_modes
+from laneway.engines.publish import has_modes, publish_modes
 from laneway.model import Draft, Published
 from laneway.plan import Plan
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy, copies

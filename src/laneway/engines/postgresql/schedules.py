@@ -7,7 +7,7 @@ from dataclasses import astuple, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from laneway.engines.schedule_publish import Key, publish_firings, publish_now
+from laneway.engines.publish import Key, publish_firings, publish_now
 from laneway.errors import DatabaseFailed
 from laneway.model import Published
 from laneway.plan import Plan, Row

@@ -1,19 +1,57 @@
-"""Install and upgrade the schema: one folder per migration under ``migrations/``.
+"""Install and upgrade the schema, its roles, and repair: one folder per migration under
+``migrations/``."""
 
-In a folder, tables come first, then functions, then views.
-"""
-
+import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
+from laneway.engines.drift import (
+    BETWEEN,
+    Found,
+    Kind,
+    Part,
+    drift_finding,
+    missing,
+    parts_of,
+    repaired,
+)
 from laneway.engines.migration_files import Migration, check_known, read_migrations
-from laneway.errors import SchemaMissing
-from laneway.names import check_schema
+from laneway.errors import InvalidName, SchemaMissing
+from laneway.inspection import Finding, Repair
+from laneway.names import SCHEMA_BYTES, check_schema
 from laneway.plan import Plan, Statement
 
-from .base import PostgresqlBase
-from .render import render, statement, template
-from .roles import role_names, roles_sql
+from .base import PostgresqlBase, quoted, render, statement, template
+
+# Database roles: producer, consumer, viewer, admin.
+
+ROLES = ("producer", "consumer", "viewer", "admin")
+
+
+def role_names(prefix: str) -> list[str]:
+    """PostgreSQL would silently cut a longer name, and then grant to another role."""
+    names = [f"{check_schema(prefix)}_{role}" for role in ROLES]
+    longest = max(len(name.encode()) for name in names)
+    if longest > SCHEMA_BYTES:
+        raise InvalidName(
+            f"the role prefix {prefix!r} makes names of {longest} bytes, "
+            f"{SCHEMA_BYTES} are allowed: choose a shorter one"
+        )
+    return names
+
+
+def roles_sql(schema: str = "laneway", prefix: str | None = None) -> str:
+    """The SQL that creates the roles and states their rights; ``prefix`` is the schema by default.
+
+    Run it as the owner of the schema, in one transaction, after install and after every upgrade.
+
+    >>> print(roles_sql("jobs"))
+    """
+    check_schema(schema)
+    wanted = schema if prefix is None else prefix
+    role_names(wanted)
+    return render(template("roles"), schema, wanted)
 
 
 @cache
@@ -108,3 +146,53 @@ class PostgresqlSchema(PostgresqlBase):
 
 def _rendered(migration: Migration, schema: str) -> str:
     return migration.rendered(lambda text: render(text, schema), template("migration_note"))
+
+
+_PARTITIONED = ("history",)  # which CONCURRENTLY does not know
+
+
+@cache
+def shape(schema: str) -> dict[tuple[Kind, str], Part]:
+    """What an installation of this version consists of."""
+    script = "\n".join(migration.text for migration in migrations())
+    parts = parts_of(script, lambda table: f'"laneway".{table}')
+    return {key: part.rendered(lambda text: render(text, schema)) for key, part in parts.items()}
+
+
+class PostgresqlRepair(PostgresqlSchema):
+    """repair: what somebody dropped or changed is put back as the migrations have it."""
+
+    def repair(self) -> Plan[list[Repair]]:
+        """One statement after the other, each by itself: an index is built without locking out
+        those who write."""
+        found = yield from self._found()
+        done = []
+        for part in missing(shape(self.schema), found):
+            for sql in self._putting_back(part):
+                yield Statement(sql, script=True, long=True, outside=True)
+            done.append(repaired(part, found))
+        if done:
+            yield from self._grant_again()
+        return done
+
+    def drift(self) -> Plan[Finding]:
+        found = yield from self._found()
+        return drift_finding(missing(shape(self.schema), found), found)
+
+    def _putting_back(self, part: Part) -> Iterator[str]:
+        if part.sql is None:
+            return
+        if part.kind != "index" or part.table in _PARTITIONED:
+            yield part.sql
+            return
+        # One that is there, but not valid, was left by a build that failed.
+        yield f"drop index concurrently if exists {quoted(self.schema)}.{quoted(part.name)}"
+        yield re.sub(r"\bindex\b", "index concurrently", part.sql, count=1)
+
+    def _found(self) -> Plan[Found]:
+        rows = yield self._statement("shape", self.schema)
+        found: dict[tuple[str, str], str | None] = {}
+        for kind, name, body in rows:
+            key = str(kind), str(name)
+            found[key] = body if found.get(key) is None else f"{found[key]}{BETWEEN}{body}"
+        return found

@@ -1,8 +1,8 @@
-"""Channels: their policies, pausing and removing them."""
+"""Channels: rows found or created by name, their counts, lanes and policies."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from laneway.engines.fairness import rate_limit
 from laneway.engines.times import micros, moment
@@ -11,12 +11,119 @@ from laneway.model import Policy
 from laneway.plan import Plan, Row
 
 from .base import WriteState, listed
-from .channel_rows import CountChanges, SqliteChannelRows
+from .events import SqliteEventOutbox
+
+
+class SqliteLanes(SqliteEventOutbox):
+    """Lanes: what waits in a channel, by kind, for claims of some kinds.
+
+    Only queues that are claimed by kind have them. A verb that changes what waits tells of it here,
+    before it updates the counts of its channels; that gives the lanes their turns."""
+
+    def _now_waiting(self, ids: Iterable[int], state: WriteState) -> Plan[None]:
+        """These messages wait, for the first time or again."""
+        if state.by_kind:
+            text = listed(ids)
+            yield self._statement("add_kind_waiting", text)
+            yield self._statement("add_to_lanes", text)
+
+    def _no_longer_waiting(self, ids: Iterable[int], state: WriteState) -> Plan[None]:
+        """These messages are about to be claimed, moved or ended; their rows are unchanged yet."""
+        if state.by_kind:
+            text = listed(ids)
+            yield self._statement("take_from_lanes", text)
+            yield self._statement("delete_kind_waiting", text)
+
+    def _schedule_lanes(self, channels: Iterable[tuple[int, int]], now: int) -> Plan[None]:
+        """Gives lanes a turn, a time to wake, or neither. ``channels``: ids, each with the turn for
+        those that become ready."""
+        rows = list(channels)
+        yield self._many("delete_empty_lanes", [(id,) for id, _ in rows])
+        yield self._many("schedule_lanes", [(*row, now) for row in rows])
+
+
+Names = tuple[str, str]
+"""A queue and a channel."""
+
+
+class FoundChannel(NamedTuple):
+    """What publish must know of a channel; ``room`` is None where there is no limit."""
+
+    id: int
+    closing: bool
+    room: int | None
+
+
+CountRow = tuple[int, int, int, int, int | None, int, int]
+"""Parameters of update_channel_counts."""
+
+
+class CountChanges:
+    """What a verb changes in the counts of its channels, by channel id: waiting messages added,
+    leases added, their priorities (as bits), their earliest due."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, tuple[int, int, int, int | None]] = {}
+
+    def add(
+        self,
+        channel_id: int,
+        *,
+        more: int = 0,
+        leased: int = 0,
+        priority: int = 0,
+        due: int | None = None,
+    ) -> None:
+        old_more, old_leased, bands, first = self._rows.get(channel_id, (0, 0, 0, None))
+        if due is not None:
+            bands |= 1 << priority
+            first = due if first is None else min(first, due)
+        self._rows[channel_id] = (old_more + more, old_leased + leased, bands, first)
+
+    def rows(self, first_turn: int, now: int) -> list[CountRow]:
+        """Parameters of update_channel_counts. Channels that become ready get their turns in the
+        order in which they were added."""
+        return [
+            (channel_id, *change, first_turn + number, now)
+            for number, (channel_id, change) in enumerate(self._rows.items())
+        ]
+
+
+class SqliteChannelRows(SqliteLanes):
+    """Rows of channels: found or created by name, and their counts."""
+
+    def _channels(self, names: Sequence[Names], now: int) -> Plan[dict[Names, FoundChannel]]:
+        """Creates those that do not exist."""
+        found = yield from self._known(names)
+        missing = [name for name in names if name not in found]
+        if missing:
+            yield self._many("add_channel", [(*name, now) for name in missing])
+            found |= yield from self._known(missing)
+        return found
+
+    def _known(self, names: Sequence[Names]) -> Plan[dict[Names, FoundChannel]]:
+        by_queue: dict[str, list[str]] = {}
+        for queue, name in names:
+            by_queue.setdefault(queue, []).append(name)
+        found: dict[Names, FoundChannel] = {}
+        for queue, channels in by_queue.items():
+            rows = yield self._statement("find_channels", queue, listed(channels))
+            found |= {(queue, name): FoundChannel(*rest) for name, *rest in rows}
+        return found
+
+    def _update_counts(self, changes: CountChanges, state: WriteState) -> Plan[None]:
+        rows = changes.rows(state.turn, state.now)
+        yield self._many("update_channel_counts", rows)
+        if state.by_kind:
+            yield from self._schedule_lanes([(row[0], row[5]) for row in rows], state.now)
+
 
 _FLAGS, _UNTIL, _THROTTLED = slice(5, 7), slice(7, 8), slice(8, 9)  # of a policy
 
 
 class SqliteChannels(SqliteChannelRows):
+    """Channels: their policies, pausing and removing them."""
+
     def set_policies(self, queue: str, policies: Mapping[str, Policy]) -> Plan[None]:
         state = yield from self._begin_write(turns=len(policies))
         yield from self._write_policies(queue, policies, state)

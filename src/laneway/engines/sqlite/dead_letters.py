@@ -1,17 +1,141 @@
-"""Dead letters: redrive and discard them, in batches of up to 1000."""
+"""Dead letters: read, group and count them; redrive and discard them, also in bulk operations."""
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Any
 
-from laneway.engines.operation_steps import looked_at, take_letters
-from laneway.engines.sqlite.operate.dead_letter_looks import SqliteDeadLetterLooks
-from laneway.engines.times import micros
-from laneway.model import DeadLetterFilter
-from laneway.plan import Plan
+from laneway.engines.dead_letters import (
+    ERROR_START,
+    LOOKED,
+    CountedError,
+    OpenOperation,
+    filter_of,
+    grouped,
+    looked_at,
+    take_letters,
+    take_step,
+)
+from laneway.engines.times import micros, moment
+from laneway.inspection import DeadLetterCount, DeadLetterGroups, DeadLetterPage, DeadLetterPosition
+from laneway.model import DeadLetter, DeadLetterFilter
+from laneway.operations import Operation, OperationOrder, OperationState
+from laneway.plan import Plan, Row, Statement
 
-from .base import listed
-from .channel_rows import CountChanges
+from .base import SqliteBase, listed
+from .channels import CountChanges
 from .settle.end import SqliteEndedKey, SqliteSettleEnd
+
+LOOK = 4_000
+"""Ten thousand would take 80 ms, which is longer than a look may."""
+_AGES = slice(6, 8)  # of a counted error
+
+Position = tuple[int | None, int | None]
+
+
+class SqliteDeadLetterLooks(SqliteBase):
+    """Dead letters: read, group and count them. No look reads more of them than LOOK."""
+
+    def dead_letters(
+        self, wanted: DeadLetterFilter, limit: int, after: DeadLetter | DeadLetterPosition | None
+    ) -> Plan[DeadLetterPage]:
+        start: Position = (micros(after.died_at), after.id) if after else (None, None)
+        end = (yield from self._reach(wanted, start)) if wanted.rare else (None, None)
+        rows = yield self._of(("dead_letters", "all_dead_letters"), wanted, limit, *start, *end)
+        letters = [_letter(row) for row in rows]
+        if len(letters) == limit:
+            return DeadLetterPage(letters, DeadLetterPosition(letters[-1].died_at, letters[-1].id))
+        died_at, letter = end
+        if died_at is None or letter is None:
+            return DeadLetterPage(letters)
+        return DeadLetterPage(letters, DeadLetterPosition(moment(died_at), letter))
+
+    def dead_letter_groups(self, queue: str | None, limit: int) -> Plan[DeadLetterGroups]:
+        if queue is None:
+            rows = yield self._read_outside("all_dead_letter_groups", LOOKED, ERROR_START)
+        else:
+            rows = yield self._read_outside("dead_letter_groups", queue, LOOKED, ERROR_START)
+        return grouped((_counted(row) for row in rows), limit)
+
+    def count_dead_letters(
+        self, wanted: Sequence[int] | DeadLetterFilter, most: int
+    ) -> Plan[DeadLetterCount]:
+        looked, bound = 0, 0
+        if not isinstance(wanted, DeadLetterFilter):
+            ((found,),) = yield self._read_outside(
+                "count_dead_letter_ids", listed(wanted), most + 1
+            )
+        elif wanted.rare:
+            names = ("count_dead_letters_matching", "count_all_dead_letters_matching")
+            ((found, looked),) = yield self._of(names, wanted, LOOK + 1)
+            found, bound = min(found, LOOK), LOOK
+        else:
+            names = ("count_dead_letters", "count_all_dead_letters")
+            ((found,),) = yield self._within(names, wanted, most + 1)
+        return DeadLetterCount(min(int(found), most), found > most or looked > bound)
+
+    def _dead_letter_ids(
+        self, wanted: DeadLetterFilter, looked: int, *rest: Any, outside: bool = False
+    ) -> Statement:
+        """``outside`` of a transaction, or within the one that the caller has begun."""
+        names = ("dead_letter_ids", "all_dead_letter_ids")
+        return self._of(names, wanted, looked, *rest)._replace(outside=outside)
+
+    def _reach(self, wanted: DeadLetterFilter, start: Position) -> Plan[Position]:
+        """Where a look of LOOK letters ends; nowhere if there are not as many."""
+        names = ("dead_letter_reach", "all_dead_letter_reach")
+        rows = yield self._within(names, wanted, *start, LOOK - 1)
+        return (int(rows[0][0]), int(rows[0][1])) if rows else (None, None)
+
+    def _of(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
+        """The first statement for a queue, the second one, without that parameter, for all."""
+        values = _values(wanted)
+        if wanted.queue is None:
+            return self._read_outside(names[1], *values[1:], *params)
+        return self._read_outside(names[0], *values, *params)
+
+    def _within(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
+        """The same for statements that know only queue and times."""
+        times = micros(wanted.since), micros(wanted.until)
+        if wanted.queue is None:
+            return self._read_outside(names[1], *times, *params)
+        return self._read_outside(names[0], wanted.queue, *times, *params)
+
+
+def _values(wanted: DeadLetterFilter) -> tuple[Any, ...]:
+    """In the order of the statements' parameters."""
+    names = (wanted.queue, wanted.channel, wanted.kind, wanted.reason)
+    times = micros(wanted.since), micros(wanted.until)
+    return (*names, *times, wanted.error_type)
+
+
+def _counted(row: Row) -> CountedError:
+    values: list[Any] = list(row)
+    values[_AGES] = map(moment, values[_AGES])
+    return CountedError(*values)
+
+
+def _letter(row: Row) -> DeadLetter:
+    id, queue, channel, kind, key, priority, died, published, first, *rest = row
+    attempt, max_attempts, content_type, headers, payload, *why = rest
+    return DeadLetter(
+        id,
+        queue,
+        channel,
+        kind,
+        key,
+        priority,
+        moment(died),
+        moment(published),
+        moment(first),
+        attempt,
+        max_attempts,
+        content_type,
+        json.loads(headers) if headers else {},
+        payload,
+        *why,
+    )
+
 
 _BATCH = 1000
 
@@ -19,6 +143,8 @@ Step = Callable[[Sequence[int]], Plan[int]]
 
 
 class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
+    """Dead letters: redrive and discard them, in batches of up to 1000."""
+
     def redrive(
         self,
         wanted: Sequence[int] | DeadLetterFilter,
@@ -96,3 +222,52 @@ class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
             if taken.ended:
                 return done
             died_at, letter = taken.died_at, taken.letter
+
+
+class SqliteOperations(SqliteDeadLetters):
+    """Bulk operations on dead letters."""
+
+    def add_operation(self, order: OperationOrder) -> Plan[Operation]:
+        state = yield from self._begin_write()
+        texts = json.dumps(order.wanted), json.dumps(order.options)
+        rows = yield self._statement(
+            "add_operation", order.action, *texts, order.total, order.actor, state.now
+        )
+        return _operation(rows[0])
+
+    def step_operation(self, operation_id: int | None, limit: int) -> Plan[Operation | None]:
+        if not (yield self._read_outside("running_operation", operation_id)):
+            return None
+        state = yield from self._begin_write()
+        rows = yield self._statement("running_operation", operation_id)
+        if not rows:
+            return None
+        id, action, wanted, options, started_at, *position = rows[0]
+        by = filter_of(json.loads(wanted))
+        looked = looked_at(by, limit)
+        letters = yield self._dead_letter_ids(by, looked, *position, started_at)
+        taken = take_letters(letters, looked, limit, *position)
+        operation = OpenOperation(action, json.loads(options))
+        moved = yield from take_step(operation, taken, self.redrive, self.discard)
+        yield self._statement("move_operation", id, *moved, state.now)
+        rows = yield self._statement("operations", id, 1)
+        return _operation(rows[0])
+
+    def end_operation(
+        self, operation_id: int, state: OperationState, error: str | None
+    ) -> Plan[Operation | None]:
+        now = (yield from self._begin_write()).now
+        yield self._statement("end_operation", operation_id, state, error, now)
+        rows = yield self._statement("operations", operation_id, 1)
+        return _operation(rows[0]) if rows else None
+
+    def operations(self, operation_id: int | None, limit: int) -> Plan[list[Operation]]:
+        rows = yield self._read_outside("operations", operation_id, limit)
+        return [_operation(row) for row in rows]
+
+
+def _operation(row: Row) -> Operation:
+    id, action, wanted, options, total, done, state, actor, started_at, ended_at, error = row
+    times = moment(started_at), moment(ended_at)
+    counts = total, done, state, actor
+    return Operation(id, action, json.loads(wanted), *counts, *times, error, json.loads(options))

@@ -4,13 +4,19 @@ import json
 from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
-from laneway.engines.findings import schema_finding, upkeep_finding
-from laneway.engines.service_findings import WORKERS_LOOKED, WaitingQueue, lately, service_findings
+from laneway.engines.findings import (
+    WORKERS_LOOKED,
+    WaitingQueue,
+    lately,
+    schema_finding,
+    service_findings,
+    upkeep_finding,
+)
 from laneway.engines.times import micros, moment
 from laneway.inspection import Finding
 from laneway.plan import Plan
 
-from .repair import SqliteRepair
+from .schema import SqliteRepair
 
 if TYPE_CHECKING:
     from laneway.contract import Engine

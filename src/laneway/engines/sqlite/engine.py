@@ -11,14 +11,12 @@ from laneway.taken import Taken
 
 from .channels import SqliteChannels
 from .claim.kinds import SqliteKindClaim
+from .dead_letters import SqliteOperations
 from .diagnose import SqliteDiagnose
 from .events import SqliteEvents, SqliteSleep
-from .flows.flows import SqliteFlows
+from .flows import SqliteFlows
 from .inspect import SqliteInspect
-from .operate.audit import SqliteAudit
-from .operate.operations import SqliteOperations
-from .operate.pauses import SqlitePauses
-from .operate.run_now import SqliteRunNow
+from .operate.control import SqliteAudit, SqlitePauses, SqliteRunNow
 from .schedules import SqliteSchedules
 from .upkeep import SqliteUpkeep
 

@@ -7,7 +7,7 @@ from dataclasses import astuple, replace
 from datetime import timedelta
 from typing import Any
 
-from laneway.engines.schedule_publish import Key, publish_firings, publish_now
+from laneway.engines.publish import Key, publish_firings, publish_now
 from laneway.engines.times import micros, moment
 from laneway.model import Published
 from laneway.plan import Plan, Row

@@ -1,14 +1,27 @@
-"""install, upgrade and uninstall: numbered migrations, one folder each under ``migrations/``."""
+"""install, upgrade and uninstall: numbered migrations, one folder each; repair puts back what was
+dropped."""
 
 from collections.abc import Callable
 from functools import cache
 
+from laneway.engines.drift import (
+    BETWEEN,
+    Found,
+    Kind,
+    Part,
+    drift_finding,
+    missing,
+    parts_of,
+    repaired,
+    squeezed,
+    table_parts,
+)
 from laneway.engines.migration_files import Migration, check_known, read_migrations
 from laneway.errors import InvalidOption, SchemaMissing
+from laneway.inspection import Finding, Repair
 from laneway.plan import Plan, Statement
 
-from .base import SqliteBase
-from .render import MIGRATIONS, STATEMENTS, checked_schema, render, statement
+from .base import MIGRATIONS, STATEMENTS, SqliteBase, checked_schema, render, statement
 
 
 @cache
@@ -32,6 +45,9 @@ def upgrade_sql(version: int, schema: str = "laneway") -> str:
 
 
 class SqliteSchema(SqliteBase):
+    """install, upgrade and uninstall: numbered migrations, one folder each under
+    ``migrations/``."""
+
     @property
     def newest_version(self) -> int:
         return migrations()[-1].number
@@ -79,3 +95,72 @@ class SqliteSchema(SqliteBase):
 
 def _rendered(migration: Migration, schema: str) -> str:
     return migration.rendered(lambda text: render(text, schema), STATEMENTS["migration_note"])
+
+
+@cache
+def shape(schema: str) -> dict[tuple[Kind, str], Part]:
+    """What an installation of this version consists of."""
+    script = "\n".join(migration.text for migration in migrations())
+    parts = parts_of(script, lambda table: f'"laneway_{table}"')
+    return {
+        key: _possible(part).rendered(lambda sql: render(sql, schema))
+        for key, part in parts.items()
+    }
+
+
+def _possible(part: Part) -> Part:
+    """SQLite changes no column and adds no check to a table that is there."""
+    if part.kind == "check":
+        return part._replace(sql=None)
+    return part._replace(mend=None if part.kind == "column" else part.sql)
+
+
+class SqliteRepair(SqliteSchema):
+    """repair: what somebody dropped or changed is put back as the migrations have it."""
+
+    def repair(self) -> Plan[list[Repair]]:
+        found = yield from self._found()
+        done = []
+        for part in missing(shape(self.schema), found, _same):
+            if part.sql is not None and (part.kind, part.name) in found:
+                yield Statement(f'drop {part.kind} "{self.schema}_{part.name}"')
+            if part.sql is not None:
+                yield Statement(part.sql)
+            done.append(repaired(part, found))
+        return done
+
+    def drift(self) -> Plan[Finding]:
+        found = yield from self._found()
+        return drift_finding(missing(shape(self.schema), found, _same), found)
+
+    def _found(self) -> Plan[Found]:
+        prefix = f"{self.schema}_"
+        rows = yield self._read_outside("shape", prefix, len(prefix))
+        found: dict[tuple[str, str], str | None] = {}
+        for kind, owner, column, key, sql in rows:
+            name = owner.removeprefix(prefix)
+            if kind == "table":
+                found |= _inside(name, sql)
+            if kind != "column" or (kind, f"{name}.{column}") not in found:
+                found[kind, f"{name}.{column}" if kind == "column" else name] = sql
+            if key:
+                found["primary key", name] = None
+        return found
+
+
+def _inside(table: str, sql: str) -> dict[tuple[str, str], str | None]:
+    """The columns and checks of a table, as it was created and altered."""
+    parts = [*table_parts(sql[sql.index("(") :], table, table)] if "(" in sql else []
+    found: dict[tuple[str, str], str | None] = {
+        (part.kind, part.name): part.text for part in parts if part.kind == "column"
+    }
+    found["check", table] = BETWEEN.join(part.text or "" for part in parts if part.kind == "check")
+    return found
+
+
+def _same(part: Part, found: str | None) -> bool:
+    """SQLite keeps what it was given, from the name on."""
+    if part.text is None or found is None or part.kind in ("table", "index"):
+        return True
+    ours, theirs = squeezed(part.text), squeezed(found)
+    return ours == theirs or ours.partition(" ")[2] == theirs.partition(" ")[2]

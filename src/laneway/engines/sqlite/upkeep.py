@@ -6,8 +6,8 @@ from laneway.model import UpkeepReport
 from laneway.plan import Plan
 
 from .base import WriteState, listed
+from .operate.control import SqliteWorkers
 from .operate.minutes import SqliteMinutes
-from .operate.workers import SqliteWorkers
 from .settle.end import SqliteDeadRow, SqliteEndedLease, SqliteRequeue
 
 _LIMIT = 1000

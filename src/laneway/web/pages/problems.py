@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from laneway.engines.service_findings import STALLED, UNSERVED
+from laneway.engines.findings import STALLED, UNSERVED
 from laneway.inspection import ChannelInfo, Finding
 from laneway.model import QueueStats
 from laneway.operations import Minute, Pause

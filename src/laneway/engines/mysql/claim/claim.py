@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from laneway.engines.fairness import QUANTUM
-from laneway.engines.mysql.base import Clock
+from laneway.engines.mysql.base import Clock, MysqlChannelLocks
 from laneway.engines.mysql.events import MysqlEventOutbox
 from laneway.engines.times import micros, moment
 from laneway.model import ClaimStatus
@@ -29,7 +29,6 @@ from laneway.plan import Plan, Row
 from laneway.taken import Taken
 
 from .channel import PARKED
-from .lock import MysqlChannelLocks
 from .scan import MysqlScan, NextDue, Scan, Whose, supply
 from .serve_lanes import MysqlLaneServe
 

@@ -5,11 +5,19 @@ from operator import attrgetter
 from typing import Any
 
 from laneway.engines.fairness import next_skips, start_order
-from laneway.engines.mysql.names import text
+from laneway.engines.mysql.base import text
 from laneway.plan import Row
 
-from .channel import PARKED, ChannelVisit
-from .pick import DueMessage, Position, Positions, lowest_positions, positions_text, read_positions
+from .channel import (
+    PARKED,
+    ChannelVisit,
+    DueMessage,
+    Position,
+    Positions,
+    lowest_positions,
+    positions_text,
+    read_positions,
+)
 from .scan import UNSORTED
 
 MANY = 1_000_000

@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 
 from laneway.engines.fairness import QUANTUM
 from laneway.engines.kind_pauses import put_back_for
-from laneway.engines.mysql.base import Clock, MysqlBase
-from laneway.engines.mysql.names import text
+from laneway.engines.mysql.base import Clock, MysqlBase, text
 from laneway.engines.times import SECOND
 from laneway.plan import Plan, Row
 

@@ -12,8 +12,7 @@ from laneway.engines.fairness import divide, rounds_for
 from laneway.engines.mysql.base import MysqlBase
 from laneway.plan import Plan, Row
 
-from .channel import ChannelVisit
-from .pick import DueMessage, Picked, due_message, pick
+from .channel import ChannelVisit, DueMessage, Picked, due_message, pick
 from .scan import Scan
 
 MAX_WAKES = 5_000

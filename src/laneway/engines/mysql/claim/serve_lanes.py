@@ -12,9 +12,8 @@ from laneway.engines.fairness import divide, rounds_for, start_order
 from laneway.engines.mysql.base import Clock
 from laneway.plan import Plan, Row
 
-from .channel import PARKED, ChannelVisit
+from .channel import PARKED, ChannelVisit, DueMessage, Picked, due_message
 from .lanes import LaneVisit, lane_of, lane_of_message
-from .pick import DueMessage, Picked, due_message
 from .scan import UNSORTED, Scan
 from .serve import MAX_SELECTS, MAX_WAKES, MysqlServe, Served, last_place, text
 

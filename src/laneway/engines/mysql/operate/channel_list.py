@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 
 from laneway.engines.channel_pages import matches, page_of, reason_to_wait
-from laneway.engines.mysql.base import repeatable
+from laneway.engines.mysql.base import data, pair_id, repeatable
 from laneway.engines.mysql.channels import policy_of
-from laneway.engines.mysql.names import data, pair_id
 from laneway.errors import InvalidOption, shown
 from laneway.inspection import ChannelFilter, ChannelInfo, ChannelPage
 from laneway.model import ChannelStats, Policy

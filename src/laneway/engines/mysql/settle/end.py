@@ -1,14 +1,104 @@
-"""What the verbs that end leases or messages have in common."""
+"""How leases and messages end: what the settling verbs, cancel and upkeep share."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from laneway.engines.mysql.claim.lock import ChannelRef
-from laneway.engines.mysql.publish.rows import WakeRow
+from laneway.engines.mysql.append import WakeRow
+from laneway.engines.mysql.base import ChannelRef, pair_id
+from laneway.engines.mysql.events import MysqlEventOutbox
 from laneway.plan import Plan
 
-from .behind import EndedKey, MysqlBehind
+
+class EndedKey(NamedTuple):
+    """The key of a message that ends; ``window`` is how long it lives on. ``owner``: the message
+    that has the key, which may wait ``behind`` a running one, until ``behind_due``."""
+
+    id: int
+    queue: bytes
+    key: bytes
+    window: int | None
+    owner: int | None = None
+    behind: int | None = None
+    behind_due: int | None = None
+
+    @property
+    def key_id(self) -> bytes:
+        return pair_id(self.queue, self.key)
+
+
+class ParkedMessage(NamedTuple):
+    """A row of lock_parked."""
+
+    id: int
+    channel_id: bytes
+    queue: bytes
+    channel: bytes
+    priority: int
+    due: int
+    wake_id: int | None
+
+
+class MysqlBehind(MysqlEventOutbox):
+    """Keys of messages that end, and messages that wait behind them until then.
+
+    Invariant: of the messages of a key at most one runs. Who parks a message behind another holds
+    the key's row, and so does whoever ends a message with a key: either the parked one is found
+    here, or the other finds that the message has ended. Locks keys in the order of their ids, then
+    messages.
+    """
+
+    def _lock_keys(self, ended: Sequence[EndedKey]) -> Plan[list[EndedKey]]:
+        """The same, with who has the keys now; nobody else can change that any more."""
+        ids = sorted(key.key_id for key in ended)
+        rows = yield self._statement("lock_keys", ids)
+        found = {bytes(row[0]): row[1:4] for row in rows}
+        nobody = (None, None, None)
+        return [EndedKey(*key[:4], *found.get(key.key_id, nobody)) for key in ended]
+
+    def _start_behind(self, ended: Iterable[EndedKey], now: int) -> Plan[list[int]]:
+        """Messages that waited behind those that ended are due from now on. Returns those that
+        ended. The keys are locked."""
+        fronts = [key for key in ended if key.behind == key.id]
+        if not fronts:
+            return []
+        dues = {key.owner: max(key.behind_due or now, now) for key in fronts}
+        rows = yield self._statement("lock_parked", sorted(id for id in dues if id is not None))
+        parked = [ParkedMessage(*row) for row in rows]
+        wakes: list[WakeRow] = []
+        for message in parked:
+            due = dues[message.id]
+            yield self._statement("move_due", message.id, due)
+            wakes += _wakes(message, due)
+        if own := sorted(message.wake_id for message in parked if message.wake_id is not None):
+            yield self._statement("delete_own_wakes", own)
+        yield from self._insert("add_wakes", wakes)
+        yield self._statement("nothing_in_front", sorted(key.key_id for key in fronts))
+        return [key.id for key in fronts]
+
+    def _give_back_keys(self, ended: Iterable[EndedKey]) -> Plan[None]:
+        """The key of a message that ended behind a running one belongs to that one again."""
+        gone = {key.id for key in ended}
+        ids = sorted(
+            key.key_id
+            for key in ended
+            if key.owner == key.id and key.behind is not None and key.behind not in gone
+        )
+        for id in ids:
+            yield self._statement("give_key_to_running", id)
+
+
+def _wakes(m: ParkedMessage, due: int) -> list[WakeRow]:
+    """One more where it is now. Its own wake, which counts it where it was, is deleted; if a
+    snapshot hides that, one fewer just after its time."""
+    names = m.queue, m.channel
+    wakes: list[WakeRow] = [
+        (due, m.channel_id, due, m.id, 1, 0, m.priority, m.priority > 0, *names)
+    ]
+    if m.wake_id is None:
+        wakes.append((m.due + 1, m.channel_id, m.due, m.id, -1, 0, m.priority, False, *names))
+    return wakes
+
 
 HistoryRow = tuple[Any, ...]
 """The columns of add_history."""
@@ -22,6 +112,8 @@ class LostLease(NamedTuple):
 
 
 class MysqlSettleEnd(MysqlBehind):
+    """What the verbs that end leases or messages have in common."""
+
     def _release_keys(self, ended: Sequence[EndedKey], now: int) -> Plan[None]:
         """The keys are free, or live on for their window. What waited behind a message starts."""
         if any(key.behind is not None for key in ended):
@@ -76,3 +168,172 @@ class MysqlSettleEnd(MysqlBehind):
         if counts:
             rows = [(*channel, n) for channel, n in counts.items()]
             yield from self._insert("add_dead_counts", rows)
+
+
+# Leases that are about to end, by their holder or by upkeep, as the statements read them.
+
+
+class CompletedLease(NamedTuple):
+    """A row of lock_leases. ``tied``: it holds a slot of its channel, or its message has a key."""
+
+    id: int
+    fence: int
+    tied: bool
+    now: int
+    history: bytes
+
+    @classmethod
+    def read(cls, text: bytes | str) -> "CompletedLease":
+        plain = text.decode() if isinstance(text, bytes) else text
+        id, fence, tied, now, history = plain.split(",")
+        return cls(int(id), int(fence), tied == "1", int(now), history.encode())
+
+
+class SlotAndKey(NamedTuple):
+    """A row of lease_slots_and_keys."""
+
+    id: int
+    channel_id: bytes
+    counted: int
+    queue: bytes
+    channel: bytes
+    key: bytes | None
+    key_window: int | None
+    owner: int | None
+    behind: int | None
+    behind_due: int | None
+
+    @property
+    def channel_ref(self) -> ChannelRef:
+        return self.channel_id, self.queue, self.channel
+
+    @property
+    def ended_key(self) -> EndedKey | None:
+        if self.key is None:
+            return None
+        own = (self.id, self.queue, self.key, self.key_window)
+        return EndedKey(*own, self.owner, self.behind, self.behind_due)
+
+
+class EndedLease(NamedTuple):
+    """A row of lock_leases_and_messages, or of lock_expired_leases."""
+
+    id: int
+    fence: int
+    channel_id: bytes
+    counted: int
+    queue: bytes
+    channel: bytes
+    key: bytes | None
+    key_window: int | None
+    now: int
+    history: bytes
+    claimed_at: int
+    worker: bytes
+    kind: bytes
+    priority: int
+    due: int
+    published_at: int
+    first_published_at: int
+    attempt: int
+    spent: int
+    max_attempts: int
+    payload_size: int
+
+    @property
+    def channel_ref(self) -> ChannelRef:
+        return self.channel_id, self.queue, self.channel
+
+    def history_row(
+        self, outcome: bytes, *, dead: bool = False, reason: Any = None, error: Any = (None, None)
+    ) -> HistoryRow:
+        """Its attempt in the history. It is not the end of the message."""
+        return (
+            self.id,
+            self.fence,
+            self.attempt + 1,
+            self.first_published_at,
+            self.published_at,
+            self.due,
+            self.claimed_at,
+            self.now,
+            self.payload_size,
+            False,
+            dead,
+            self.priority,
+            self.queue,
+            self.channel,
+            self.kind,
+            self.worker,
+            outcome,
+            reason,
+            *error,
+            None,
+        )
+
+    def waited(self, row: HistoryRow, milliseconds: int | None) -> HistoryRow:
+        """The row, with the time at which the handler began."""
+        if milliseconds is None:
+            return row
+        return *row[:-1], min(self.claimed_at + 1000 * milliseconds, self.now)
+
+
+def ended_key(id: int, queue: bytes, key: bytes | None, window: int | None) -> EndedKey | None:
+    return None if key is None else EndedKey(id, queue, key, window)
+
+
+class Requeue(NamedTuple):
+    """A message that waits again, until ``due``. ``counts``: the attempt is counted; ``fails``: it
+    also uses up one of max_attempts, otherwise the count of failed attempts starts again at 0."""
+
+    lease: EndedLease
+    due: int
+    counts: bool
+    fails: bool
+
+
+class Cause(NamedTuple):
+    """Why a message became a dead letter."""
+
+    reason: bytes
+    error_type: bytes | None
+    error: bytes | None
+    traceback: bytes | None = None
+
+
+class MysqlRequeue(MysqlSettleEnd):
+    """What becomes of messages whose leases just ended: they wait again, or become dead letters."""
+
+    def _requeue(self, requeues: Sequence[Requeue]) -> Plan[None]:
+        """Adds a wake for each; rewrites a message's row only if it changes."""
+        groups: dict[tuple[int, bool, bool], list[int]] = defaultdict(list)
+        for requeue in requeues:
+            if requeue.counts or requeue.due != requeue.lease.due:
+                group = requeue.due, requeue.counts, requeue.fails
+                groups[group].append(requeue.lease.id)
+        for (due, counts, fails), ids in groups.items():
+            yield self._statement("requeue", ids, due, int(counts), int(fails))
+        yield from self._insert("add_wakes", [_wake(requeue) for requeue in requeues])
+
+    def _add_dead_letters(self, dying: Sequence[tuple[EndedLease, Cause]], now: int) -> Plan[None]:
+        yield from self._add_message_events("dead", [lease.id for lease, _ in dying])
+        groups: dict[Cause, list[int]] = defaultdict(list)
+        for lease, cause in dying:
+            groups[cause].append(lease.id)
+        for cause, ids in groups.items():
+            yield self._statement("add_dead_letters", ids, now, *cause)
+            yield self._statement("delete_messages", ids)
+        yield from self._count_dead(((lease.queue, lease.channel) for lease, _ in dying), 1)
+        keys = [EndedKey(x.id, x.queue, x.key, None) for x, _ in dying if x.key is not None]
+        if keys:
+            keys = yield from self._lock_keys(keys)
+            if passed_on := (yield from self._start_behind(keys, now)):
+                yield self._statement("forget_dead_keys", passed_on)
+
+
+def _wake(requeue: Requeue) -> WakeRow:
+    lease, due = requeue.lease, requeue.due
+    at = max(due, lease.now)
+    ahead = lease.priority > 0 or due < at
+    names = lease.queue, lease.channel
+    return at, lease.channel_id, due, lease.id, 1, 0, lease.priority, ahead, *names

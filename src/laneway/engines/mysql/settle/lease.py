@@ -1,26 +1,89 @@
-"""Leases: lock them, extend them, and hold them for a batch of work.
+"""Leases, and what their holders record: progress, results, and what is done once."""
 
-A lease that is locked may be gone by then. At REPEATABLE READ, MySQL's default and so what most
-callers have, a locking read of a row that does not exist locks the gap where it would be. For the
-newest messages that gap is everything to the right, where every claim adds its leases. So in such a
-transaction a missing lease gets a placeholder row first. Our own connections use READ COMMITTED and
-lock no gaps.
-"""
-
+import secrets
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import TypeVar
 
 from laneway.contract import Hold
-from laneway.engines.mysql.base import repeatable
+from laneway.engines.mysql.base import MysqlBase, data, pair_id, repeatable, text
 from laneway.engines.mysql.claim.channel import PARKED
-from laneway.engines.mysql.names import data, text
 from laneway.engines.times import micros, moment
-from laneway.model import Extension, Progress, ProgressNote, Settled
+from laneway.event import StoredResult
+from laneway.model import Extension, Progress, ProgressNote, Results, Settled
 from laneway.plan import Plan, Row
 
 from .end import LostLease, MysqlSettleEnd
+
+
+class MysqlResults(MysqlBase):
+    """Results: what handlers returned, and how messages ended whose results were to be kept."""
+
+    def _keep_results(self, results: Results, outcome: str, now: int) -> Plan[None]:
+        """Of messages that end in this transaction. The caller has locked their leases."""
+        yield from self._check_fits(result.payload for result in results.values())
+        rows = yield self._statement("names_of_messages", sorted(id for id, _ in results))
+        names = {int(row[0]): row[1:] for row in rows}
+        yield from self._insert(
+            "keep_results",
+            [
+                (
+                    *(id, now, now + micros(kept.keep), *names[id], outcome.encode()),
+                    *(data(kept.content_type), kept.payload),
+                )
+                for (id, _), kept in results.items()
+            ],
+        )
+
+    def _keep_ended(self, ids: Sequence[int], outcome: bytes, now: int) -> Plan[None]:
+        """Of messages that no handler ends. The caller deletes them afterwards."""
+        yield self._statement("keep_ended", ids, outcome, now)
+
+    def _delete_expired_results(self, now: int, limit: int) -> Plan[int]:
+        rows = yield self._statement("expired_results", now, limit)
+        if rows:
+            yield self._statement("delete_results", [int(row[0]) for row in rows])
+        return len(rows)
+
+    @repeatable
+    def results(self, ids: Sequence[int]) -> Plan[list[StoredResult | None]]:
+        rows = yield self._statement("results", sorted(set(ids)), self._now())
+        found = {int(row[0]): StoredResult(text(row[1]) or "", bytes(row[2])) for row in rows}
+        return [found.get(id) for id in ids]
+
+
+class MysqlOnce(MysqlBase):
+    """once: record in the caller's transaction that something is done; true the first time.
+
+    Invariant: of all transactions that ask for the same key, only one that commits gets true.
+    Another one that asks meanwhile waits until the first has ended. Upkeep deletes expired keys."""
+
+    @repeatable
+    def once(self, queue: str, key: str, keep: timedelta) -> Plan[bool]:
+        names = queue.encode(), key.encode()
+        id, mark = pair_id(*names), secrets.randbits(62)
+        rows = yield self._statement("clock", self._now())
+        yield self._statement("once", [(id, *names, int(rows[0][0]) + micros(keep), mark)])
+        ((found, keep_until, now),) = yield self._statement("read_once", id, self._now())
+        if int(found) == mark:
+            return True
+        if int(keep_until) > int(now):
+            return False
+        yield self._statement("renew_once", int(now) + micros(keep), id)
+        return True
+
+    def _delete_expired_once(self, now: int, limit: int) -> Plan[int]:
+        """For upkeep. Not done by once itself: in the caller's transaction it would hold locks."""
+        rows = yield self._statement("expired_once", now, limit)
+        if not rows:
+            return 0
+        ids = sorted(bytes(row[0]) for row in rows)
+        rows = yield self._statement("lock_expired_once", ids, now)
+        if rows:
+            yield self._statement("delete_expired_once", [row[0] for row in rows])
+        return len(rows)
+
 
 Item = TypeVar("Item", bound=Row)
 LeaseKey = tuple[int, int]
@@ -28,6 +91,14 @@ LeaseKey = tuple[int, int]
 
 
 class MysqlLeases(MysqlSettleEnd):
+    """Leases: lock them, extend them, and hold them for a batch of work.
+
+    A lease that is locked may be gone by then. At REPEATABLE READ, MySQL's default and so what most
+    callers have, a locking read of a row that does not exist locks the gap where it would be. For
+    the newest messages that gap is everything to the right, where every claim adds its leases. So
+    in such a transaction a missing lease gets a placeholder row first. Our own connections use READ
+    COMMITTED and lock no gaps."""
+
     def _lock_leases(self, statement: str, leases: Sequence[LeaseKey]) -> Plan[Sequence[Row]]:
         """The statement's rows for those of the leases that are still held."""
         ids = sorted({id for id, _ in leases})

@@ -1,5 +1,6 @@
-"""A channel in a claim: how much it may start now, and its row afterwards."""
+"""A channel in a claim: how much it may start now, by lanes if by kind, and its rows afterwards."""
 
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -132,3 +133,107 @@ class SqliteClaimChannel:
             self.turn if ready else None,
             None if ready else ready_at,
         )
+
+
+# A channel in a claim by kind: its lanes of these kinds, and their rows afterwards.
+
+
+class SqliteLane:
+    """One kind of the channel. ``known``: what is due of it, as far as it was read."""
+
+    def __init__(self, row: Row) -> None:
+        self.turn: int = row[1]
+        self.waiting: int = row[6]
+        self.bands: int = row[8]
+        self.kind: str = row[12]
+        self.known: list[Start] = []
+
+    @property
+    def priorities(self) -> list[int]:
+        return [band for band in range(self.bands.bit_length()) if self.bands >> band & 1]
+
+
+class SqliteKindVisit(SqliteClaimChannel):
+    """Made from the rows of lanes_of_channels. The first lane has waited longest for its turn: its
+    credit and its skips count for all of them."""
+
+    def __init__(self, rows: Sequence[Row], now: int) -> None:
+        super().__init__(rows[0][:12], now)
+        self.lanes = [SqliteLane(row) for row in rows]
+        self.waiting = sum(lane.waiting for lane in self.lanes)
+        for lane in self.lanes:
+            self.bands |= lane.bands
+        self.channel_bands: int = rows[0][13]
+        self.channel_skips: int = rows[0][14]
+        self.channel_waiting: int = rows[0][15]
+        self.first_turn = self.turn
+        self.held = False
+        """Whether its next message is of another kind, and must start first."""
+        self.held_until: int | None = None
+
+    @property
+    def strict(self) -> bool:
+        """Whether it starts one message at a time, in order over all kinds."""
+        return self.concurrency == 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether starting these changes nothing but counts: no limit, and more is left."""
+        limited = self.concurrency is not None or self.rate is not None
+        return not limited and self.channel_waiting > len(self.taken)
+
+    def runs(self) -> list[tuple[int, int, int, int, int]]:
+        """Channel, priority, due, first and last id of messages that were taken and between which
+        there can be no others: ids of one due time without a gap."""
+        runs: list[list[int]] = []
+        for priority, due, id in sorted(self.taken):
+            if runs and runs[-1][:2] == [priority, due] and runs[-1][3] == id - 1:
+                runs[-1][3] = id
+            else:
+                runs.append([priority, due, id, id])
+        return [(self.id, *run) for run in runs]  # type: ignore[misc]
+
+    @property
+    def channel_priorities(self) -> list[int]:
+        bands = self.channel_bands
+        return [band for band in range(bands.bit_length()) if bands >> band & 1]
+
+    def merged(self) -> list[Start]:
+        """What is known of all lanes, in order if there is one priority."""
+        starts = [start for lane in self.lanes for start in lane.known]
+        return sorted(starts) if len(self.lanes) > 1 and not self.mixed else starts
+
+    def taken_of(self, lane: SqliteLane) -> list[Start]:
+        if len(self.lanes) == 1:
+            return self.taken
+        known = set(lane.known)
+        return [start for start in self.taken if start in known]
+
+    def last_of_lanes(self) -> list[tuple[Any, ...]]:
+        """Channel, kind, priority, due and id of the last message taken of each priority."""
+        last = []
+        for lane in self.lanes:
+            by_priority = {start[0]: start for start in sorted(self.taken_of(lane))}
+            last += [(self.id, lane.kind, *start) for start in by_priority.values()]
+        return last
+
+    def used_up(self, lane: SqliteLane) -> bool:
+        """Whether nothing is due of it any more, though messages may wait for later."""
+        return self.all_known and not self.held and len(self.taken_of(lane)) == len(lane.known)
+
+    def lane_after(self, lane: SqliteLane) -> tuple[Any, ...]:
+        """Parameters of update_served_lane."""
+        moved = self.turn != self.first_turn
+        skips = next_skips(self.skips, len(self.taken)) if self.mixed else 0
+        turn = self.turn if moved else lane.turn
+        taken = len(self.taken_of(lane))
+        return self.id, lane.kind, taken, self.share.credit, skips, turn
+
+    def starts_after(self) -> tuple[Any, ...]:
+        """Parameters of update_starts."""
+        open_at = None if self.rate is None else self.rate.open_at(self.tat, self.now)
+        skips = self.channel_skips
+        if self.strict:
+            several = self.channel_bands & (self.channel_bands - 1)
+            skips = next_skips(skips, len(self.taken)) if several else 0
+        return self.id, self.tat, open_at, skips

@@ -12,7 +12,7 @@ from operator import itemgetter
 from laneway.engines.fairness import QUANTUM, whole_rounds
 from laneway.engines.kind_pauses import put_back_for
 from laneway.engines.sqlite.base import WriteState, listed
-from laneway.engines.sqlite.channel_rows import SqliteChannelRows
+from laneway.engines.sqlite.channels import SqliteChannelRows
 from laneway.engines.times import micros, moment
 from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row

@@ -11,15 +11,14 @@ from operator import itemgetter
 
 from laneway.engines.fairness import QUANTUM, start_order
 from laneway.engines.sqlite.base import WriteState, listed
-from laneway.engines.sqlite.channel_rows import CountChanges
+from laneway.engines.sqlite.channels import CountChanges
 from laneway.engines.times import micros
 from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row
 from laneway.taken import Taken
 
-from .channel import SqliteClaimChannel, Start
+from .channel import SqliteClaimChannel, SqliteKindVisit, SqliteLane, Start
 from .claim import WOKEN, ClaimBatch, SqliteClaim, nothing
-from .lane import SqliteKindVisit, SqliteLane
 
 _MOVED = 20_000
 """Messages that one claim puts into lanes."""

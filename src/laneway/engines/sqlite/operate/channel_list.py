@@ -9,8 +9,15 @@ from laneway.inspection import ChannelFilter, ChannelInfo, ChannelPage
 from laneway.model import ChannelStats, Policy
 from laneway.plan import Plan
 
-from .channel_look import SqliteChannelLook
-from .looks import CHANNELS, EVERY_NAME, Found, LeasedChannels, NameRange, SqliteLooks
+from .looks import (
+    CHANNELS,
+    EVERY_NAME,
+    Found,
+    LeasedChannels,
+    NameRange,
+    SqliteChannelLook,
+    SqliteLooks,
+)
 
 _LAST_CHARACTER = 0x10FFFF
 _SURROGATES = range(0xD800, 0xE000)

@@ -62,3 +62,77 @@ insert into "laneway_fullest" (queue, place, channel_id) values ($1, $2, $3)
 -- name: add_split_count
 -- $1: channel, $2: how many are scheduled.
 insert into "laneway_split_count" (channel_id, scheduled) values ($1, $2)
+
+-- name: add_kind_count
+-- $1: queue, $2: kind, $3: how many more have not ended.
+insert into "laneway_kind_count" (queue, kind, live) values ($1, $2, $3)
+on conflict (queue, kind) do update set live = live + excluded.live
+
+-- name: recount_needed
+-- $1: how many messages, and how many ends, can be counted at once. Whether the counts by kind are wrong, and
+-- can be made right.
+select f.kinds_counted is not f.history_changes and s.history = 'all'
+    and (select count(*) from (select 1 from "laneway_message" limit $1)) < $1
+    and (select count(*) from (select 1 from "laneway_history" h where h.id > f.history_id limit $1)) < $1
+from "laneway_fold" f, "laneway_state" s
+
+-- name: recount_kinds
+-- As of the position in fold, which comes first in each row: messages that were published by then, and that
+-- have not ended, or ended after it.
+select f.message_id, f.history_id, f.history_changes, k.queue, k.kind, sum(k.n)
+from "laneway_fold" f left join (
+    select c.queue, m.kind, 1 as n, m.id from "laneway_message" m join "laneway_channel" c on c.id = m.channel_id
+    union all
+    select h.queue, h.kind, case when h.dead or h.outcome in ('completed', 'cancelled', 'lapsed') then 1
+        when h.outcome = 'redriven' then -1 else 0 end, h.message_id
+    from "laneway_history" h where h.id > (select p.history_id from "laneway_fold" p)
+) k on k.id <= f.message_id
+group by k.queue, k.kind
+
+-- name: take_recount
+-- $1, $2 and $3: the position, and the changes of the history's setting, that the new counts are of. Answers
+-- nothing if either has moved since.
+update "laneway_fold" set kinds_counted = history_changes
+where message_id = $1 and history_id = $2 and history_changes = $3 and kinds_counted is not history_changes
+    and (select s.history = 'all' from "laneway_state" s)
+returning single
+
+-- name: clear_kind_counts
+delete from "laneway_kind_count"
+
+-- name: kind_counts
+-- Whether the counts are right and there is nothing to count, then a count by kind; those that had messages when
+-- depths were noted last are there too. A row without queue if there is none.
+select f.kinds_counted is f.history_changes,
+    f.message_id >= s.message_id and f.history_id >= coalesce((select max(h.id) from "laneway_history" h), 0),
+    k.queue, k.kind, max(0, max(k.live))
+from "laneway_fold" f cross join "laneway_state" s left join (
+    select queue, kind, live from "laneway_kind_count"
+    union all
+    select queue, kind, 0 from "laneway_kind_depth"
+    where at = (select at from "laneway_kind_depth" order by at desc limit 1) and depth > 0
+) k on true
+group by k.queue, k.kind
+
+-- name: add_kind_depth
+-- $1: minute, $2: queue, $3: kind, $4: depth.
+insert into "laneway_kind_depth" (at, queue, kind, depth) values ($1, $2, $3, $4)
+on conflict (at, queue, kind) do nothing
+
+-- name: delete_empty_kind_counts
+delete from "laneway_kind_count" where live = 0
+
+-- name: delete_old_kind_depths
+-- $1: before, $2: limit.
+delete from "laneway_kind_depth" where (at, queue, kind) in (
+    select at, queue, kind from "laneway_kind_depth" where at < $1 order by at limit $2)
+returning 1
+
+-- name: kind_depths
+-- $1: since, $2: until, $3: queue and $4: kind, null for all, $5: step, $6: the last step. Depths at the end of
+-- each step; of the last one those that there are. Rows without queue and kind say which minutes were noted.
+select k.at, k.queue, k.kind, k.depth, d.oldest_due
+from "laneway_kind_depth" k left join "laneway_depth" d on d.at = k.at and d.queue = k.queue
+where k.at >= $1 and k.at < $2 and (k.at % $5 = $5 - 60000000 or k.at >= $6)
+    and (k.queue = '' or ($3 is null or k.queue = $3) and ($4 is null or k.kind = $4))
+order by k.at, k.queue, k.kind

@@ -3,19 +3,12 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from laneway.engines.minute_figures import (
-    COUNTS,
-    MINUTE,
-    RUNS,
-    SPANS,
-    WAITS,
-    MinuteFigures,
-)
+from laneway.engines.minutes import COUNTS, MINUTE, RUNS, SPANS, WAITS, MinuteFigures
 from laneway.engines.times import DAY, micros, moment
 from laneway.operations import NO_TIMES, Minute, MinuteFilter
 from laneway.plan import Plan, Row
 
-from .kind_counts import NOTED, SqliteKindCounts, live_changes
+from .counts import NOTED, SqliteKindCounts, live_changes
 
 _CHUNK = 5000
 """Messages, and history entries, that are counted in one transaction."""

@@ -127,3 +127,90 @@ from json_each($1) j cross join "laneway_message" m cross join "laneway_channel"
 where m.id = j.value and c.id = m.channel_id and m.headers is not null
     and json_type(m.headers, '$."laneway-keep-result"') in ('integer', 'real')
 on conflict (message_id) do nothing
+
+-- name: node_rows
+-- $1: ids. Those that are nodes of flows.
+select n.id, n.flow_id, n.pending, n.missed, n.run_when, n.state, n.died
+from json_each($1) j cross join "laneway_flow_node" n where n.id = j.value group by n.id
+
+-- name: child_edges
+-- $1: ids of parents.
+select e.parent, e.child, e.strict from json_each($1) j cross join "laneway_flow_edge" e where e.parent = j.value
+
+-- name: staged_rows
+-- $1: ids of messages. What their holders added to their flows.
+select h.id, h.flow_id, h.adder, h.fence, h.parents, h.run_when, f.cancelled_at is not null
+from json_each($1) j cross join "laneway_flow_held" h indexed by "laneway_flow_held_adder"
+cross join "laneway_flow" f
+where h.adder = j.value and f.id = h.flow_id order by h.id
+
+-- name: delete_held
+-- $1: ids.
+delete from "laneway_flow_held" where id in (select value from json_each($1))
+
+-- name: add_staged_nodes
+-- $1: ids of what holders added. Their counts are written afterwards.
+insert into "laneway_flow_node" (id, flow_id, pending, run_when, state, queue, channel, kind)
+select h.id, h.flow_id, 0, h.run_when, 'held', h.queue, h.channel, h.kind
+from json_each($1) j cross join "laneway_flow_held" h where h.id = j.value
+
+-- name: add_staged_edges
+-- $1: ids of what holders added.
+insert into "laneway_flow_edge" (parent, child, strict, place)
+select p.value, h.id, h.run_when = 'completed', p.key
+from json_each($1) j cross join "laneway_flow_held" h cross join json_each(h.parents) p where h.id = j.value
+
+-- name: unstage_nodes
+-- $1: ids.
+update "laneway_flow_held" set adder = null, fence = null, parents = null
+where id in (select value from json_each($1))
+
+-- name: write_node
+-- $1: id, $2: pending, $3: missed, $4: state, $5: died, $6: when it ended, or null.
+update "laneway_flow_node" set pending = $2, missed = $3, state = $4, died = $5,
+    ended_at = case when $4 = 'live' then null else coalesce($6, ended_at) end
+where id = $1
+
+-- name: count_flow
+-- $1: flow, $2..$7: what is added to its counts.
+update "laneway_flow" set held = held + $2, live = live + $3, dead = dead + $4, completed = completed + $5,
+    failed = failed + $6, skipped = skipped + $7
+where id = $1
+
+-- name: held_channels
+-- $1: ids of held nodes.
+select distinct h.queue, h.channel from json_each($1) j cross join "laneway_flow_held" h where h.id = j.value
+
+-- name: release_nodes
+-- $1: ids of held nodes, $2: now. Their channels exist.
+insert into "laneway_message" (
+    id, channel_id, priority, due, published_at, first_published_at, max_attempts, kind, content_type, payload,
+    expires_at, headers)
+select h.id, c.id, h.priority, coalesce(h.at, $2 + h.delay, $2), $2, $2, h.max_attempts, h.kind, h.content_type, h.payload,
+    coalesce(h.expires_at, $2 + h.expires_in), h.headers
+from json_each($1) j cross join "laneway_flow_held" h cross join "laneway_channel" c
+where h.id = j.value and c.queue = h.queue and c.name = h.channel
+returning id, channel_id, priority, due
+
+-- name: end_flows
+-- $1: now. Flows that have nothing left.
+update "laneway_flow" set ended_at = $1, expires_at = $1 + keep
+where ended_at is null and held = 0 and live = 0 and dead = 0
+
+-- name: expired_flow_nodes
+-- $1: now, $2: limit. Nodes of flows that are no longer kept.
+select n.id from "laneway_flow" f cross join "laneway_flow_node" n
+where f.expires_at <= $1 and n.flow_id = f.id limit $2
+
+-- name: delete_flow_edges
+-- $1: ids of nodes.
+delete from "laneway_flow_edge" where parent in (select value from json_each($1))
+
+-- name: delete_flow_nodes
+-- $1: ids of nodes.
+delete from "laneway_flow_node" where id in (select value from json_each($1))
+
+-- name: delete_flows
+-- $1: now. Those that are no longer kept and have no nodes left.
+delete from "laneway_flow" where expires_at <= $1
+    and not exists (select 1 from "laneway_flow_node" n where n.flow_id = "laneway_flow".id)

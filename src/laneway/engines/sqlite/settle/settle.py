@@ -6,7 +6,7 @@ from typing import Any
 
 from laneway.contract import Hold
 from laneway.engines.sqlite.base import WriteState, listed
-from laneway.engines.sqlite.channel_rows import CountChanges
+from laneway.engines.sqlite.channels import CountChanges
 from laneway.engines.times import micros, moment
 from laneway.model import (
     Cancelled,

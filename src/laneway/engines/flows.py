@@ -1,0 +1,277 @@
+"""Flows, as far as engines agree: edges, what the end of a node means for those after it, and
+none."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from laneway.contract import Ability
+from laneway.errors import InvalidOption
+from laneway.flow import (
+    FlowDraft,
+    FlowInfo,
+    FlowParent,
+    NodeDraft,
+    NodeInfo,
+    PublishedFlow,
+    StagedNodes,
+)
+from laneway.plan import Plan, Row
+
+# Edges of flows, as the statements want them.
+
+
+def edges(
+    nodes: Sequence[NodeDraft], start: int, ids: Sequence[int]
+) -> tuple[list[int], list[int], list[int]]:
+    """Parents, children and places. ``ids`` are those of the ``start`` nodes of the same flow that
+    were sent before these: a parent among them is named by its id."""
+    parents, children, places = [], [], []
+    for number, node in enumerate(nodes, 1):
+        for place, parent in enumerate(node.parents):
+            if parent < 0:
+                parent = parent + start if -parent > start else ids[-parent - 1]
+            parents.append(parent)
+            children.append(number)
+            places.append(place)
+    return parents, children, places
+
+
+# What the end of a node means for those who come after it, for engines that decide it in Python.
+#
+# PostgreSQL does the same in functions (``end_nodes_v1``, ``decide_nodes_v1``, ``add_staged_v1``).
+
+OPEN = frozenset(("held", "live", "dead"))
+"""States of nodes that have not ended for good."""
+
+COUNTED = ("held", "live", "dead", "completed", "failed", "skipped")
+"""What a flow counts."""
+
+
+class FlowNodeRow(NamedTuple):
+    """As it is stored. ``pending``: parents that are not decided; ``missed``: parents that were
+    decided otherwise than by completing; ``died``: was a dead letter once."""
+
+    id: int
+    flow_id: int
+    pending: int
+    missed: int
+    run_when: str
+    state: str
+    died: int
+
+
+class FlowEdgeRow(NamedTuple):
+    """``strict``: the child waits for the parent's completion, and a dead parent holds it."""
+
+    parent: int
+    child: int
+    strict: int
+
+
+class StagedRow(NamedTuple):
+    """What the holder of a lease added: no node yet."""
+
+    id: int
+    flow_id: int
+    adder: int
+    fence: int
+    parents: Sequence[int]
+    run_when: str
+    cancelled: bool
+
+
+class FlowChanges:
+    """What one call changes: nodes as they shall be, those to publish, the counts of flows."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, FlowNodeRow] = {}
+        self.released: list[int] = []
+        self.dropped: list[int] = []
+        self.ended: set[int] = set()
+        self.counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
+
+    def turn(self, node: FlowNodeRow, state: str) -> None:
+        """Gives a node another state."""
+        self.counts[node.flow_id][counted(node.state)] -= 1
+        self.counts[node.flow_id][counted(state)] += 1
+        if state not in OPEN or state == "dead":
+            self.ended.add(node.id)
+        self.nodes[node.id] = node._replace(state=state)
+
+    def count_rows(self) -> list[tuple[int, ...]]:
+        """By flow: its id, and what is added to each count."""
+        return [
+            (flow_id, *(change[name] for name in COUNTED))
+            for flow_id, change in self.counts.items()
+        ]
+
+
+def counted(state: str) -> str:
+    return "failed" if state in ("cancelled", "lapsed", "discarded") else state
+
+
+def state_when_decided(node: FlowNodeRow) -> str:
+    """Of a held node whose last parent was decided."""
+    runs = {"completed": not node.missed, "failed": bool(node.missed)}.get(node.run_when, True)
+    return "live" if runs else "skipped"
+
+
+class FlowEnds:
+    """What an engine brings, and what is made of it. All of it in the caller's transaction."""
+
+    def _node_rows(self, ids: Iterable[int]) -> Plan[dict[int, FlowNodeRow]]:
+        """Locked, in the order of their ids, where others could change them."""
+        raise NotImplementedError
+
+    def _child_edges(self, ids: Iterable[int]) -> Plan[list[FlowEdgeRow]]:
+        """Those whose parents these are."""
+        raise NotImplementedError
+
+    def _staged_rows(self, adders: Iterable[int]) -> Plan[list[StagedRow]]:
+        raise NotImplementedError
+
+    def _add_staged(self, staged: Sequence[StagedRow], dropped: Sequence[int]) -> Plan[None]:
+        """As nodes that are held, with their edges."""
+        raise NotImplementedError
+
+    def _write_flow_changes(self, changes: FlowChanges, state: Any) -> Plan[None]:
+        """The nodes, the counts, and the messages that are released."""
+        raise NotImplementedError
+
+    def _end_nodes(
+        self, ids: Sequence[int], fences: Mapping[int, int], outcome: str, state: Any
+    ) -> Plan[None]:
+        """Some of these messages ended, or became dead letters (``outcome`` "dead"); those that are
+        nodes decide their children. ``fences``: of those that a holder completed."""
+        nodes = yield from self._node_rows(ids)
+        if not nodes:
+            return
+        changes = FlowChanges()
+        decided: list[tuple[FlowNodeRow, str]] = []
+        for node in nodes.values():
+            changes.turn(node, outcome)
+            decided.append((node, outcome))
+        yield from self._decide(decided, changes)
+        yield from self._take_staged(nodes, fences, outcome, changes)
+        died = {
+            id: row._replace(died=1) for id, row in changes.nodes.items() if row.state == "dead"
+        }
+        changes.nodes |= died
+        yield from self._write_flow_changes(changes, state)
+
+    def _decide(
+        self, decided: Sequence[tuple[FlowNodeRow, str]], changes: FlowChanges
+    ) -> Plan[None]:
+        """Level by level: a child that is not to be run decides its own children in turn."""
+        while decided:
+            parents = {node.id: (node, outcome) for node, outcome in decided}
+            edges = yield from self._child_edges(parents)
+            counts: Counter[int] = Counter()
+            missed: Counter[int] = Counter()
+            for edge in edges:
+                node, outcome = parents[edge.parent]
+                if _decides(edge, node, outcome):
+                    counts[edge.child] += 1
+                    missed[edge.child] += outcome != "completed"
+            decided = yield from self._count_down(counts, missed, changes)
+
+    def _count_down(
+        self, counts: Mapping[int, int], missed: Mapping[int, int], changes: FlowChanges
+    ) -> Plan[list[tuple[FlowNodeRow, str]]]:
+        """Returns those that are skipped."""
+        unknown = [id for id in counts if id not in changes.nodes]
+        known = (yield from self._node_rows(unknown)) if unknown else {}
+        skipped = []
+        for id, count in counts.items():
+            node = changes.nodes[id] if id in changes.nodes else known[id]
+            node = node._replace(pending=node.pending - count, missed=node.missed + missed[id])
+            changes.nodes[id] = node
+            if node.state != "held" or node.pending:
+                continue
+            turned = state_when_decided(node)
+            changes.turn(node, turned)
+            if turned == "live":
+                changes.released.append(id)
+            else:
+                changes.dropped.append(id)
+                skipped.append((node, turned))
+        return skipped
+
+    def _take_staged(
+        self,
+        nodes: Mapping[int, FlowNodeRow],
+        fences: Mapping[int, int],
+        outcome: str,
+        changes: FlowChanges,
+    ) -> Plan[None]:
+        """What their holders added become nodes, those of the lease that completed only."""
+        staged = yield from self._staged_rows(nodes)
+        if not staged:
+            return
+        taken = [
+            row
+            for row in staged
+            if outcome == "completed" and fences.get(row.adder) == row.fence and not row.cancelled
+        ]
+        gone = {row.id for row in staged} - {row.id for row in taken}
+        yield from self._add_staged(taken, sorted(gone))
+        new = {row.id for row in taken}
+        old = {parent for row in taken for parent in row.parents} - new - changes.nodes.keys()
+        before = (yield from self._node_rows(sorted(old))) if old else {}
+        before |= changes.nodes
+        counts: Counter[int] = Counter()
+        missed: Counter[int] = Counter()
+        for row in taken:
+            changes.nodes[row.id] = FlowNodeRow(
+                *(row.id, row.flow_id, len(row.parents), 0, row.run_when, "held", 0)
+            )
+            changes.counts[row.flow_id]["held"] += 1
+            counts[row.id] += 0
+            for parent in row.parents:
+                found = before.get(parent) if parent not in new else None
+                strict = row.run_when == "completed"
+                if found and (found.state not in OPEN or (found.died and not strict)):
+                    counts[row.id] += 1
+                    missed[row.id] += found.state != "completed"
+        ready = {id: n for id, n in counts.items() if n or not changes.nodes[id].pending}
+        skipped = yield from self._count_down(ready, missed, changes)
+        yield from self._decide(skipped, changes)
+
+
+def _decides(edge: FlowEdgeRow, parent: FlowNodeRow, outcome: str) -> bool:
+    """``parent``: as it was before. Each edge is decided once: those that do not wait for the
+    parent's completion when it dies for the first time, or ends."""
+    if outcome == "dead":
+        return not edge.strict and not parent.died
+    return bool(edge.strict) or not parent.died
+
+
+class NoFlows:
+    """Flows where an engine has none yet: every verb says so."""
+
+    lacks: Mapping[Ability, str]
+
+    def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
+        raise self._missing()
+
+    def stage_nodes(self, lease: Row, nodes: Sequence[NodeDraft]) -> Plan[StagedNodes]:
+        raise self._missing()
+
+    def parents(self, message_id: int) -> Plan[list[FlowParent]]:
+        raise self._missing()
+
+    def flows(self, queue: str | None, limit: int, before: int | None) -> Plan[list[FlowInfo]]:
+        raise self._missing()
+
+    def flow(self, flow_id: int) -> Plan[FlowInfo | None]:
+        raise self._missing()
+
+    def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
+        raise self._missing()
+
+    def cancel_flow(self, flow_id: int) -> Plan[None]:
+        raise self._missing()
+
+    def _missing(self) -> InvalidOption:
+        return InvalidOption(self.lacks["flows"])

@@ -1,1 +1,0 @@
-"""Periodic maintenance: expired leases, lapsed messages, deleting what is no longer needed."""

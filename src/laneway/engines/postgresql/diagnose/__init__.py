@@ -1,1 +1,0 @@
-"""Findings on the server and the schema, for ``laneway doctor``."""

@@ -1,0 +1,85 @@
+-- name: live_flow
+-- $1: queue, $2: name. The flow of this name that has not ended.
+select id, held + live + dead from "laneway_flow" where queue = $1 and name = $2 and ended_at is null
+
+-- name: end_flow
+-- $1: id, $2: now.
+update "laneway_flow" set ended_at = $2, expires_at = $2 + keep where id = $1
+
+-- name: add_flow
+-- $1: queue, $2: name, $3: now, $4: keep, $5: held, $6: live.
+insert into "laneway_flow" (queue, name, created_at, keep, held, live) values ($1, $2, $3, $4, $5, $6) returning id
+
+-- name: add_node
+-- $1: id, $2: flow, $3: pending, $4: when, $5: state, $6: queue, $7: channel, $8: kind.
+insert into "laneway_flow_node" (id, flow_id, pending, run_when, state, queue, channel, kind)
+values ($1, $2, $3, $4, $5, $6, $7, $8)
+
+-- name: add_edge
+-- $1: parent, $2: child, $3: strict, $4: place.
+insert into "laneway_flow_edge" (parent, child, strict, place) values ($1, $2, $3, $4)
+
+-- name: add_held
+-- $1..$18: the columns of flow_held.
+insert into "laneway_flow_held" (
+    id, flow_id, adder, fence, parents, run_when, queue, channel, kind, content_type, headers, priority, delay, at,
+    expires_in, expires_at, max_attempts, payload)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+
+-- name: held_lease_flow
+-- $1: message, $2: fence. If it is leased under this fence: its flow, or null.
+select (select n.flow_id from "laneway_flow_node" n where n.id = l.message_id)
+from "laneway_lease" l where l.fence = $2 and l.message_id = $1
+
+-- name: delete_stale_stage
+-- $1: message, $2: fence. What earlier attempts added.
+delete from "laneway_flow_held" where adder = $1 and fence <> $2
+
+-- name: known_nodes
+-- $1: ids, $2: flow, $3: message, $4: fence. Those that a node of this flow may come after.
+select n.id from json_each($1) j cross join "laneway_flow_node" n where n.id = j.value and n.flow_id = $2
+union
+select h.id from json_each($1) j cross join "laneway_flow_held" h where h.id = j.value and h.adder = $3 and h.fence = $4
+
+-- name: parents
+-- $1: message.
+select n.id, n.kind, n.state from "laneway_flow_edge" e cross join "laneway_flow_node" n
+where e.child = $1 and n.id = e.parent order by e.place
+
+-- name: flows
+-- $1: queue, null for all; $2: the id of the last one seen, or null; $3: how many.
+select id, queue, name, created_at, cancelled_at, ended_at,
+    case when live > 0 then 'running' when dead > 0 then 'dead' when cancelled_at is not null then 'cancelled'
+        when failed > 0 then 'failed' else 'completed' end,
+    held, live, dead, completed, failed, skipped
+from "laneway_flow"
+where ($1 is null or queue = $1) and ($2 is null or id < $2)
+order by id desc limit $3
+
+-- name: flow
+-- $1: id.
+select id, queue, name, created_at, cancelled_at, ended_at,
+    case when live > 0 then 'running' when dead > 0 then 'dead' when cancelled_at is not null then 'cancelled'
+        when failed > 0 then 'failed' else 'completed' end,
+    held, live, dead, completed, failed, skipped
+from "laneway_flow" where id = $1
+
+-- name: flow_nodes
+-- $1: flow, $2: the id of the last one seen, $3: how many.
+select n.id, n.queue, n.channel, n.kind, n.run_when,
+    case when n.state <> 'live' then n.state when w.message_id is null then 'leased' else 'waiting' end, n.ended_at,
+    (select json_group_array(e.parent) from (
+        select k.parent from "laneway_flow_edge" k where k.child = n.id order by k.place) e)
+from "laneway_flow_node" n left join "laneway_message" m on m.id = n.id
+left join "laneway_waiting" w on w.channel_id = m.channel_id and w.priority = m.priority and w.due = m.due
+    and w.message_id = m.id
+where n.flow_id = $1 and n.id > $2 order by n.id limit $3
+
+-- name: mark_cancelled
+-- $1: flow, $2: now.
+update "laneway_flow" set cancelled_at = $2 where id = $1 and cancelled_at is null and ended_at is null
+
+-- name: open_nodes
+-- $1: flow. Its nodes that have not ended.
+select id, flow_id, pending, missed, run_when, state, died from "laneway_flow_node"
+where flow_id = $1 and state in ('held', 'live', 'dead') order by id

@@ -1,1 +1,0 @@
-"""flows: messages that wait for others, and what releases them."""
