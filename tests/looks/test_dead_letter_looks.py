@@ -40,7 +40,7 @@ def _walk(queue: Queue, /, **by: Any) -> list[DeadLetter]:
 
 @pytest.fixture(params=list(_DIALECTS))
 def queue(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Queue:
-    module = import_module(f"laneway.engines.{_DIALECTS[request.param]}.operate.dead_letter_looks")
+    module = import_module(f"laneway.engines.{_DIALECTS[request.param]}.dead_letters")
     monkeypatch.setattr(module, "LOOK", _LOOK)
     databases: Databases = request.getfixturevalue(STORES[request.param].fixture)
     queue = Queue(

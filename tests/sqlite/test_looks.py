@@ -16,9 +16,11 @@ from laneway.drivers.runner import drive
 from laneway.drivers.sqlite.sync import execute
 from laneway.drivers.sqlite.url import connect, read_url
 from laneway.engines.sqlite import SqliteEngine
+from laneway.engines.sqlite import dead_letters as letters_module
 from laneway.engines.sqlite.base import statement
 from laneway.engines.sqlite.operate import looks
-from laneway.inspection import ChannelFilter, MessageFilter
+from laneway.inspection import ChannelFilter, DeadLetterPosition, MessageFilter
+from laneway.model import DeadLetterFilter
 from laneway.operations import MinuteFilter
 from laneway.plan import Plan
 
@@ -107,6 +109,32 @@ LOOKS: dict[str, Callable[[SqliteEngine], Plan[Any]]] = {
 def test_a_look_costs_the_same_whatever_waits(steps: Callable[[int], Steps], look: str) -> None:
     few, many = (steps(size).of(LOOKS[look](steps(size).engine))[1] for size in (2_500, 7_500))
     assert many <= few * 1.3 + 1000, f"{few} steps of 2,500 channels, {many} of 7,500"
+
+
+DEAD_LETTERS = """
+with recursive n(i) as (select 1 union all select i + 1 from n where i < 6000)
+insert into laneway_dead (id, died_at, published_at, first_published_at, attempt, max_attempts,
+    priority, queue, channel, kind, content_type, reason, payload)
+select i, i * 1000, 0, 0, 1, 1, 0, 'default', 'one', '', 'text/plain', 'often', '' from n"""
+
+
+@pytest.mark.parametrize("queue", [None, "default"])
+def test_a_look_for_rare_dead_letters_ends_where_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: str | None
+) -> None:
+    """Neither the newer letters, which a later page passes by, nor the older ones are read."""
+    monkeypatch.setattr(letters_module, "LOOK", 100)
+    url = f"sqlite:///{tmp_path}/dead.db"
+    with Queue(url, upkeep_every=None) as client:
+        client.install()
+    with closing(connect(read_url(url))) as connection:
+        connection.execute(DEAD_LETTERS)
+        steps, rare = Steps(connection, SqliteEngine()), DeadLetterFilter(queue, reason="rare")
+        middle = DeadLetterPosition(datetime.fromtimestamp(3, UTC), 3_000)
+        for after in (None, middle):
+            page, cost = steps.of(steps.engine.dead_letters(rare, 10, after))
+            assert page == [] and page.next is not None
+            assert cost < 10_000, f"{cost} steps, which is more than 100 letters need"
 
 
 def test_what_is_too_much_for_a_look_is_as_upkeep_counted_it(

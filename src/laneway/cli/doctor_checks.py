@@ -119,6 +119,7 @@ def _with_workers() -> list[Check]:
 
 
 _MOST_NAMED = 5
+_CHANNELS_LOOKED = 100
 _LATE = timedelta(minutes=1)
 _LATELY = timedelta(days=1)
 _MOST_LETTERS = 1000
@@ -183,7 +184,8 @@ def _dead_letters(client: "Queue") -> Sequence[Finding]:
 
 
 def _channels(client: "Queue") -> Sequence[Finding]:
-    paused = [info for info in client.channels(paused=True) if info.stats.waiting]
+    found = client.channels(paused=True, limit=_CHANNELS_LOOKED)
+    paused = [info for info in found if info.stats.waiting]
     names = [f"{info.queue}/{info.channel} ({info.stats.waiting:,})" for info in paused]
     if not names:
         return [Finding("paused channels", "ok", "No paused channel has messages waiting.")]

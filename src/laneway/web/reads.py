@@ -11,7 +11,8 @@ from .cache import Seen, SharedCache
 
 
 class CachedReader:
-    """What one request reads. Remembers the oldest answer, which the page tells its viewer.
+    """What one request reads: the same question twice has one answer, so that the parts of a page
+    agree. Remembers the oldest answer, which the page tells its viewer.
 
     Principals that see the same channels with the same rights share their answers: the rights are
     checked before the cache is asked.
@@ -21,7 +22,7 @@ class CachedReader:
         self.principal = principal
         self._operator = Operator(queue, principal, source="dashboard")
         self._cache = cache
-        self._seen: list[Seen[Any]] = []
+        self._seen: dict[object, Seen[Any]] = {}
 
     def read(self, verb: str, *args: Any, **named: Any) -> Any:
         """The answer of ``operator.<verb>(…)``; raises NotAllowed before anything is asked."""
@@ -32,13 +33,14 @@ class CachedReader:
         principal = self.principal
         scope = (principal.channel_prefixes, principal.rights)
         key = (verb, scope, repr(args), repr(sorted(named.items())))
-        seen = self._cache.get(key, lambda: getattr(self._operator, verb)(*args, **named))
-        self._seen.append(seen)
-        return seen.value
+        if key not in self._seen:
+            ask = getattr(self._operator, verb)
+            self._seen[key] = self._cache.get(key, lambda: ask(*args, **named))
+        return self._seen[key].value
 
     def shared(self, name: str, look: Callable[[], object]) -> None:
         """Something of the dashboard's own, as often as the cache allows."""
-        self._seen.append(self._cache.get(name, look))
+        self._seen[name] = self._cache.get(name, look)
 
     def may(self, verb: str) -> bool:
         """Whether this principal may use a verb at all; False if there is none of that name."""
@@ -50,5 +52,5 @@ class CachedReader:
     @property
     def stale(self) -> Seen[Any] | None:
         """The oldest answer that could not be renewed."""
-        old = [seen for seen in self._seen if seen.error is not None]
+        old = [seen for seen in self._seen.values() if seen.error is not None]
         return max(old, key=lambda seen: seen.age, default=None)

@@ -17,7 +17,13 @@ from laneway.engines.dead_letters import (
     take_step,
 )
 from laneway.engines.times import micros, moment
-from laneway.inspection import DeadLetterCount, DeadLetterGroups, DeadLetterPage, DeadLetterPosition
+from laneway.inspection import (
+    LOOK,
+    DeadLetterCount,
+    DeadLetterGroups,
+    DeadLetterPage,
+    DeadLetterPosition,
+)
 from laneway.model import DeadLetter, DeadLetterFilter
 from laneway.operations import Operation, OperationOrder, OperationState
 from laneway.plan import Plan, Row, Statement
@@ -26,8 +32,6 @@ from .base import SqliteBase, listed
 from .channels import CountChanges
 from .settle.end import SqliteEndedKey, SqliteSettleEnd
 
-LOOK = 4_000
-"""Ten thousand would take 80 ms, which is longer than a look may."""
 _AGES = slice(6, 8)  # of a counted error
 
 Position = tuple[int | None, int | None]

@@ -1,3 +1,6 @@
+-- SQLite begins and ends a scan at one bound each way: of several it takes any, and reads the rest. So the tighter one
+-- is computed (max, min), and a plus keeps the others from the index.
+
 -- name: dead_letters
 -- $1: queue, $2: channel, $3: kind, $4: reason, $5: since, $6: until, $7: error_type; null matches all.
 -- $8: limit, $9 and $10: died_at and id of the last one seen, $11 and $12: of the
@@ -11,10 +14,11 @@ where queue = $1
     and ($3 is null or kind = $3)
     and ($4 is null or reason = $4)
     and ($7 is null or error_type = $7)
-    and died_at >= coalesce($5, -9223372036854775807)
-    and died_at < coalesce($6, 9223372036854775807)
-    and (died_at, id) < (coalesce($9, 9223372036854775807), coalesce($10, 9223372036854775807))
-    and (died_at, id) >= (coalesce($11, -9223372036854775807), coalesce($12, 0))
+    and died_at >= max(coalesce($5, -9223372036854775807), coalesce($11, -9223372036854775807))
+    and died_at <= min(coalesce($6, 9223372036854775807), coalesce($9, 9223372036854775807))
+    and +died_at < coalesce($6, 9223372036854775807)
+    and (+died_at, id) < (coalesce($9, 9223372036854775807), coalesce($10, 9223372036854775807))
+    and (+died_at, id) >= (coalesce($11, -9223372036854775807), coalesce($12, 0))
 order by died_at desc, id desc
 limit $8
 
@@ -25,8 +29,9 @@ select died_at, id
 from "laneway_dead" indexed by "laneway_dead_order"
 where queue = $1
     and died_at >= coalesce($2, -9223372036854775807)
-    and died_at < coalesce($3, 9223372036854775807)
-    and (died_at, id) < (coalesce($4, 9223372036854775807), coalesce($5, 9223372036854775807))
+    and died_at <= min(coalesce($3, 9223372036854775807), coalesce($4, 9223372036854775807))
+    and +died_at < coalesce($3, 9223372036854775807)
+    and (+died_at, id) < (coalesce($4, 9223372036854775807), coalesce($5, 9223372036854775807))
 order by died_at desc, id desc
 limit 1 offset $6
 
@@ -66,10 +71,10 @@ select id, died_at, (($2 is null or channel = $2)
     and ($7 is null or error_type = $7)) as fits
 from "laneway_dead" indexed by "laneway_dead_order"
 where queue = $1
-    and died_at >= coalesce($5, -9223372036854775807)
-    and died_at < coalesce($6, 9223372036854775807)
-    and died_at <= $11
-    and (died_at, id) > (coalesce($9, -9223372036854775807), coalesce($10, 0))
+    and died_at >= max(coalesce($5, -9223372036854775807), coalesce($9, -9223372036854775807))
+    and died_at <= min(coalesce($6, 9223372036854775807), $11)
+    and +died_at < coalesce($6, 9223372036854775807)
+    and (+died_at, id) > (coalesce($9, -9223372036854775807), coalesce($10, 0))
 order by died_at, id
 limit $8
 
@@ -85,10 +90,11 @@ where ($1 is null or channel = $1)
     and ($2 is null or kind = $2)
     and ($3 is null or reason = $3)
     and ($6 is null or error_type = $6)
-    and died_at >= coalesce($4, -9223372036854775807)
-    and died_at < coalesce($5, 9223372036854775807)
-    and (died_at, id) < (coalesce($8, 9223372036854775807), coalesce($9, 9223372036854775807))
-    and (died_at, id) >= (coalesce($10, -9223372036854775807), coalesce($11, 0))
+    and died_at >= max(coalesce($4, -9223372036854775807), coalesce($10, -9223372036854775807))
+    and died_at <= min(coalesce($5, 9223372036854775807), coalesce($8, 9223372036854775807))
+    and +died_at < coalesce($5, 9223372036854775807)
+    and (+died_at, id) < (coalesce($8, 9223372036854775807), coalesce($9, 9223372036854775807))
+    and (+died_at, id) >= (coalesce($10, -9223372036854775807), coalesce($11, 0))
 order by died_at desc, id desc
 limit $7
 
@@ -98,8 +104,9 @@ limit $7
 select died_at, id
 from "laneway_dead" indexed by "laneway_dead_time"
 where died_at >= coalesce($1, -9223372036854775807)
-    and died_at < coalesce($2, 9223372036854775807)
-    and (died_at, id) < (coalesce($3, 9223372036854775807), coalesce($4, 9223372036854775807))
+    and died_at <= min(coalesce($2, 9223372036854775807), coalesce($3, 9223372036854775807))
+    and +died_at < coalesce($2, 9223372036854775807)
+    and (+died_at, id) < (coalesce($3, 9223372036854775807), coalesce($4, 9223372036854775807))
 order by died_at desc, id desc
 limit 1 offset $5
 
@@ -136,10 +143,10 @@ select id, died_at, (($1 is null or channel = $1)
     and ($3 is null or reason = $3)
     and ($6 is null or error_type = $6)) as fits
 from "laneway_dead" indexed by "laneway_dead_time"
-where died_at >= coalesce($4, -9223372036854775807)
-    and died_at < coalesce($5, 9223372036854775807)
-    and died_at <= $10
-    and (died_at, id) > (coalesce($8, -9223372036854775807), coalesce($9, 0))
+where died_at >= max(coalesce($4, -9223372036854775807), coalesce($8, -9223372036854775807))
+    and died_at <= min(coalesce($5, 9223372036854775807), $10)
+    and +died_at < coalesce($5, 9223372036854775807)
+    and (+died_at, id) > (coalesce($8, -9223372036854775807), coalesce($9, 0))
 order by died_at, id
 limit $7
 

@@ -169,11 +169,11 @@ def _paused(context: Context, channels: Iterable[ChannelInfo]) -> list[Alarm]:
     ]
 
 
-def recent_kinds(context: Context) -> list[Minute]:
-    """Minutes by queue and kind, of the last ten."""
+def recent_kinds(context: Context, **of: str) -> list[Minute]:
+    """Minutes by queue and kind, of the last ten; of one ``queue`` if it is given."""
     until = context.minute_ends
     since = context.now.replace(second=0, microsecond=0) - 2 * LATELY
-    found: list[Minute] = context.read("minutes", by="kind", since=since, until=until)
+    found: list[Minute] = context.read("minutes", by="kind", since=since, until=until, **of)
     return found
 
 

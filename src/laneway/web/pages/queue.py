@@ -11,6 +11,7 @@ from laneway.web.rendering import visible
 from laneway.web.statuses import NotFound
 
 from .figures import chart, lately, whole_minutes
+from .problems import recent_kinds
 from .starts import shares
 from .why import why
 
@@ -51,9 +52,7 @@ def _figures(context: Context, name: str, minutes: list[Minute]) -> dict[str, An
         ),
         ("Not ended", chart(whole, {"depth": "not ended"}, since)),
     ]
-    by_kind: list[Minute] = context.read(
-        "minutes", queue=name, by="kind", until=context.minute_ends
-    )
+    by_kind = recent_kinds(context, queue=name)
     ordered = sorted(by_kind, key=lambda row: row.kind or "")
     kinds = [
         (kind, lately(list(group), context.now))

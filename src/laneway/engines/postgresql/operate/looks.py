@@ -14,9 +14,9 @@ from laneway.model import ChannelStats, Policy, QueueStats
 from laneway.operations import NO_TIMES, Minute, MinuteFilter
 from laneway.plan import Plan, Row
 
-_LOOK_ROWS = LOOK // 5
+_LOOK_ROWS = LOOK // 20
 """Of wakes and of turns: what is behind a channel costs more than a row."""
-_COUNTED = 20_000
+_COUNTED = 10_000
 """How many messages are counted for a page of channels by name, all of them together."""
 _STATS, _WHY = 8, 17  # columns of a channel: ChannelStats, the policy, the reason
 _TIMES = slice(16, 18)

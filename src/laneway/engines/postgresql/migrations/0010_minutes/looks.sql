@@ -59,7 +59,7 @@ as $$
 $$;
 
 -- Part of looks: what the tables tell about channels of these queues, from at most p_most wakes (the oldest), turns (the
--- next) and parked channels for all of them together, 2000 leases in 500 channels, and 200 dead letters. Several rows a channel.
+-- next) and parked channels for all of them together, 1000 leases in 200 channels, and 100 dead letters. Several rows a channel.
 -- cut: not all of the queue's wakes, turns, parked channels or leases were read; cut_dead: not all dead letters. Such a row
 -- has no channel. The name is given where the rows have it.
 create or replace function "laneway".look_v1(p_queues text[], p_most integer, p_now timestamptz)
@@ -78,9 +78,9 @@ as $$
 #variable_conflict use_column
 declare
     v_each bigint := greatest(p_most / greatest(cardinality(p_queues), 1), 20);
-    v_leases constant bigint := 2000;
-    v_holders constant bigint := 500;
-    v_dead bigint := greatest(200 / greatest(cardinality(p_queues), 1), 20);
+    v_leases constant bigint := 1000;
+    v_holders constant bigint := 200;
+    v_dead bigint := greatest(100 / greatest(cardinality(p_queues), 1), 20);
 begin
     return query
     with woken as materialized (
@@ -145,9 +145,9 @@ $$;
 -- queue stats: how many messages of each queue are in which state; at most 1000 queues.
 --
 -- Exact where few rows tell it (look_v1). Else the kept counts, plus what was published since then, which is
--- estimated from 400 ids at equal distances; without kept counts all of it is estimated so. What is
+-- estimated from 200 ids at equal distances; without kept counts all of it is estimated so. What is
 -- scheduled and leased is counted up to a limit and taken off.
-create or replace function "laneway".look_queue_stats_v1(p_most integer default 2000, p_now timestamptz default null)
+create or replace function "laneway".look_queue_stats_v1(p_most integer default 500, p_now timestamptz default null)
 returns table (
     queue text, waiting bigint, scheduled bigint, leased bigint, dead bigint, channels bigint, oldest timestamptz,
     exact boolean, as_of timestamptz
@@ -164,8 +164,8 @@ declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
     v_queues text[] := look_queues_v1(1000);
     v_each bigint := greatest(p_most / greatest(cardinality(v_queues), 1), 20);
-    v_dead bigint := greatest(10000 / greatest(cardinality(v_queues), 1), 20);
-    v_sample constant integer := 400;
+    v_dead bigint := greatest(5000 / greatest(cardinality(v_queues), 1), 20);
+    v_sample constant integer := 200;
     v_from bigint;
     v_last bigint;
     v_as_of timestamptz;

@@ -21,7 +21,7 @@ declare
     v_to timestamptz := date_bin(p_step, p_until - interval '1 microsecond', v_zero) + p_step;
 begin
     return query
-    with row as materialized (
+    with row as not materialized (
         select date_bin(p_step, m.at, v_zero) as step, m.*
         from minute m
         where m.span = v_span and m.at >= v_from and m.at < v_to
