@@ -30,16 +30,19 @@ drop table if exists `laneway_lane`, `laneway_kind_wake`, `laneway_kind_message`
 -- name: shape
 -- What is in a schema.
 -- All tables of this database whose names begin with the prefix, and what is in them, with the defaults of
--- columns and what views say. $1: prefix with its underscore, $2: its length in characters.
-select case t.table_type when 'VIEW' then 'view' else 'table' end, t.table_name, '', v.view_definition
+-- columns and what views say. A join of these views would open every table once more. $1: prefix with its
+-- underscore, $2: its length in characters.
+select 'table', t.table_name, '', null
     from information_schema.tables t
-    left join information_schema.views v using (table_schema, table_name)
-    where t.table_schema = database() and left(t.table_name, $2) = $1
+    where t.table_schema = database() and t.table_type = 'BASE TABLE' and left(t.table_name, $2) = $1
+union all
+select 'view', v.table_name, '', v.view_definition
+    from information_schema.views v
+    where v.table_schema = database() and left(v.table_name, $2) = $1
 union all
 select 'column', c.table_name, c.column_name, c.column_default
     from information_schema.columns c
-    join information_schema.tables t using (table_schema, table_name)
-    where t.table_type = 'BASE TABLE' and c.table_schema = database() and left(c.table_name, $2) = $1
+    where c.table_schema = database() and left(c.table_name, $2) = $1
 union all
 select distinct 'index', s.table_name, s.index_name, null
     from information_schema.statistics s

@@ -13,9 +13,9 @@ from laneway.engines.times import moment
 from laneway.model import ChannelStats, QueueStats
 from laneway.plan import Plan, Row
 
-ROWS = 1_000
+ROWS = 500
 """The most rows of a table that a look reads. They are found through indexes and grouped in
-temporary tables, so ten times as many would take longer than a look may."""
+temporary tables, so many more would take longer than a look may."""
 
 ChannelName = tuple[bytes, bytes]
 """Queue and name."""
