@@ -39,6 +39,7 @@ from .report import Table, show
 
 LEAST_MS = 50.0
 _ROUNDS = 5
+_SMALL = 200  # nodes of the other flows
 _ONE = "tenant-0000777"
 _QUEUES = {"PostgreSQL": "orders", "MariaDB": "orders", "SQLite": "default"}
 _CHANNELS = {"PostgreSQL": _ONE, "MariaDB": _ONE, "SQLite": "channel 77"}
@@ -51,8 +52,6 @@ _NEEDED = {
     "messages": "kind=none",
     "schedule": None,
     "operation": None,
-    "flow": None,
-    "flow_nodes": None,
 }
 _COMMANDS = (
     "stats",
@@ -70,6 +69,9 @@ _COMMANDS = (
     "limits",
     "audit",
     "doctor",
+    "flows",
+    "flows list --state completed",
+    "flows show {flow}",
 )
 _PAGES = (
     "/",
@@ -90,6 +92,12 @@ _PAGES = (
     "/dead-letters?queue={queue}&error_type=Rare",
     "/dead-letters/bulk?action=redrive&queue={queue}",
     "/dead-letters/bulk?action=redrive&queue={queue}&error_type=Rare",
+    "/flows",
+    "/flows?state=completed",
+    "/flows/{flow}",
+    "/flows/{flow}?from={node}&after={node}",
+    "/messages/{node}",
+    "/messages/{last_node}",
     "/schedules",
     "/topics",
     "/limits",
@@ -194,22 +202,50 @@ class SqliteMeter:
         return 0
 
 
+def fill_flows(url: str, nodes: int) -> dict[str, Any]:
+    """A tenth of them in one flow, whose last node comes after all others; a few of it are dead.
+    What the looks need to know of it; nothing where a database has no flows."""
+    size = max(300, nodes // 10)
+    with Queue(url, name="flows", upkeep_every=None) as queue:
+        if "flows" in queue._core.engine.lacks:
+            return {}
+        with queue.flow("large") as large:
+            pages = [large.add(n, kind="page", max_attempts=1) for n in range(size - 1)]
+            last = large.add(0, kind="merge", after=pages)
+        for message in queue.claim(limit=20):
+            message.fail("no")
+        for number in range((nodes - size) // _SMALL):
+            with queue.flow(f"small {number}") as flow:
+                flow.add(0, after=[flow.add(n) for n in range(_SMALL - 1)])
+    return {"flow": large.id, "node": pages[0].id, "last_node": last.id}
+
+
 def every_look(dashboard: Dashboard, url: str, words: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Its name, and a function that looks."""
     for page in _PAGES:
+        if not _has(page, words):
+            continue
         path, _, query = page.format(**words).partition("?")
         yield f"page {page}", _asking(dashboard, path, query)
     for route in api_routes():
         needed = _NEEDED.get(route.verb, "")
-        if route.method != "GET" or needed is None:
+        if route.method != "GET" or needed is None or not _has(route.path, words):
             continue
         path = "/api/v1/" + route.path.replace("{message_id}", str(words["message"]))
+        path = path.replace("{flow_id}", str(words.get("flow")))
         yield f"api {route.path} {needed}".strip(), _asking(dashboard, path, needed.format(**words))
     for command in _COMMANDS:
+        if not _has(command, words):
+            continue
         yield (
             f"laneway {command}",
             _commanding(url, [word.format(**words) for word in command.split()]),
         )
+
+
+def _has(look: str, words: dict[str, Any]) -> bool:
+    """Whether the database has what is looked at."""
+    return "flow" in words or not ("flows" in look or "node}" in look)
 
 
 def _asking(dashboard: Dashboard, path: str, query: str) -> Callable[[], None]:
@@ -234,9 +270,13 @@ def _commanding(url: str, words: Sequence[str]) -> Callable[[], None]:
     return command
 
 
-def measure(name: str, url: str, meter: Meter, message: int, table: Table) -> int:
+def measure(name: str, url: str, meter: Meter, message: int, table: Table, nodes: int = 300) -> int:
     """Adds a row for every look; returns how many are above the limit."""
-    words = {"queue": _QUEUES[name], "channel": _CHANNELS[name], "message": message}
+    words = fill_flows(url, nodes) | {
+        "queue": _QUEUES[name],
+        "channel": _CHANNELS[name],
+        "message": message,
+    }
     words["prefix"] = _CHANNELS[name][:-1]
     slow = 0
     looking, unmeasured = threading.current_thread(), Core.run
@@ -299,7 +339,9 @@ def sqlite(messages: int, channels: int, dead: int) -> Iterator[tuple[str, Meter
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--messages", type=int, default=10_000_000, help="a tenth elsewhere")
+    parser.add_argument(
+        "--messages", type=int, default=10_000_000, help="a tenth elsewhere, and of nodes of flows"
+    )
     parser.add_argument("--channels", type=int, default=1_000_000, help="and unread wakes")
     parser.add_argument("--dead", type=int, default=1_000_000)
     parser.add_argument("--databases", default="postgresql,mariadb,sqlite")
@@ -323,7 +365,7 @@ def main() -> None:
             print(f"{name} is filled: {time.monotonic() - began:,.0f} s", file=sys.stderr)
             messages = o.messages if name == "PostgreSQL" else tenth[0]
             table = Table(f"{name}: every look, with {messages:,} messages", columns)
-            slow = measure(name, url, meter, 777, table)
+            slow = measure(name, url, meter, 777, table, messages // 10)
         table.notes.append(f"{len(table.rows)} looks, {slow} above {LEAST_MS:.0f} ms")
         show([table], as_json=o.json)
         any_slow = any_slow or slow > 0

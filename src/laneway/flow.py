@@ -1,9 +1,9 @@
 """Data types of flows: messages that wait for other messages."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from .model import Draft
 
@@ -11,6 +11,7 @@ When = Literal["completed", "failed", "ended"]
 WHEN: tuple[When, ...] = ("completed", "failed", "ended")
 
 FlowState = Literal["running", "dead", "completed", "failed", "cancelled"]
+FLOW_STATES: tuple[FlowState, ...] = get_args(FlowState)
 NodeState = Literal[
     "held",
     "waiting",
@@ -22,6 +23,12 @@ NodeState = Literal[
     "discarded",
     "skipped",
 ]
+
+LOOK_FLOWS = 1000
+"""How many flows a filtered list looks at."""
+MOST_PARENTS = 100
+"""How many parents a node is listed with: one may come after 100,000 others."""
+MOST_LINKS = 500
 
 KEEP_FLOW = timedelta(days=1)
 """How long an ended flow can still be looked at, if nothing else is said."""
@@ -102,6 +109,53 @@ class NodeInfo:
     state: NodeState
     ended_at: datetime | None
     parents: Sequence[int]
+    """The first MOST_PARENTS of them, in the order that was given."""
+    pending: int = 0
+    """How many of its parents have not ended yet."""
+
+
+class FlowPage(list[FlowInfo]):
+    """Flows, the newest first. ``next`` is the id to go on ``before``, None at the end; ``looked``
+    how many were read for it. A page can be empty and not the last one: with a filter a call looks
+    at LOOK_FLOWS at most."""
+
+    def __init__(
+        self, found: Iterable[FlowInfo] = (), next: int | None = None, looked: int = 0
+    ) -> None:
+        super().__init__(found)
+        self.next = next
+        self.looked = looked
+
+
+class FlowLink(NamedTuple):
+    """A node beside another one: it came before ("parent") or comes after it ("child")."""
+
+    side: Literal["parent", "child"]
+    id: int
+    queue: str
+    channel: str
+    kind: str
+    state: NodeState
+
+
+class DeadNode(NamedTuple):
+    """A dead letter of a flow."""
+
+    id: int
+    queue: str
+    channel: str
+    kind: str
+    died_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlace:
+    """Where a message stands in its flow, with the first MOST_LINKS nodes of each side."""
+
+    flow: FlowInfo
+    node: NodeInfo
+    parents: Sequence[FlowLink]
+    children: Sequence[FlowLink]
 
 
 class FlowParent(NamedTuple):

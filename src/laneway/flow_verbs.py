@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from .flow import (
+    DeadNode,
     FlowDraft,
     FlowInfo,
     FlowParent,
+    FlowPlace,
     NodeDraft,
     NodeInfo,
     PublishedFlow,
@@ -40,7 +42,16 @@ class FlowEngine(Protocol):
     def flow(self, flow_id: int) -> Plan[FlowInfo | None]: ...
 
     def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
-        """By id, those above ``after``."""
+        """By id, those above ``after``; each with its first MOST_PARENTS parents."""
+        ...
+
+    def flow_place(self, message_id: int) -> Plan[FlowPlace | None]:
+        """The flow of a message, what it came after and what comes after it; None if it belongs to
+        none, or that is no longer kept."""
+        ...
+
+    def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
+        """The first of its nodes, by id, that are dead letters now."""
         ...
 
     def cancel_flow(self, flow_id: int) -> Plan[None]:

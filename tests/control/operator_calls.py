@@ -70,6 +70,10 @@ def _fill(world: World) -> None:
         queue.schedule(f"of {channel}", every=3600, channel=channel)
     with queue.flow("import", queue="imports") as flow:
         flow.add(1, channel=THEIRS, delay=3600)
+        flow.add(2, channel=THEIRS)
+    for message in queue.claim(queues=["imports"]):
+        message.fail("broken")
+        world.dead["flow"] = message.id
     queue.pause(kind="sms")
     queue.topic("orders").subscribe()
     queue.schedule("of a topic", every=3600, topic="orders", channel=MINE)
@@ -130,5 +134,8 @@ CALLS: dict[str, Call] = {
     "flows": lambda o, w, c: o.flows(),
     "flow": lambda o, w, c: o.flow(1),
     "flow_nodes": lambda o, w, c: o.flow_nodes(1),
+    "flow_place": lambda o, w, c: o.flow_place(w.dead["flow"]),
+    "dead_nodes": lambda o, w, c: o.dead_nodes(1),
+    "redrive_flow": lambda o, w, c: o.redrive_flow(1),
     "cancel_flow": lambda o, w, c: o.cancel_flow(1),
 }

@@ -106,7 +106,7 @@ def test_a_bulk_verb_keeps_to_the_scope() -> None:
         scoped = Operator(world.queue, Principal("ann", ADMIN, ("mine/",)))
         assert scoped.redrive(channel=THEIRS) == 0
         assert scoped.redrive(kind="mail") == 1
-        assert [letter.channel for letter in world.queue.dead_letters.list()] == [THEIRS]
+        assert {letter.channel for letter in world.queue.dead_letters.list()} == {THEIRS}
         assert scoped.discard(list(world.dead.values())) == 0
 
 

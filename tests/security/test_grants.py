@@ -106,7 +106,8 @@ WRITE = {"select", "insert", "update", "delete"}
 BY_LOOKING = {VIEWER: READ, ADMIN: READ}
 PUBLIC_VIEWS = (
     "message_v1 dead_letter_v1 history_v1 channel_v1 channel_stats_v1 queue_stats_v1 minute_v1 "
-    "subscription_v1 message_id history_id progress_v1 flow_v1 flow_node_v1"
+    "subscription_v1 message_id history_id progress_v1 flow_v1 flow_node_v1 "
+    "flow_edge_v1 flow_dead_v1"
 )
 PRIVATE = (
     "counting live_count minute staged_count dead_total "

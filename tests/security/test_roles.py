@@ -88,6 +88,8 @@ VERBS = {
     "flows": Verb(LOOK, lambda e: e.flows(None, 10, None)),
     "flow": Verb(LOOK, lambda e: e.flow(1)),
     "flow_nodes": Verb(LOOK, lambda e: e.flow_nodes(1, 10, 0)),
+    "flow_place": Verb(LOOK, lambda e: e.flow_place(1)),
+    "dead_nodes": Verb(LOOK, lambda e: e.dead_nodes(1, 10)),
     "cancel_flow": Verb({ADMIN}, lambda e: e.cancel_flow(1)),
     "schema_version": Verb(ALL, lambda e: e.schema_version()),
     "clock": Verb(ALL, lambda e: e.clock()),

@@ -39,6 +39,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "remove_schedule": {"name": "nightly"},
     "subscribe": {"topic": "orders"},
     "unsubscribe": {"topic": "orders"},
+    "cancel_flow": {"flow_id": 1},
+    "redrive_flow": {"flow_id": 1},
 }
 
 
@@ -47,6 +49,8 @@ def queue(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Queue]:
     with Queue(f"sqlite:///{tmp_path_factory.mktemp('rights') / 'queue.db'}") as client:
         client.install()
         client.publish({"secret": "s3cret"}, channel="tenant-1")
+        with client.flow("import", channel="tenant-1") as flow:
+            flow.add({"secret": "s3cret"}, delay=3600)
         yield client
 
 

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 from laneway.contract import Ability
 from laneway.errors import InvalidOption
 from laneway.flow import (
+    DeadNode,
     FlowDraft,
     FlowInfo,
     FlowParent,
+    FlowPlace,
     NodeDraft,
     NodeInfo,
     PublishedFlow,
@@ -268,6 +270,14 @@ class NoFlows:
         raise self._missing()
 
     def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
+        raise self._missing()
+
+    def flow_place(self, message_id: int) -> Plan[FlowPlace | None]:
+        """Nothing has to be asked: no message belongs to a flow."""
+        return None
+        yield
+
+    def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
         raise self._missing()
 
     def cancel_flow(self, flow_id: int) -> Plan[None]:

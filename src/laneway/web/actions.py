@@ -1,6 +1,6 @@
 """Forms: one address for all verbs that act. What cannot be undone is asked about first."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from laneway.errors import InvalidOption
@@ -16,7 +16,11 @@ from .sentences import UNDO, said
 from .statuses import NotFound
 
 # Form fields that are no parameters of a verb.
-_OURS = ("verb", "back", "sure", "typed", "expected")
+_OURS = ("verb", "back", "sure", "typed", "expected", "about")
+# In front of the name of a field: what it held when the page was made.
+_WAS = "was_"
+_LIMITS = ("concurrency", "rate", "burst", "backlog", "weight")
+_UNCHANGED = ActionResult("Nothing was changed: every limit is as it was.", good=False)
 # What deletes something, or ends it for good.
 ASKED = {
     "discard": "Discard dead letters for good",
@@ -24,6 +28,13 @@ ASKED = {
     "remove_channel": "Remove the channel",
     "remove_schedule": "Remove the schedule",
     "unsubscribe": "Unsubscribe the queue",
+    "cancel_flow": "Cancel the flow",
+    "redrive_flow": "Redrive the dead letters of the flow",
+}
+_NOTES = {
+    "cancel_flow": "What is held or waits is cancelled, handlers that run are told to stop, and "
+    "its dead letters are discarded. This cannot be undone.",
+    "redrive_flow": "They are tried again, and what waits for them goes on once they complete.",
 }
 
 
@@ -37,11 +48,15 @@ def act(context: Context, results: SignedResults) -> Answer:
     check(context.principal, verb)
     _check_typed(form)
     if name in ASKED and form.get("sure") != "yes":
-        return PageView("sure.html", ASKED[name], {"verb": name, "form": _kept(form)})
+        values = {"verb": name, "form": _kept(form), "note": _NOTES.get(name)}
+        return PageView("sure.html", ASKED[name], values)
+    form = _changed(form)
     args, named = parameters_of(name).read(_fields(name, form))
-    undo = _undo(context, name, args, named, form)
-    value = getattr(context.operator, name)(*args, **named)
-    result = said(name, form, value)
+    result = _UNCHANGED
+    undo = None
+    if name != "limit" or named.keys() & set(_LIMITS):
+        undo = _undo(context, name, form)
+        result = said(name, form, getattr(context.operator, name)(*args, **named))
     if result.good and undo is not None:
         verb_back, label, fields = undo
         result = ActionResult(result.text, True, verb_back, label, fields, result.note)
@@ -59,6 +74,15 @@ def _check_typed(form: Mapping[str, str]) -> None:
         raise InvalidOption(f"type {expected} to confirm; nothing was done")
 
 
+def _changed(form: Mapping[str, str]) -> dict[str, str]:
+    """Without the fields that nobody touched: what another operator changed meanwhile stays."""
+    return {
+        name: value
+        for name, value in form.items()
+        if not name.startswith(_WAS) and form.get(_WAS + name) != value
+    }
+
+
 def _kept(form: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in form.items() if name not in ("verb", "sure")}
 
@@ -67,25 +91,24 @@ def _fields(verb: str, form: Mapping[str, str]) -> dict[str, Any]:
     """Empty fields are left out, except where empty means "no limit"."""
     hints = parameters_of(verb).hints
     fields = {n: value for n, value in form.items() if n not in _OURS or n in hints}
-    return {
+    given = {
         name: value
         for name, value in fields.items()
         if value != "" or Keep in getattr(hints.get(name), "__args__", ())
     }
+    return given | ({"weight": "1"} if given.get("weight") == "" else {})
 
 
 Undo = tuple[str, str, dict[str, str]]
 
 
-def _undo(
-    context: Context, verb: str, args: list[Any], named: dict[str, Any], form: Mapping[str, str]
-) -> Undo | None:
+def _undo(context: Context, verb: str, form: Mapping[str, str]) -> Undo | None:
     """The opposite verb with the same fields; for limits the values of before."""
     kept = {
         name: form[name] for name in ("channel", "queue", "name", "kind", "topic") if form.get(name)
     }
     if verb == "limit" and context.may("channel"):
-        return _undo_limit(context, kept)
+        return _undo_limit(context, kept, [name for name in _LIMITS if name in form])
     if verb in UNDO and context.may(UNDO[verb][0]):
         opposite, label = UNDO[verb]
         taken = set(parameters_of(opposite).all)
@@ -93,9 +116,8 @@ def _undo(
     return None
 
 
-def _undo_limit(context: Context, kept: dict[str, str]) -> Undo:
+def _undo_limit(context: Context, kept: dict[str, str], names: Sequence[str]) -> Undo:
     before: Policy = context.operator.channel(kept["channel"], queue=kept.get("queue")).policy
-    names = ("concurrency", "rate", "burst", "backlog", "weight")
     values = {name: getattr(before, name) for name in names}
     texts = {name: "" if v is None else f"{v:g}" for name, v in values.items()}
     return "limit", "Restore the old limits", {**kept, **texts}

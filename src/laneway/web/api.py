@@ -56,7 +56,10 @@ _PATHS = {
     "configure": "settings/change",
     "flow": "flows/{flow_id}",
     "flow_nodes": "flows/{flow_id}/nodes",
+    "flow_place": "messages/{message_id}/flow",
+    "dead_nodes": "flows/{flow_id}/dead-letters",
     "cancel_flow": "flows/cancel",
+    "redrive_flow": "flows/redrive",
 }
 # It waits until the end, which is for the command line.
 NOT_SERVED = frozenset({"run_operation"})
@@ -116,7 +119,7 @@ def _answer(
         return {"data": document(redacted(done, redact) if redact else done)}
     value = reader.read(route.verb, *args, **named)
     answer: dict[str, Any] = {"data": document(redacted(value, redact) if redact else value)}
-    if "after" in parameters.all:
+    if parameters.goes_on:
         answer["next"] = _next(value, named.get("limit", 100))
     if isinstance(value, DeadLetterCount):
         answer["or_more"] = value.or_more
@@ -153,7 +156,7 @@ def _body(request: WebRequest) -> dict[str, Any]:
 
 
 def _next(rows: Any, limit: int) -> str | int | None:
-    """The value of ``after`` for the next page."""
+    """The value of ``after``, or of ``before``, for the next page."""
     if hasattr(rows, "next"):
         found = rows.next
         return write_cursor(found) if isinstance(found, DeadLetterPosition) else found

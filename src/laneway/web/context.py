@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
 
+from laneway.contract import Ability
 from laneway.errors import InvalidOption, shown
 from laneway.operator import VERBS, Operator, Principal
 
@@ -81,6 +82,10 @@ class Context:
     def operator_queue(self) -> str:
         """The queue of calls that name none."""
         return self.operator._queue.name
+
+    def lacks(self, ability: Ability) -> str | None:
+        """Why this database does not have something, in a sentence; None if it has it."""
+        return self.operator._queue._core.engine.lacks.get(ability)
 
     def look_at_starts(self) -> None:
         """Who was served since the last look; asked once for all viewers."""

@@ -20,7 +20,7 @@ from .guard import HEADERS, is_foreign
 from .hints import HintSource
 from .openapi import openapi
 from .operations import OperationHelper
-from .pages import MESSAGE, PAGES, navigation, page_of
+from .pages import NUMBERED, PAGES, navigation, page_of
 from .pages.starts import StartsFollower
 from .reads import CachedReader
 from .redaction import Redact
@@ -168,7 +168,7 @@ class Dashboard:
         return render(view.template, values | view.values)
 
 
-LIVE = frozenset(page.template for page in (*PAGES.values(), MESSAGE) if page.live)
+LIVE = frozenset(page.template for page in (*PAGES.values(), *NUMBERED.values()) if page.live)
 
 
 def _checked_trace_url(url: str | None) -> str:

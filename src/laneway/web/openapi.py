@@ -92,8 +92,9 @@ def _parameter(name: str, place: str, required: bool, hint: Any) -> Schema:
 def _responses(verb: str, schemas: dict[str, Schema]) -> Schema:
     parameters = parameters_of(verb)
     properties: Schema = {"data": _schema(parameters.result, schemas, rows=True)}
-    if "after" in parameters.all:
-        properties["next"] = {"description": "The value of after for the next page, or null."}
+    if parameters.goes_on:
+        told = f"The value of {parameters.goes_on} for the next page, or null."
+        properties["next"] = {"description": told}
     if parameters.result is DeadLetterCount:
         properties["or_more"] = {"type": "boolean", "description": "Whether there may be others."}
     if not VERBS[verb].acts:

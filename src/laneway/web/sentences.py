@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from laneway.flow import FlowInfo
 from laneway.operations import Operation
 
 from .rendering import number, visible
@@ -29,8 +30,10 @@ def said(verb: str, form: Form, value: Any) -> ActionResult:
         return _cancelled(value)
     if verb == "run_now":
         return _made_due(value)
-    if verb in ("redrive", "discard") and isinstance(value, int):
-        return _letters(verb, value)
+    if verb in ("redrive", "discard", "redrive_flow") and isinstance(value, int):
+        return _letters("discard" if verb == "discard" else "redrive", value)
+    if isinstance(value, FlowInfo):
+        return _flow_cancelled(value)
     if verb == "cancel_operation":
         return ActionResult("Cancelled: what it has done stays done.")
     if isinstance(value, Operation):
@@ -107,6 +110,14 @@ def _letters(verb: str, count: int) -> ActionResult:
         return ActionResult("Nothing was left to do: these dead letters are gone.", good=False)
     word = "put back into their queues" if verb == "redrive" else "discarded for good"
     return ActionResult(f"{number(count)} dead letter{'s' if count != 1 else ''} {word}.")
+
+
+def _flow_cancelled(flow: FlowInfo) -> ActionResult:
+    note = "Handlers that run were told to stop, which takes up to ten seconds."
+    return ActionResult(
+        f"Flow “{visible(flow.name)}” is cancelled: nothing more of it begins.",
+        note=note if flow.live else "",
+    )
 
 
 def _operation(operation: Operation) -> ActionResult:

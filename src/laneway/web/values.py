@@ -35,6 +35,11 @@ class Parameters:
     def result(self) -> Any:
         return self.hints.get("return")
 
+    @property
+    def goes_on(self) -> str | None:
+        """The parameter that asks for the next page of a list."""
+        return next((name for name in ("after", "before") if name in self.all), None)
+
     def required(self, name: str) -> bool:
         return self.all[name].default is Parameter.empty
 

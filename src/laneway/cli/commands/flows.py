@@ -1,7 +1,7 @@
-"""flows: list, show, wait, cancel."""
+"""flows: list, show, wait, redrive, cancel."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -15,10 +15,12 @@ from laneway.cli.times import age
 
 if TYPE_CHECKING:
     from laneway import Queue
-    from laneway.flow import FlowInfo, NodeInfo
+    from laneway.flow import FlowInfo, FlowState, NodeInfo
 
 app = typer.Typer(
-    cls=ListGroup, help="List, show and cancel flows, or wait for one.", rich_markup_mode=None
+    cls=ListGroup,
+    help="List, show, redrive and cancel flows, or wait for one.",
+    rich_markup_mode=None,
 )
 
 _COLUMNS = (
@@ -47,6 +49,15 @@ Id = Annotated[int, typer.Argument(metavar="ID", help="The flow's id.", min=1)]
 @app.command("list")
 def list_flows(
     queue: OnlyQueue = None,
+    state: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STATE",
+            show_default=False,
+            help="Only those: running, dead (a dead letter holds the rest), completed, failed or "
+            "cancelled.",
+        ),
+    ] = None,
     limit: Limit = 100,
     url: Url = None,
     schema: Schema = None,
@@ -54,14 +65,15 @@ def list_flows(
 ) -> None:
     """List flows that run or ended not long ago, the newest first."""
     with open_queue(url, schema) as client:
-        found = client.flows.list(queue=queue, limit=limit)
+        found = client.flows.list(queue=queue, state=cast("FlowState", state), limit=limit)
     if as_json:
         emit_all(found)
     else:
         now = datetime.now(UTC)
         table(_COLUMNS, [_row(flow, now) for flow in found])
     if not found:
-        say("There are no flows.")
+        looked = f" among the newest {found.looked}" if found.next else ""
+        say(f"There are no {'such ' if queue or state else ''}flows{looked}.")
 
 
 @app.command()
@@ -109,6 +121,25 @@ def wait(
     say(_sentence(flow))
     if flow.state != "completed":
         raise typer.Exit(Code.FAILED)
+
+
+@app.command()
+def redrive(
+    flow_id: Id,
+    yes: Yes = False,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Put the dead letters of a flow back, so that it goes on."""
+    with open_queue(url, schema) as client:
+        flow = _existing(client, flow_id)
+        confirm(f"Redrive {flow.dead} dead letters of flow {flow.name!r}?", yes)
+        count = acting(client).redrive_flow(flow_id)
+        flow = client.flows.get(flow_id)
+    if as_json:
+        emit({"redriven": count})
+    say(f"{count} put back. {_sentence(flow)}")
 
 
 @app.command()

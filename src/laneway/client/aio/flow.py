@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
@@ -10,8 +11,19 @@ from laneway.client.shared.checks import check_limit, check_number
 from laneway.client.shared.flow_nodes import FlowNodes, flow_refusal
 from laneway.contract import BATCH
 from laneway.durations import Duration, check_duration
-from laneway.errors import FlowMissing, InvalidOption, NotEnded
-from laneway.flow import KEEP_FLOW, FlowDraft, FlowInfo, NodeInfo
+from laneway.errors import FlowMissing, InvalidOption, NotEnded, shown
+from laneway.flow import (
+    FLOW_STATES,
+    KEEP_FLOW,
+    LOOK_FLOWS,
+    DeadNode,
+    FlowDraft,
+    FlowInfo,
+    FlowPage,
+    FlowPlace,
+    FlowState,
+    NodeInfo,
+)
 from laneway.names import check_name
 
 from .core import AsyncCore
@@ -32,15 +44,31 @@ class AsyncFlows:
         self._core = core
 
     async def list(
-        self, *, queue: str | None = None, limit: int = 100, before: int | None = None
-    ) -> Sequence[FlowInfo]:
-        """The newest first; the next page comes ``before`` the id of the last one.
+        self,
+        *,
+        queue: str | None = None,
+        state: FlowState | None = None,
+        limit: int = 100,
+        before: int | None = None,
+    ) -> FlowPage:
+        """The newest first; the next page comes ``before=page.next``. With a queue or a state it
+        looks at 1,000 flows at most, so a page may hold fewer than ``limit`` and not be the last.
 
         >>> flows = await queue.flows.list(queue="imports", limit=20)
         """
         wanted = None if queue is None else check_name("queue", queue)
+        if state is not None and state not in FLOW_STATES:
+            raise InvalidOption(f"state is {shown(state)}: use {', '.join(FLOW_STATES)}")
         start = None if before is None else check_number("before", before, 1, _MOST_IDS)
-        return await self._core.run(self._core.engine.flows(wanted, check_limit(limit), start))
+        limit = check_limit(limit)
+        # A filter in the statement would look for the next match through all flows there are.
+        look = limit if wanted is None and state is None else LOOK_FLOWS
+        rows = await self._core.run(self._core.engine.flows(None, look, start))
+        fits = [row for row in rows if wanted in (None, row.queue) and state in (None, row.state)]
+        found = fits[:limit]
+        if len(fits) > limit:
+            return FlowPage(found, found[-1].id, len(rows))
+        return FlowPage(found, rows[-1].id if len(rows) == look else None, len(rows))
 
     async def get(self, flow_id: int) -> FlowInfo:
         """How far it is; raises FlowMissing if there is none, or no longer.
@@ -65,6 +93,35 @@ class AsyncFlows:
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
         start = check_number("after", after, 0, _MOST_IDS)
         return await self._core.run(self._core.engine.flow_nodes(number, check_limit(limit), start))
+
+    async def place(self, message_id: int) -> FlowPlace | None:
+        """Where a message stands: its flow, what it came after and what comes after it. None if it
+        belongs to no flow, or that is no longer kept.
+
+        >>> place = await queue.flows.place(message.id)
+        """
+        number = check_number("a message's id", message_id, 1, _MOST_IDS)
+        return await self._core.run(self._core.engine.flow_place(number))
+
+    async def dead(self, flow_id: int, *, limit: int = 100) -> Sequence[DeadNode]:
+        """Its nodes that are dead letters now, by id: what holds the others.
+
+        >>> for node in await queue.flows.dead(flow.id): ...
+        """
+        number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
+        return await self._core.run(self._core.engine.dead_nodes(number, check_limit(limit)))
+
+    async def redrive(self, flow_id: int) -> int:
+        """Puts its dead letters back, 10,000 at most, so that it goes on; answers how many.
+
+        >>> await queue.flows.redrive(flow.id)
+        """
+        await self.get(flow_id)
+        engine = self._core.engine
+        ids = [node.id for node in await self._core.run(engine.dead_nodes(flow_id, BATCH))]
+        if not ids:
+            return 0
+        return await self._core.run(engine.redrive(ids, None, timedelta(0)))
 
     async def wait(self, flow_id: int, timeout: Duration | None = None) -> FlowInfo:  # noqa: ASYNC109
         """Waits until nothing of it runs any more: it has ended, or a dead letter holds the rest.

@@ -6,9 +6,13 @@ from typing import Any
 from laneway.contract import BATCH
 from laneway.engines.flows import edges
 from laneway.flow import (
+    MOST_LINKS,
+    DeadNode,
     FlowDraft,
     FlowInfo,
+    FlowLink,
     FlowParent,
+    FlowPlace,
     NodeDraft,
     NodeInfo,
     PublishedFlow,
@@ -63,6 +67,25 @@ class PostgresqlFlows(PostgresqlDeadLetters, PostgresqlWorkers):
     def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
         rows = yield self._statement("flow_nodes", flow_id, after, limit)
         return [NodeInfo(*row) for row in rows]
+
+    def flow_place(self, message_id: int) -> Plan[FlowPlace | None]:
+        rows = yield self._statement("flow_place", message_id)
+        flow = (yield from self.flow(rows[0][0])) if rows else None
+        if flow is None:
+            return None
+        links = [
+            FlowLink(*row) for row in (yield self._statement("node_links", message_id, MOST_LINKS))
+        ]
+        return FlowPlace(
+            flow,
+            NodeInfo(*rows[0][1:]),
+            [link for link in links if link.side == "parent"],
+            [link for link in links if link.side == "child"],
+        )
+
+    def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
+        rows = yield self._statement("dead_nodes", flow_id, limit)
+        return [DeadNode(*row) for row in rows]
 
     def cancel_flow(self, flow_id: int) -> Plan[None]:
         rows = yield self._statement_now("cancel_flow", flow_id)

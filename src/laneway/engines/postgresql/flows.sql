@@ -42,9 +42,31 @@ from "laneway".flow_v1 where id = CAST($1 AS bigint)
 
 -- name: flow_nodes
 -- $1: flow, $2: the id of the last one seen, $3: how many.
-select id, queue, channel, kind, run_when, state, ended_at, parents
+select id, queue, channel, kind, run_when, state, ended_at, parents, pending
 from "laneway".flow_node_v1 where flow_id = CAST($1 AS bigint) and id > CAST($2 AS bigint)
 order by id limit CAST($3 AS integer)
+
+-- name: flow_place
+-- $1: message. Its flow, and the node.
+select flow_id, id, queue, channel, kind, run_when, state, ended_at, parents, pending
+from "laneway".flow_node_v1 where id = CAST($1 AS bigint)
+
+-- name: node_links
+-- $1: message, $2: how many of each side. What it came after, and what comes after it.
+select l.side, n.id, n.queue, n.channel, n.kind, n.state
+from (
+    (select 'parent' as side, e.parent as id, e.place from "laneway".flow_edge_v1 e
+        where e.child = CAST($1 AS bigint) order by e.place limit CAST($2 AS integer))
+    union all
+    (select 'child', e.child, 0 from "laneway".flow_edge_v1 e
+        where e.parent = CAST($1 AS bigint) order by e.child limit CAST($2 AS integer))
+) l join "laneway".flow_node_v1 n on n.id = l.id
+order by l.side, l.place, n.id
+
+-- name: dead_nodes
+-- $1: flow, $2: how many.
+select id, queue, channel, kind, died_at from "laneway".flow_dead_v1
+where flow_id = CAST($1 AS bigint) order by id limit CAST($2 AS integer)
 
 -- name: cancel_flow
 -- $1: flow, $2: now.

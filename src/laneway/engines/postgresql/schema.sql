@@ -126,6 +126,7 @@ grant execute on function "laneway".waiting_work_v1, "laneway".messages_v1, "lan
 grant select on "laneway".history_v1, "laneway".channel_v1, "laneway".channel_stats_v1,
     "laneway".queue_stats_v1, "laneway".subscription_v1, "laneway".setting, "laneway".message_id, "laneway".worker_v1,
     "laneway".pause, "laneway".pause_v1, "laneway".operation, "laneway".flow_v1, "laneway".flow_node_v1,
+    "laneway".flow_edge_v1, "laneway".flow_dead_v1,
     "laneway".history_id to "laneway_viewer";
 -- All columns but the payload.
 grant select (id, queue, channel, kind, key, priority, due, published_at, first_published_at, expires_at, attempt,

@@ -9,9 +9,13 @@ from laneway.engines.flows import FlowChanges, FlowNodeRow
 from laneway.engines.times import micros, moment
 from laneway.errors import InvalidOption
 from laneway.flow import (
+    MOST_LINKS,
+    DeadNode,
     FlowDraft,
     FlowInfo,
+    FlowLink,
     FlowParent,
+    FlowPlace,
     NodeDraft,
     NodeInfo,
     PublishedFlow,
@@ -118,10 +122,25 @@ class SqliteFlows(SqliteDeadLetters, SqliteWorkers, SqlitePublish):
 
     def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
         rows = yield self._read_outside("flow_nodes", flow_id, after, limit)
-        return [
-            NodeInfo(id, queue, channel, kind, when, state, moment(ended), json.loads(parents))
-            for id, queue, channel, kind, when, state, ended, parents in rows
-        ]
+        return [_node(row) for row in rows]
+
+    def flow_place(self, message_id: int) -> Plan[FlowPlace | None]:
+        rows = yield self._read_outside("flow_place", message_id)
+        flow = (yield from self.flow(rows[0][0])) if rows else None
+        if flow is None:
+            return None
+        found = yield self._read_outside("node_links", message_id, MOST_LINKS)
+        links = [FlowLink(*row) for row in found]
+        return FlowPlace(
+            flow,
+            _node(rows[0][1:]),
+            [link for link in links if link.side == "parent"],
+            [link for link in links if link.side == "child"],
+        )
+
+    def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
+        rows = yield self._read_outside("dead_nodes", flow_id, limit)
+        return [DeadNode(*row[:4], moment(row[4])) for row in rows]
 
     def cancel_flow(self, flow_id: int) -> Plan[None]:
         state = yield from self._begin_write()
@@ -162,6 +181,11 @@ def _held_row(
         *(draft.priority, micros(draft.delay), micros(draft.at)),
         *(micros(draft.expires_in), micros(draft.expires_at), draft.max_attempts, draft.payload),
     )
+
+
+def _node(row: Row) -> NodeInfo:
+    *about, ended, parents, pending = row
+    return NodeInfo(*about, moment(ended), json.loads(parents), pending)
 
 
 def _flow(row: Row) -> FlowInfo:

@@ -69,11 +69,43 @@ from "laneway_flow" where id = $1
 select n.id, n.queue, n.channel, n.kind, n.run_when,
     case when n.state <> 'live' then n.state when w.message_id is null then 'leased' else 'waiting' end, n.ended_at,
     (select json_group_array(e.parent) from (
-        select k.parent from "laneway_flow_edge" k where k.child = n.id order by k.place) e)
+        select k.parent from "laneway_flow_edge" k where k.child = n.id order by k.place limit 100) e), n.pending
 from "laneway_flow_node" n left join "laneway_message" m on m.id = n.id
 left join "laneway_waiting" w on w.channel_id = m.channel_id and w.priority = m.priority and w.due = m.due
     and w.message_id = m.id
 where n.flow_id = $1 and n.id > $2 order by n.id limit $3
+
+-- name: flow_place
+-- $1: message. Its flow, and the node.
+select n.flow_id, n.id, n.queue, n.channel, n.kind, n.run_when,
+    case when n.state <> 'live' then n.state when w.message_id is null then 'leased' else 'waiting' end, n.ended_at,
+    (select json_group_array(e.parent) from (
+        select k.parent from "laneway_flow_edge" k where k.child = n.id order by k.place limit 100) e), n.pending
+from "laneway_flow_node" n left join "laneway_message" m on m.id = n.id
+left join "laneway_waiting" w on w.channel_id = m.channel_id and w.priority = m.priority and w.due = m.due
+    and w.message_id = m.id
+where n.id = $1
+
+-- name: node_links
+-- $1: message, $2: how many of each side. What it came after, and what comes after it.
+select l.side, n.id, n.queue, n.channel, n.kind,
+    case when n.state <> 'live' then n.state when w.message_id is null then 'leased' else 'waiting' end
+from (
+    select * from (select 'parent' as side, e.parent as id, e.place as place from "laneway_flow_edge" e
+        where e.child = $1 order by e.place limit $2)
+    union all
+    select * from (select 'child', e.child, 0 from "laneway_flow_edge" e
+        where e.parent = $1 order by e.child limit $2)
+) l cross join "laneway_flow_node" n on n.id = l.id
+left join "laneway_message" m on m.id = n.id
+left join "laneway_waiting" w on w.channel_id = m.channel_id and w.priority = m.priority and w.due = m.due
+    and w.message_id = m.id
+order by l.side, l.place, n.id
+
+-- name: dead_nodes
+-- $1: flow, $2: how many.
+select n.id, n.queue, n.channel, n.kind, n.ended_at from "laneway_flow_node" n
+where n.flow_id = $1 and n.state = 'dead' order by n.id limit $2
 
 -- name: mark_cancelled
 -- $1: flow, $2: now.

@@ -13,6 +13,7 @@ from . import (
     audit,
     channels,
     dead,
+    flows,
     limits,
     messages,
     overview,
@@ -44,6 +45,7 @@ PAGES: dict[str, Page] = {
     "/messages": Page(messages.messages, "messages", "messages.html", "Messages"),
     "/dead-letters": Page(dead.dead_letters, "dead_letters", "dead.html", "Dead letters"),
     "/dead-letters/bulk": Page(dead.bulk, "count_dead_letters", "bulk.html", live=False),
+    "/flows": Page(flows.flows, "flows", "flows.html", "Flows"),
     "/schedules": Page(schedules.schedules, "schedules", "schedules.html", "Schedules"),
     "/topics": Page(topics.topics, "subscriptions", "topics.html", "Topics"),
     "/limits": Page(limits.limits, "channels", "limits.html", "Limits"),
@@ -51,13 +53,18 @@ PAGES: dict[str, Page] = {
     "/system": Page(system.system, "settings", "system.html", "System"),
     "/audit": Page(audit.audit, "audit", "audit.html", "Audit"),
 }
-MESSAGE = Page(messages.message, "message", "message.html")
+# By the beginning of an address that ends with a number.
+NUMBERED = {
+    "/messages": Page(messages.message, "message", "message.html"),
+    "/flows": Page(flows.flow, "flow", "flow.html"),
+}
 
 
 def page_of(context: Context) -> Answer:
     """Raises NotFound, or NotAllowed before anything is read."""
     path = context.request.path
-    page = MESSAGE if fullmatch(r"/messages/\d{1,18}", path) else PAGES.get(path)
+    found = fullmatch(r"(/[a-z]+)/\d{1,18}", path)
+    page = NUMBERED.get(found[1]) if found else PAGES.get(path)
     if page is None or page.needs not in VERBS:
         raise NotFound("There is no such page.")
     if not context.may(page.needs):

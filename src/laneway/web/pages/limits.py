@@ -19,6 +19,7 @@ def limits(context: Context) -> PageView:
     values = {
         "rows": [(info, why(info, context.now)) for info in page],
         "next": page.next,
+        "looked": page.looked,
         "queue": queue,
         "search": prefix,
     }

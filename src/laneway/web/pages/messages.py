@@ -5,12 +5,16 @@ from datetime import timedelta
 from typing import Any, get_args
 
 from laneway.event import StoredResult
+from laneway.flow import NodeInfo
 from laneway.inspection import MessageInfo, MessagePage, MessageState
 from laneway.model import HistoryEntry
 from laneway.web.context import PAGE_ROWS, Answer, Context, PageView
 from laneway.web.rendering import pretty, readable
 from laneway.web.request import redirect
 from laneway.web.statuses import NotFound
+
+from .flow_graph import STATES
+from .flows import flow_values
 
 FILTERS = ("queue", "channel", "kind")
 _MOST_PAYLOAD = 64 * 1024
@@ -42,19 +46,21 @@ def message(context: Context) -> PageView:
     number = int(context.request.path.rpartition("/")[2])
     info: MessageInfo | None = context.read("message", number)
     history: list[HistoryEntry] = context.read("history", number)
-    if info is None and not history:
+    flow = flow_values(context, number)
+    if info is None and not history and flow is None:
         raise NotFound(
             f"There is no message {number}: it never was, it ended and the history does not keep "
             "it, or its channel is hidden from you."
         )
-    latest = info or history[-1]
+    latest = info or (history[-1] if history else flow and flow["node"])
     headers: Mapping[str, Any] = info.headers if info else {}
     values = {
         "number": number,
         "info": info,
         "latest": latest,
         "history": [(entry, context.redact("error", entry.error or "")) for entry in history],
-        "steps": _steps(info, history),
+        "steps": _steps(info, history, flow["node"] if flow else None),
+        "flow": flow,
         "times": {entry.id: _times(entry) for entry in history},
         "headers": context.redact("headers", pretty(dict(headers))) if headers else None,
         "trace": (trace := _trace(headers)),
@@ -68,8 +74,14 @@ def message(context: Context) -> PageView:
     return PageView("message.html", f"Message {number}", values)
 
 
-def _steps(info: MessageInfo | None, history: list[HistoryEntry]) -> list[tuple[str, str]]:
+def _steps(
+    info: MessageInfo | None, history: list[HistoryEntry], node: NodeInfo | None
+) -> list[tuple[str, str]]:
     """The states in order, each "past", "now" or "later"."""
+    if info is None and not history and node is not None:
+        if node.state == "held":
+            return [("held", "now"), *((one, "later") for one in ("waiting", "running"))]
+        return [("held", "past"), (STATES[node.state], "now")]
     end = next((entry.outcome for entry in reversed(history) if entry.terminal), None)
     state = info.state if info else "ended"
     order = ["published", "scheduled", "waiting", "leased"]

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from laneway.engines.findings import STALLED, UNSERVED
+from laneway.flow import DeadNode, FlowInfo, FlowPage
 from laneway.inspection import ChannelInfo, Finding
 from laneway.model import QueueStats
 from laneway.operations import Minute, Pause
@@ -57,6 +58,7 @@ def problems(
         *_paused_queues(context),
         *_paused(context, channels),
         *_failing(context),
+        *_still_flows(context),
         *_findings(context, findings),
     ]
     far = datetime.max.replace(tzinfo=context.now.tzinfo)
@@ -245,6 +247,34 @@ def _bad(minutes: Iterable[Minute]) -> int:
 
 def _ended(minutes: Sequence[Minute]) -> int:
     return _bad(minutes) + sum(m.completed for m in minutes)
+
+
+def _still_flows(context: Context) -> list[Alarm]:
+    """Flows of which nothing runs, because a dead letter holds the rest."""
+    if not context.may("flows") or context.lacks("flows") is not None:
+        return []
+    still: FlowPage = context.read("flows", state="dead", limit=_SHOWN + 1)
+    found = [_still_flow(context, flow) for flow in still[:_SHOWN]]
+    if len(still) > _SHOWN:
+        link = context.link("flows", state="dead")
+        found.append(Alarm("warn", "More flows stand still", "", None, link, "Flows"))
+    return found
+
+
+def _still_flow(context: Context, flow: FlowInfo) -> Alarm:
+    dead: Sequence[DeadNode] = context.read("dead_nodes", flow.id, limit=1)
+    letters = plural(flow.dead, "dead letter holds", "dead letters hold")
+    held = plural(flow.held, "node", "nodes") if flow.held else "its end"
+    first = f" The first is “{visible(dead[0].kind)}” in channel “{visible(dead[0].channel)}”."
+    return Alarm(
+        "warn",
+        f"Flow “{visible(flow.name)}” of queue “{visible(flow.queue)}” stands still",
+        f"{letters} {held}.{first if dead else ''}",
+        dead[0].died_at if dead else None,
+        context.link(f"flows/{flow.id}"),
+        "The flow",
+        Press("redrive_flow", "Redrive …", {"flow_id": flow.id, "about": flow.name}),
+    )
 
 
 def _findings(context: Context, findings: Iterable[Finding]) -> list[Alarm]:

@@ -5,7 +5,8 @@ from typing import Any
 from laneway.client.aio.message import AsyncMessage
 from laneway.conformance.registry import case, raises
 from laneway.conformance.world import World
-from laneway.errors import MessageCancelled
+from laneway.errors import InvalidOption, MessageCancelled
+from laneway.flow import MOST_PARENTS
 
 from .flows import NOW, claim, complete, counts
 
@@ -158,3 +159,69 @@ async def cancelled(world: World) -> None:
     assert await claim(world) == {}
     info = await world.queue.flows.cancel(flow.id or 0)
     assert (info.state, counts(info)) == ("cancelled", (0, 0, 0, 1, 4, 0))
+
+
+@case("flows", "one that stands still says which dead letters hold it, and a redrive of it goes on")
+async def stands_still(world: World) -> None:
+    world.needs("flows")
+    queue = world.queue
+    async with queue.flow("import", channel="tenant") as flow:
+        pages = [flow.add(f"page {n}", kind="page") for n in range(3)]
+        merged = flow.add("merge", kind="merge", after=pages)
+    async with queue.flow("other", queue="elsewhere") as other:
+        other.add("alone")
+    assert flow.id is not None and other.id is not None and merged.id is not None
+    assert await queue.flows.redrive(flow.id) == 0
+    first = await claim(world)
+    await complete(world, first["page 1"])
+    died_at = world.clock()
+    for number in (0, 2):
+        await first[f"page {number}"].fail("no")
+    still = await queue.flows.list(state="dead")
+    assert {one.state for one in still} == {"dead"}
+    assert flow.id in [one.id for one in still] and still.looked >= 2
+    elsewhere = await queue.flows.list(queue="elsewhere")
+    assert {one.queue for one in elsewhere} == {"elsewhere"} and elsewhere[0].id == other.id
+    assert (await queue.flows.list(limit=1)).next == other.id
+    dead = await queue.flows.dead(flow.id)
+    assert [(one.id, one.kind, one.channel) for one in dead] == [
+        (pages[0].id, "page", "tenant"),
+        (pages[2].id, "page", "tenant"),
+    ]
+    assert dead[0].died_at == died_at
+    assert [one.id for one in await queue.flows.dead(flow.id, limit=1)] == [pages[0].id]
+    place = await queue.flows.place(merged.id)
+    assert place is not None
+    assert (place.flow.id, place.node.state, place.node.pending) == (flow.id, "held", 2)
+    assert [(one.id, one.state) for one in place.parents] == [
+        (pages[0].id, "dead"),
+        (pages[1].id, "completed"),
+        (pages[2].id, "dead"),
+    ]
+    assert place.children == []
+    above = await queue.flows.place(dead[0].id)
+    assert above is not None and [one.id for one in above.children] == [merged.id]
+    assert await queue.flows.redrive(flow.id) == 2
+    assert await queue.flows.dead(flow.id) == []
+    assert flow.id not in [one.id for one in await queue.flows.list(state="dead")]
+    await complete(world, *(await claim(world)).values())
+    await complete(world, (await claim(world))["merge"])
+    assert (await queue.flows.get(flow.id)).state == "completed"
+    published = await queue.publish("outside of flows")
+    assert published.id is not None and await queue.flows.place(published.id) is None
+    with raises(InvalidOption):
+        await queue.flows.list(state="late")  # type: ignore[arg-type]
+
+
+@case("flows", "a node that comes after very many is listed with some of them")
+async def many_parents(world: World) -> None:
+    world.needs("flows")
+    async with world.queue.flow("wide") as flow:
+        pages = [flow.add(n) for n in range(MOST_PARENTS + 20)]
+        merged = flow.add("merge", after=pages[::-1])
+    assert flow.id is not None and merged.id is not None
+    (last,) = await world.queue.flows.nodes(flow.id, after=merged.id - 1)
+    assert list(last.parents) == [page.id for page in pages[:19:-1]]
+    assert last.pending == MOST_PARENTS + 20
+    place = await world.queue.flows.place(merged.id)
+    assert place is not None and len(place.parents) == MOST_PARENTS + 20

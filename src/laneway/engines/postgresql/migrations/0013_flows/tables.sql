@@ -5,6 +5,7 @@
 -- with these tables: a column of their own says so.
 alter table "laneway".message add column if not exists flow_id bigint;
 alter table "laneway".dead add column if not exists flow_id bigint;
+create index if not exists dead_flow on "laneway".dead (flow_id, id) where flow_id is not null;
 
 create sequence if not exists "laneway".flow_id;
 

@@ -17,9 +17,15 @@ from (
     ) n on true
 ) c;
 
+-- parents: the first hundred; flow_edge_v1 has all.
 create view "laneway".flow_node_v1 as
 select n.id, n.flow_id, n.queue, n.channel, n.kind, n.run_when,
     case when n.state <> 'live' then n.state when l.message_id is not null then 'leased' else 'waiting' end as state,
     n.pending, n.missed, n.ended_at,
-    array(select e.parent from "laneway".flow_edge e where e.child = n.id order by e.place) as parents
+    array(select e.parent from "laneway".flow_edge e where e.child = n.id order by e.place limit 100) as parents
 from "laneway".flow_node n left join "laneway".lease l on l.message_id = n.id;
+
+create view "laneway".flow_edge_v1 as select e.parent, e.child, e.place from "laneway".flow_edge e;
+
+create view "laneway".flow_dead_v1 as
+select d.flow_id, d.id, d.queue, d.channel, d.kind, d.died_at from "laneway".dead d where d.flow_id is not null;

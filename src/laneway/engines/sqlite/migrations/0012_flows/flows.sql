@@ -41,6 +41,7 @@ create table "laneway_flow_node" (
     kind text not null
 );
 create index "laneway_flow_node_flow" on "laneway_flow_node" (flow_id, id);
+create index "laneway_flow_node_dead" on "laneway_flow_node" (flow_id, id) where state = 'dead';
 
 -- strict: the child waits for the parent's completion, and a dead parent holds it.
 create table "laneway_flow_edge" (

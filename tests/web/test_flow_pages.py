@@ -1,0 +1,265 @@
+"""Flows on the pages: what stands still, since when, what to press; drawings; limits in a row."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+
+from laneway import Queue
+from laneway.client.sync import flow as sync_flow
+from laneway.flow import FlowLink, NodeInfo
+from laneway.operator import ADMIN, Principal
+from laneway.web import Dashboard
+from laneway.web.pages.flow_graph import draw_groups, draw_nodes, group_nodes, steps_of
+from laneway.web.request import WebRequest, WebResponse
+
+LOCAL = {"host": "127.0.0.1:8400"}
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime(2030, 1, 1, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def queue(tmp_path: Path, clock: Clock) -> Iterator[Queue]:
+    with Queue(f"sqlite:///{tmp_path / 'q.db'}", upkeep_every=None, clock=clock) as client:
+        client.install()
+        yield client
+
+
+@pytest.fixture
+def pages(queue: Queue) -> Iterator[Dashboard]:
+    made = Dashboard(queue)
+    yield made
+    made.close()
+
+
+def ask(pages: Dashboard, path: str, status: int = 200) -> str:
+    pages.cache.clear()
+    path, _, query = path.partition("?")
+    answer = pages.respond(WebRequest("GET", path, query, LOCAL, b"", "127.0.0.1"))
+    assert answer.status == status, answer.body
+    return answer.body.decode()
+
+
+def shown(pages: Dashboard, path: str, status: int = 200) -> str:
+    """The text of a page, with one space where its markup was."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", ask(pages, path, status)))
+
+
+def press(pages: Dashboard, **fields: object) -> WebResponse:
+    body = urlencode({name: str(value) for name, value in fields.items()}).encode()
+    return pages.respond(WebRequest("POST", "/act", "", LOCAL, body, "127.0.0.1"))
+
+
+def still(queue: Queue, clock: Clock) -> int:
+    """A flow that a dead letter holds since twelve; it is a quarter past now."""
+    with queue.flow("import:42", channel="tenant-1") as flow:
+        pages = [flow.add({"n": n}, kind="fetch") for n in range(3)]
+        merged = flow.add("merge", kind="merge", after=pages)
+        flow.add("tell", kind="tell", after=merged, when="ended")
+    for message in queue.claim(limit=3):
+        if message.id == pages[1].id:
+            message.fail(reason="gone", error=LookupError("page 1 is gone"))
+        else:
+            message.complete()
+    clock.now += timedelta(minutes=15)
+    return flow.id or 0
+
+
+def test_what_stands_still_says_since_when_and_what_to_press(
+    pages: Dashboard, queue: Queue, clock: Clock
+) -> None:
+    number = still(queue, clock)
+    for path in ("/", f"/flows/{number}"):
+        text = shown(pages, path)
+        assert "1 dead letter holds 2 nodes" in text, path
+        assert "Since 12:00:00 ( 15 min )" in text, path
+        assert "Redrive" in text
+    assert "Flow “import:42” of queue “default” stands still" in shown(pages, "/")
+    text = shown(pages, f"/flows/{number}")
+    assert "LookupError page 1 is gone" in text
+    assert "held , waits for 1" in text
+    assert "import:42" in shown(pages, "/flows?state=dead")
+    assert "No flow that matches" in shown(pages, "/flows?state=completed")
+    # The preview asks; the second press does it, and the flow runs.
+    asked = press(pages, verb="redrive_flow", flow_id=number, back=f"flows/{number}")
+    assert asked.status == 200
+    assert queue.flows.get(number).dead == 1
+    done = press(pages, verb="redrive_flow", flow_id=number, back=f"flows/{number}", sure="yes")
+    assert done.status == 303
+    assert queue.flows.get(number).state == "running"
+    assert [(e.action, e.target, e.affected) for e in queue.audit()] == [
+        ("redrive_flow", {"flow_id": number}, 1)
+    ]
+    assert "stands still" not in shown(pages, "/")
+
+
+def test_a_message_shows_its_flow_also_before_it_is_one(
+    pages: Dashboard, queue: Queue, clock: Clock
+) -> None:
+    still(queue, clock)
+    dead = shown(pages, "/messages/2")
+    assert "Flow import:42 2 of 5 nodes completed, stands still" in dead
+    assert "Comes before merge 4 held" in dead
+    held = shown(pages, "/messages/4")
+    assert "1 of what it comes after has not ended yet" in held
+    # What it waits for comes first.
+    assert "Comes after fetch 2 dead letter fetch 1 completed fetch 3 completed" in held
+    assert "Comes before tell 5 held" in held
+    assert "everything before it has ended;" in shown(pages, "/messages/5")
+    alone = queue.publish("alone").id
+    assert "Comes after" not in shown(pages, f"/messages/{alone}")
+    queue.flows.cancel(1)
+    assert "Cancelled" in shown(pages, "/messages/5")
+    assert "There is no message 77" in shown(pages, "/messages/77", 404)
+
+
+def test_who_sees_some_channels_sees_no_flows(queue: Queue, clock: Clock) -> None:
+    number = still(queue, clock)
+    scoped = Principal("ann", ADMIN, channel_prefixes=("tenant-1",))
+    pages = Dashboard(queue, principal=lambda request: scoped)
+    assert "import:42" not in shown(pages, "/messages/2")
+    assert "There is no message 4" in shown(pages, "/messages/4", 404)
+    assert "Flows" not in shown(pages, "/channels")
+    for path in ("/flows", f"/flows/{number}"):
+        assert "import:42" not in shown(pages, path, 403)
+    pages.close()
+
+
+def test_a_database_without_flows_says_so(
+    pages: Dashboard, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = queue.publish(1).id
+    engine = pages.connections.acting._core.engine
+    monkeypatch.setattr(type(engine), "lacks", {"flows": "publish each step from the one before"})
+    assert "This database has no flows: publish each step" in shown(pages, "/flows")
+    assert "publish each step" in shown(pages, "/flows/1", 404)
+    assert "stands still" not in shown(pages, "/")
+    shown(pages, f"/messages/{waiting}")
+
+
+def test_a_filtered_list_looks_at_some_and_goes_on(
+    pages: Dashboard, queue: Queue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sync_flow, "LOOK_FLOWS", 3)
+    for number in range(10):
+        with queue.flow(f"flow {number}", queue="rare" if number == 1 else "often") as flow:
+            flow.add(number, delay=3600)
+    found: list[str] = []
+    asked, before = 0, None
+    while asked == 0 or before is not None:
+        page = queue.flows.list(queue="rare", before=before, limit=2)
+        assert page.looked <= 3
+        found, before, asked = [*found, *(one.name for one in page)], page.next, asked + 1
+    assert (found, asked) == (["flow 1"], 4)
+    assert "No flow among the 3 that were looked at: go on below" in shown(
+        pages, "/flows?queue=rare"
+    )
+    names, before = [], None
+    for _ in range(9):
+        page = queue.flows.list(queue="often", before=before, limit=1)
+        names.append(page[0].name)
+        before = page.next
+    assert names == [f"flow {n}" for n in (9, 8, 7, 6, 5, 4, 3, 2, 0)]
+
+
+def node(id: int, parents: tuple[int, ...] = (), **values: Any) -> NodeInfo:
+    about = {"kind": "k", "state": "waiting", "channel": "c"} | values
+    return NodeInfo(
+        id, "q", about["channel"], about["kind"], "completed", about["state"], None, parents
+    )
+
+
+def test_boxes_do_not_overlap_and_dead_ones_are_on_top() -> None:
+    nodes = [node(n, state="dead" if n == 30 else "completed") for n in range(1, 61)]
+    nodes += [node(n, (n - 60, n - 59)) for n in range(61, 100)]
+    drawing = draw_nodes(nodes, lambda id: f"messages/{id}")
+    places = {(box.x, box.y) for box in drawing.boxes}
+    assert len(places) == len(drawing.boxes) == 99
+    columns = sorted({box.x for box in drawing.boxes})
+    assert all(after - before > 164 for before, after in pairwise(columns))
+    assert max(box.x for box in drawing.boxes) + 164 < drawing.width
+    assert max(box.y for box in drawing.boxes) + 44 < drawing.height
+    dead = next(box for box in drawing.boxes if box.state == "dead")
+    assert (dead.x, dead.y) == min(places)
+    assert (dead.second, dead.href) == ("dead letter · 30", "messages/30")
+    assert len(drawing.edges) == 78
+    crowded = [node(n, tuple(range(1, n))) for n in range(1, 101)]
+    assert draw_nodes(crowded, str).left_out == 99 * 50 - 1000
+
+
+def test_a_large_flow_is_drawn_in_groups() -> None:
+    nodes = [node(1, kind="list", state="completed")]
+    nodes += [node(n, (1,), kind="fetch") for n in range(2, 1500)]
+    nodes += [node(1500, (1,), kind="fetch", state="dead")]
+    nodes += [node(n, (n - 1499,), kind="store", state="held") for n in range(1501, 2001)]
+    assert steps_of(nodes)[2000] == 2
+    groups = group_nodes(nodes)
+    assert [(g.step, g.kind, g.count) for g in groups] == [
+        (0, "list", 1),
+        (1, "fetch", 1499),
+        (2, "store", 500),
+    ]
+    assert groups[1].states == [("dead letter", 1), ("waiting", 1498)]
+    later = [FlowLink("child", 9000, "q", "c", "merge", "held")]
+    drawing = draw_groups(nodes, groups, later)
+    assert [(box.first, box.second, box.state) for box in drawing.boxes] == [
+        ("list \u00d7 1", "completed", "completed"),
+        ("fetch \u00d7 1,499", "1 dead letter", "dead"),
+        ("store \u00d7 500", "held", "held"),
+        ("merge", "held · 9000", "held"),
+    ]
+    assert len(drawing.edges) == 3
+
+
+def limits_form(pages: Dashboard, path: str, channel: str) -> dict[str, str]:
+    """The fields of the form in the row of a channel, as a browser without scripts sends them."""
+    forms = re.findall(r"<form(.*?)</form>", ask(pages, path), re.S)
+    found = [form for form in forms if 'value="limit"' in form and f'value="{channel}"' in form]
+    assert len(found) == 1
+    return dict(re.findall(r'name="(\w+)"[^>]*? value="([^"]*)"', found[0]))
+
+
+def test_a_row_changes_only_what_was_edited(pages: Dashboard, queue: Queue) -> None:
+    queue.publish(1, channel="tenant-1")
+    queue.channel("tenant-1").limit(concurrency=2, rate=5)
+    form = limits_form(pages, "/channels", "tenant-1")
+    queue.channel("tenant-1").limit(concurrency=9, backlog=100)  # by somebody else, meanwhile
+    done = press(pages, **(form | {"rate": "7.5"}))
+    assert done.status == 303
+    policy = queue.channel("tenant-1").policy()
+    assert (policy.concurrency, policy.rate, policy.backlog) == (9, 7.5, 100)
+    (entry,) = queue.audit()
+    assert entry.target["limits"] == {"rate": 7.5}
+    # Undo writes back only that one too.
+    mark = parse_qs(done.headers["location"].partition("?")[2])["done"][0]
+    undo = pages._results.read(mark, "local")
+    assert undo is not None
+    assert undo.fields == {"channel": "tenant-1", "queue": "default", "rate": "5"}
+    # An emptied field removes that limit, an emptied weight is the default one.
+    form = limits_form(pages, "/channels", "tenant-1")
+    press(pages, **(form | {"rate": "", "weight": ""}))
+    policy = queue.channel("tenant-1").policy()
+    assert (policy.concurrency, policy.rate, policy.weight) == (9, None, 1)
+    rows = len(queue.audit())
+    same = press(pages, **limits_form(pages, "/channels", "tenant-1"))
+    mark = parse_qs(same.headers["location"].partition("?")[2])["done"][0]
+    unchanged = pages._results.read(mark, "local")
+    assert unchanged is not None
+    assert "Nothing was changed" in unchanged.text
+    assert len(queue.audit()) == rows
