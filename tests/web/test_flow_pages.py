@@ -210,7 +210,7 @@ def test_a_large_flow_is_drawn_in_groups() -> None:
     nodes += [node(n, (n - 1499,), kind="store", state="held") for n in range(1501, 2001)]
     assert steps_of(nodes)[2000] == 2
     groups = group_nodes(nodes)
-    assert [(g.step, g.kind, g.count) for g in groups] == [
+    assert [(g.step, g.kind, g.nodes) for g in groups] == [
         (0, "list", 1),
         (1, "fetch", 1499),
         (2, "store", 500),

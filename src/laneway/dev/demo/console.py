@@ -4,7 +4,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from threading import Event, Thread
@@ -32,7 +32,7 @@ def demo_queue(workers: int = len(WORKERS)) -> Iterator[Queue]:
 
 
 def prepare(queue: Queue) -> None:
-    """Limits, a backlog of each sort, a queue that nobody serves, a schedule, a topic."""
+    """Limits, a backlog of each sort, a queue that nobody serves, a schedule, a topic, flows."""
     queue.channel("acme").limit(weight=2)
     queue.channel("globex").limit(concurrency=2)
     queue.channel("initech").limit(rate=2, burst=4)
@@ -54,6 +54,22 @@ def prepare(queue: Queue) -> None:
     queue.schedule("reports", {"daily": True}, every=timedelta(minutes=1), kind="report")
     queue.topic("orders").subscribe("default", kind="email")
     queue.topic("orders").subscribe("warehouse")
+    publish_import(queue, "nightly-import:stark", "stark", range(9))
+    with queue.flow("statements:2026-10", channel="acme") as flow:
+        parts = [flow.add({"statement": n}, kind="statement") for n in range(400)]
+        flow.add({}, kind="send", after=flow.add({}, kind="bundle", after=parts))
+
+
+def publish_import(queue: Queue, name: str, channel: str, pages: Iterable[int]) -> None:
+    """A flow: list, fetch, merge, tell. Page 4 does not exist, and holds what comes after it."""
+    with queue.flow(name, channel=channel) as flow:
+        listed = flow.add({}, kind="list-pages")
+        fetched = [
+            flow.add({"page": n}, kind="fetch-page", after=listed, max_attempts=1) for n in pages
+        ]
+        merged = flow.add({}, kind="merge", after=fetched)
+        flow.add({}, kind="index", after=merged)
+        flow.add({}, kind="tell-owner", after=merged, when="ended")
 
 
 @contextmanager
@@ -103,5 +119,7 @@ def _publish(queue: Queue, stop: Event) -> None:
         messages.append(NewMessage({"invoice": number}, channel="initech", kind="invoice"))
         try:
             queue.publish_many(messages)
+            if number % 20 == 0:
+                publish_import(queue, f"import:{number}", "acme", (1, 2, 3))
         except LanewayError:
             continue  # the server is going away, or a channel is full: the demo goes on

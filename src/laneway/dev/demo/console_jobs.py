@@ -11,6 +11,10 @@ from laneway import Constant, Fail, Queue, Worker
 from .tenants import SCHEMA, URL
 
 
+async def _short() -> None:
+    await asyncio.sleep(random.uniform(0.1, 0.3))
+
+
 def make_worker(url: str, name: str) -> Worker:
     """Handlers as an application has them: quick, slow, and some that fail."""
     worker = Worker(Queue(url, schema=SCHEMA, worker=name), concurrency=5)
@@ -36,6 +40,15 @@ def make_worker(url: str, name: str) -> Worker:
         await asyncio.sleep(0.1)
         if payload["row"] % 9 == 0:
             raise Fail(f"row {payload['row']} has no customer")
+
+    @worker.handler("fetch-page")
+    async def fetch_page(payload: dict[str, int]) -> None:
+        await asyncio.sleep(random.uniform(0.1, 0.4))
+        if payload["page"] == 4:
+            raise LookupError("page 4: https://shop.example/export?page=4 answers 404")
+
+    for kind in ("list-pages", "merge", "index", "tell-owner", "statement", "bundle", "send"):
+        worker.handler(kind)(_short)
 
     @worker.handler("report")
     async def report() -> None:

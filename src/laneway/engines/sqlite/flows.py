@@ -140,7 +140,7 @@ class SqliteFlows(SqliteDeadLetters, SqliteWorkers, SqlitePublish):
 
     def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
         rows = yield self._read_outside("dead_nodes", flow_id, limit)
-        return [DeadNode(*row[:4], moment(row[4])) for row in rows]
+        return [DeadNode._make((*about, moment(died))) for *about, died in rows]
 
     def cancel_flow(self, flow_id: int) -> Plan[None]:
         state = yield from self._begin_write()
@@ -184,8 +184,9 @@ def _held_row(
 
 
 def _node(row: Row) -> NodeInfo:
-    *about, ended, parents, pending = row
-    return NodeInfo(*about, moment(ended), json.loads(parents), pending)
+    id, queue, channel, kind, when, state, ended, parents, pending = row
+    found = json.loads(parents)
+    return NodeInfo(id, queue, channel, kind, when, state, moment(ended), found, pending)
 
 
 def _flow(row: Row) -> FlowInfo:

@@ -60,7 +60,7 @@ class NodeGroup(NamedTuple):
 
     step: int
     kind: str
-    count: int
+    nodes: int
     states: Sequence[tuple[str, int]]
     """In words, the worst first."""
     worst: str
@@ -112,7 +112,7 @@ def group_nodes(nodes: Sequence[NodeInfo]) -> list[NodeGroup]:
         states[steps[node.id], node.kind][node.state] += 1
     return sorted(
         (_group(step, kind, counted) for (step, kind), counted in states.items()),
-        key=lambda group: (group.step, -group.count, group.kind),
+        key=lambda group: (group.step, -group.nodes, group.kind),
     )
 
 
@@ -147,8 +147,8 @@ def _boxed_group(group: NodeGroup) -> Callable[[int, int], Box]:
     kind = visible(group.kind) or "no kind"
     said = ", ".join(f"{number(count)} {state}" for state, count in group.states)
     state, count = group.states[0]
-    first = f"{_cut(kind, 12)} \u00d7 {number(group.count)}"
-    second = state if count == group.count else f"{number(count)} {state}"
+    first = f"{_cut(kind, 12)} \u00d7 {number(group.nodes)}"
+    second = state if count == group.nodes else f"{number(count)} {state}"
     return lambda x, y: Box(x, y, group.worst, f"{kind}: {said}", first, second, None)
 
 
