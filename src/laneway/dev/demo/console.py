@@ -56,7 +56,7 @@ def prepare(queue: Queue) -> None:
     queue.topic("orders").subscribe("warehouse")
     publish_import(queue, "nightly-import:stark", "stark", range(9))
     with queue.flow("statements:2026-10", channel="acme") as flow:
-        parts = [flow.add({"statement": n}, kind="statement") for n in range(400)]
+        parts = [flow.add({"statement": n}, kind="statement") for n in range(2500)]
         flow.add({}, kind="send", after=flow.add({}, kind="bundle", after=parts))
 
 

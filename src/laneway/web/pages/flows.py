@@ -19,6 +19,7 @@ from laneway.web.rendering import visible
 from laneway.web.statuses import NotFound
 
 from .flow_graph import MOST_DRAWN, STATES, NodeGroup, draw_groups, draw_nodes, group_nodes
+from .problems import still_flows
 
 _LOOKED = 2000
 """Nodes of a large flow that are looked at for the groups."""
@@ -50,7 +51,7 @@ def flows(context: Context) -> PageView:
         "queue": queue,
         "state": state,
         "states": get_args(FlowState),
-        "newest": "before" not in context.params,
+        "still": [] if queue or state or "before" in context.params else still_flows(context),
     }
     return PageView("flows.html", "Flows", values)
 

@@ -58,7 +58,7 @@ def problems(
         *_paused_queues(context),
         *_paused(context, channels),
         *_failing(context),
-        *_still_flows(context),
+        *still_flows(context),
         *_findings(context, findings),
     ]
     far = datetime.max.replace(tzinfo=context.now.tzinfo)
@@ -249,7 +249,7 @@ def _ended(minutes: Sequence[Minute]) -> int:
     return _bad(minutes) + sum(m.completed for m in minutes)
 
 
-def _still_flows(context: Context) -> list[Alarm]:
+def still_flows(context: Context) -> list[Alarm]:
     """Flows of which nothing runs, because a dead letter holds the rest."""
     if not context.may("flows") or context.lacks("flows") is not None:
         return []
