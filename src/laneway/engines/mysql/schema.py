@@ -163,7 +163,8 @@ class MysqlRepair(MysqlSchema):
             kind, table, part = (text(value) or "" for value in row[:3])
             name = table.removeprefix(prefix)
             if kind == "column":
-                found["column", f"{name}.{part}"] = text(row[3])
+                if ("view", name) not in found:
+                    found["column", f"{name}.{part}"] = text(row[3])
             elif kind != "index":
                 found[kind, name] = text(row[3])
             elif part == "PRIMARY":

@@ -16,6 +16,8 @@ from laneway.plan import Plan, Row
 ROWS = 500
 """The most rows of a table that a look reads. They are found through indexes and grouped in
 temporary tables, so many more would take longer than a look may."""
+LEASES = 1_000
+"""Of a look that only counts them."""
 
 ChannelName = tuple[bytes, bytes]
 """Queue and name."""
@@ -169,7 +171,7 @@ class MysqlQueueList(MysqlLooks):
         asked = [(queue, ROWS, self._now()) for queue in queues]
         summaries = yield self._union("queue_summary", asked)
         later = _numbers((yield self._union("later_wakes", asked)))
-        leases = _numbers((yield self._statement("leases_by_queue", ROWS)))
+        leases = _numbers((yield self._statement("leases_by_queue", LEASES)))
         dead = _numbers((yield self._statement("dead_by_queue", ROWS)))
         kept = {name_bytes(row[0]): row for row in (yield self._statement("kept_counts"))}
         found = {}
