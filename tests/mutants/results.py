@@ -11,7 +11,7 @@ _LOST = "where not exists (select from unnest(v_lost, v_lost_fences) l(id, fence
 MUTANTS: list[Mutant] = [
     python("a stale holder stores its result", "results", _KEPT, (_LOST, "where true")),
     python("some results are not kept", "results", _KEPT, (_LOST, f"{_LOST} and k.id % 5 <> 0")),
-    python("the worker keeps the result of its first message only", "results", "worker/settle/settler.py",
+    python("the worker keeps the result of its first message only", "results", "worker/settle.py",
         ("for e in entries if e.result is not None}", "for e in entries[:1] if e.result is not None}")),
     python("SQLite: a stale holder stores its result", "results", "engines/sqlite/settle/settle.sql",
         ("where l.fence = $2 and l.message_id = $1 and m.id = l.message_id", "where $2 and l.message_id = $1 and m.id = l.message_id"),

@@ -17,7 +17,7 @@ from laneway.spark.handlers.batch import task_for
 from laneway.spark.handlers.task import HandlerTask
 from laneway.spark.store import transaction
 from laneway.spark.streams.owner import Item, StreamOwner
-from laneway.worker.run.preclaimed import Preclaimed, run_preclaimed
+from laneway.worker.run.runtime import Preclaimed, run_preclaimed
 from tests.place import Place
 from tests.spark.handled import look
 from tests.spark.jobs import make_worker

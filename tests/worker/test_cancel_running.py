@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from laneway import AsyncMessage, AsyncQueue, Constant, Defer, Message, Worker
-from laneway.worker.run import registration
+from laneway.worker.run import background
 from tests.client.worlds import run_async
 from tests.worker import in_process
 from tests.worker.databases import database_url
@@ -22,7 +22,7 @@ __all__ = ["database_url"]
 
 @pytest.fixture(autouse=True)
 def seen_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registration, "SEEN_EVERY", timedelta(seconds=0.1))
+    monkeypatch.setattr(background, "SEEN_EVERY", timedelta(seconds=0.1))
 
 
 @asynccontextmanager

@@ -10,8 +10,7 @@ import pytest
 
 from laneway import Worker
 from laneway.worker.heartbeat import heartbeat
-from laneway.worker.heartbeat.connection import CLOSE_TIMEOUT
-from laneway.worker.heartbeat.lease_table import call_timeout
+from laneway.worker.heartbeat.process import CLOSE_TIMEOUT, call_timeout
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import client, outcomes, until

@@ -13,8 +13,8 @@ from psycopg import sql
 from laneway import AsyncQueue, Worker
 from laneway.drivers.sqlite.aio import AsyncSqliteRunner
 from laneway.errors import ConnectionUnavailable, DatabaseFailed
-from laneway.worker.settle import settler
-from laneway.worker.settle.settler import is_final
+from laneway.worker import settle
+from laneway.worker.settle import is_final
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import client, outcomes, until
@@ -91,7 +91,7 @@ async def test_outcomes_outlast_a_database_that_only_reads_for_a_while(place: Pl
 async def test_one_that_is_refused_again_and_again_does_not_hold_up_others(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settler, "_REFUSAL_TIMEOUT", 1.0)
+    monkeypatch.setattr(settle, "_REFUSAL_TIMEOUT", 1.0)
     async with client(place, lease=timedelta(seconds=3)) as queue:
         worker = Worker(queue, max_messages=5)
         published = await queue.publish_many(range(5))

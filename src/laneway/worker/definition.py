@@ -1,14 +1,148 @@
 """What defines a worker, without any connection: it can be sent to another process."""
 
-from dataclasses import dataclass
+import asyncio
+import inspect
+import logging
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Literal
 
 from laneway.client.aio.queue import AsyncQueue
+from laneway.client.shared.checks import check_lease, check_number, check_queues
+from laneway.client.shared.message_fields import MessageFields
 from laneway.client.shared.options import ClientAddress, ClientOptions
+from laneway.durations import Duration, check_duration
 
-from .execute.executor import Middleware
 from .handlers import Handlers
-from .hooks import Hooks
-from .options import WorkerOptions
+from .outcomes import TracebackRule, checked_rule
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """The options of a worker, checked."""
+
+    queues: tuple[str, ...]
+    concurrency: int
+    lease: timedelta
+    grace: timedelta
+    unhandled_delay: timedelta
+    unhandled_timeout: timedelta
+    processes: int
+    max_messages: int | None
+    max_runtime: timedelta | None
+    traceback: TracebackRule
+    until_empty: bool = False
+
+
+def checked_options(
+    queues: Iterable[str],
+    concurrency: int,
+    lease: Duration,
+    grace: Duration,
+    unhandled_delay: Duration,
+    unhandled_timeout: Duration,
+    processes: int | None,
+    max_messages: int | None,
+    max_runtime: Duration | None,
+    traceback: TracebackRule,
+) -> WorkerOptions:
+    if processes is None:
+        processes = os.cpu_count() or 1
+    return WorkerOptions(
+        check_queues(queues),
+        _checked_concurrency(concurrency),
+        check_lease(lease),
+        check_duration("grace", grace),
+        check_duration("unhandled_delay", unhandled_delay),
+        check_duration("unhandled_timeout", unhandled_timeout),
+        check_number("processes", processes, 1, 1000),
+        _checked_messages(max_messages),
+        _checked_runtime(max_runtime),
+        checked_rule(traceback),
+    )
+
+
+def changed_options(
+    options: WorkerOptions, queues: Iterable[str] | None, concurrency: int | None
+) -> WorkerOptions:
+    """What is None stays as it is."""
+    if queues is not None:
+        options = replace(options, queues=check_queues(queues))
+    if concurrency is not None:
+        options = replace(options, concurrency=_checked_concurrency(concurrency))
+    return options
+
+
+def limited_options(
+    options: WorkerOptions,
+    until_empty: bool,
+    max_messages: int | None,
+    max_runtime: Duration | None,
+) -> WorkerOptions:
+    """Of one run; a limit that is None stays the worker's own."""
+    if max_messages is not None:
+        options = replace(options, max_messages=_checked_messages(max_messages))
+    if max_runtime is not None:
+        options = replace(options, max_runtime=_checked_runtime(max_runtime))
+    return replace(options, until_empty=until_empty)
+
+
+def _checked_messages(most: int | None) -> int | None:
+    return None if most is None else check_number("max_messages", most, 1, 2**63 - 1)
+
+
+def _checked_runtime(longest: Duration | None) -> timedelta | None:
+    return None if longest is None else check_duration("max_runtime", longest)
+
+
+def _checked_concurrency(concurrency: int) -> int:
+    return check_number("concurrency", concurrency, 1, 10_000)
+
+
+# Functions that are called when a worker starts, stops, and when a handler fails; middleware.
+
+_log = logging.getLogger("laneway.worker")
+
+Hook = Callable[..., Any]
+Next = Callable[[], Awaitable[object]]
+Middleware = Callable[[MessageFields, Next], Awaitable[object]]
+When = Literal["start", "stop", "error"]
+
+
+class Hooks:
+    """Ordinary or async functions, in the order in which they were registered."""
+
+    def __init__(self) -> None:
+        self._hooks: dict[When, list[Hook]] = {"start": [], "stop": [], "error": []}
+
+    def add(self, when: When, hook: Hook) -> None:
+        self._hooks[when].append(hook)
+
+    def include(self, other: "Hooks") -> None:
+        for when, hooks in other._hooks.items():
+            self._hooks[when].extend(hooks)
+
+    def has(self, when: When) -> bool:
+        return bool(self._hooks[when])
+
+    async def call(self, when: When, *args: object) -> None:
+        """Raises what a hook raises."""
+        for hook in self._hooks[when]:
+            result = hook(*args)
+            if inspect.isawaitable(result):
+                await result
+
+    async def call_safely(self, when: When, *args: object) -> None:
+        """Logs what a hook raises, which changes neither a message's outcome nor a stop."""
+        try:
+            await self.call(when, *args)
+        except asyncio.CancelledError:
+            raise
+        except BaseException:  # sys.exit() too
+            _log.exception("a hook for %s failed", when)
+
 
 # Seconds: longer than a wait for a lock that the server ends.
 _SHORTEST_CALL_TIMEOUT = 5.0

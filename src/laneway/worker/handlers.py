@@ -17,8 +17,7 @@ from laneway.kept_results import check_keep_result
 from laneway.names import check_kind
 from laneway.retry import Exponential, Retry
 
-from .batch_binding import BatchOptions, bind_batch
-from .binding import Binding, bind
+from .binding import BatchOptions, Binding, bind, bind_batch
 
 Function = Callable[..., Any]
 C = TypeVar("C", bound=Callable[..., Any])
@@ -175,49 +174,47 @@ class Handlers:
     """By kind, and perhaps one for all other kinds."""
 
     def __init__(self) -> None:
-        self._by_kind: dict[str, Handler] = {}
-        self._default: Handler | None = None
+        self.by_kind: dict[str, Handler] = {}
+        self.default: Handler | None = None
 
     def add(self, kind: str | None, handler: Handler) -> None:
         if kind is None:
-            if self._default is not None:
-                raise InvalidOption(
-                    f"two default handlers: {self._default.name} and {handler.name}"
-                )
-            self._default = handler
+            if self.default is not None:
+                raise InvalidOption(f"two default handlers: {self.default.name} and {handler.name}")
+            self.default = handler
             return
         kind = check_kind(kind)
-        if kind in self._by_kind:
-            known = self._by_kind[kind].name
+        if kind in self.by_kind:
+            known = self.by_kind[kind].name
             raise InvalidOption(f"two handlers for kind {kind!r}: {known} and {handler.name}")
-        self._by_kind[kind] = handler
+        self.by_kind[kind] = handler
 
     def include(self, others: Iterable["Handlers"]) -> "Handlers":
         """All of them; raises InvalidOption if two are for the same kind."""
         together = Handlers()
         for part in (self, *others):
-            for kind, handler in part._by_kind.items():
+            for kind, handler in part.by_kind.items():
                 together.add(kind, handler)
-            if part._default is not None:
-                together.add(None, part._default)
+            if part.default is not None:
+                together.add(None, part.default)
         return together
 
     def find(self, kind: str) -> Handler | None:
-        return self._by_kind.get(kind, self._default)
+        return self.by_kind.get(kind, self.default)
 
     def all(self) -> list[Handler]:
-        return [*self._by_kind.values(), *([self._default] if self._default else [])]
+        return [*self.by_kind.values(), *([self.default] if self.default else [])]
 
     def kinds(self) -> list[str]:
-        return sorted(self._by_kind)
+        return sorted(self.by_kind)
 
     def claimed_kinds(self, lacks: Mapping[Ability, str]) -> tuple[str, ...] | None:
         """What a worker with these handlers claims; None: every kind."""
-        if self._default is not None or "claims by kind" in lacks:
+        if self.default is not None or "claims by kind" in lacks:
             return None
         return tuple(self.kinds())
 
     @property
     def has_default(self) -> bool:
         """Whether there is a handler for every kind."""
-        return self._default is not None
+        return self.default is not None

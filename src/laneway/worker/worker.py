@@ -16,8 +16,17 @@ from laneway.errors import InvalidOption, LanewayError
 from laneway.names import check_kind, check_name
 from laneway.retry import Retry
 
-from .definition import WorkerDefinition
-from .execute.executor import Middleware
+from .definition import (
+    Hook,
+    Hooks,
+    Middleware,
+    When,
+    WorkerDefinition,
+    WorkerOptions,
+    changed_options,
+    checked_options,
+    limited_options,
+)
 from .execute.transactions import check_transactions
 from .handlers import (
     Ack,
@@ -29,8 +38,7 @@ from .handlers import (
     kind_of,
     make_handler,
 )
-from .hooks import Hook, Hooks, When
-from .options import WorkerOptions, changed_options, checked_options, limited_options
+from .outcomes import TracebackRule
 from .run.loop import WorkerLoop
 from .run.shutdown import (
     CLOSE_TIMEOUT,
@@ -40,9 +48,7 @@ from .run.shutdown import (
     finish_within,
     stop_signals,
 )
-from .settle.traceback_rule import TracebackRule
-from .tasks.collection import Tasks
-from .tasks.decorators import TaskDecorators
+from .tasks.collection import TaskDecorators, Tasks
 from .telemetry import process_wide
 from .telemetry.health import LOOPBACK, Health, health_address, scraper
 from .telemetry.observer import Observer, checked_observers

@@ -8,7 +8,7 @@ from opentelemetry.trace import SpanKind
 
 from laneway.client.shared.message_fields import MessageFields
 from laneway.model import ClaimStatus, Settled
-from laneway.worker.execute.executor import Next
+from laneway.worker.definition import Next
 from laneway.worker.job import Job
 from laneway.worker.outcomes import Defer, Fail, Throttled
 from laneway.worker.telemetry import process_wide

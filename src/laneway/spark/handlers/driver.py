@@ -13,7 +13,7 @@ from laneway.durations import Duration, check_duration
 from laneway.errors import ConnectionUnavailable, LanewayError
 from laneway.spark.errors import is_outage, plainly, reason
 from laneway.spark.streams.owner import Item, StreamOwner
-from laneway.worker.backoff import Backoff
+from laneway.worker.clock import Backoff
 from laneway.worker.worker import Worker
 
 from .batch import run_parts, task_for

@@ -13,7 +13,7 @@ from laneway.spark.streams.owner import Item
 from laneway.stores import StoreAddress
 from laneway.worker.definition import WorkerDefinition
 from laneway.worker.job import Job
-from laneway.worker.run.preclaimed import Preclaimed, run_preclaimed
+from laneway.worker.run.runtime import Preclaimed, run_preclaimed
 from laneway.worker.telemetry.observer import OutcomeName
 
 _CLAIMED_COLUMNS = 19  # then come the times of the lease

@@ -15,7 +15,7 @@ from laneway.worker.handlers import Handler
 from laneway.worker.job import Job, UndecodablePayload
 from laneway.worker.outcomes import Defer, Fail, Throttled
 
-from .lease_check import LeaseCheck, TooLate
+from .handler_message import LeaseCheck, TooLate
 from .threads import Threads
 
 AsMessage = Callable[[Job], Any]

@@ -2,21 +2,23 @@
 transaction."""
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from types import TracebackType
 from typing import Any
 
 from laneway.client.aio.core import AsyncCore
-from laneway.client.shared.message_fields import MessageFields
-from laneway.client.shared.settle_items import held
+from laneway.client.shared.settle_items import held, said
 from laneway.client.sync.core import Core
+from laneway.durations import to_seconds
 from laneway.errors import DecodeError, LanewayError
 from laneway.model import Settled
 from laneway.plan import Plan
 from laneway.worker.clock import now
+from laneway.worker.definition import Hooks, Middleware, Next
 from laneway.worker.handlers import Handler
-from laneway.worker.hooks import Hooks
 from laneway.worker.job import Job, UndecodablePayload, after_error, after_return
 from laneway.worker.outcomes import (
     CANCEL,
@@ -27,31 +29,67 @@ from laneway.worker.outcomes import (
     GiveBack,
     Outcome,
     Throttled,
+    TracebackRule,
 )
-from laneway.worker.settle.settler import entry_for, settle_plan
-from laneway.worker.settle.traceback_rule import TracebackRule
+from laneway.worker.settle import entry_for, settle_plan
 
 from .batches import Batches
-from .failure_log import log_failure
 from .handler_message import (
     HandlerMessage,
     HandlerSettling,
+    LeaseCheck,
     ThreadHandlerMessage,
     ThreadHandlerSettling,
+    TooLate,
 )
-from .lease_check import LeaseCheck, TooLate
 from .processes import Processes
 from .threads import Threads
 from .transactions import HandlerTransactions, NoTransaction
 
+# The log line of a failed handler: which message, which attempt, and what happens next.
+
 _log = logging.getLogger("laneway.worker")
+
+
+def log_failure(job: Job, handler: Handler, error: BaseException, outcome: Outcome) -> None:
+    """One line, and the traceback from the handler on."""
+    level, consequence = _consequence(job, outcome)
+    _log.log(
+        level,
+        "message %d (%s, %s) failed at attempt %d, %s: %s: %s",
+        job.id,
+        job.channel,
+        handler.name,
+        job.attempt,
+        consequence,
+        type(error).__name__,
+        said(error),
+        exc_info=(type(error), error, _from_handler(error, handler)),
+        extra=job.log_fields(),
+    )
+
+
+def _consequence(job: Job, outcome: Outcome) -> tuple[int, str]:
+    if isinstance(outcome, Defer) and job.failures + 1 < job.max_attempts:
+        return logging.WARNING, f"retrying in {to_seconds(outcome.delay or 0):.3g} s"
+    if isinstance(outcome, Defer | Fail):
+        return logging.ERROR, "now a dead letter"
+    return logging.ERROR, "which was acknowledged before"
+
+
+def _from_handler(error: BaseException, handler: Handler) -> TracebackType | None:
+    """Without the frames of the worker; whole if the handler is not in it."""
+    code = getattr(inspect.unwrap(handler.function), "__code__", None)
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code is not code:
+        trace = trace.tb_next
+    return trace or error.__traceback__
+
 
 # Until a message is retried whose handler could not get its transaction.
 _NO_TRANSACTION_DELAY = timedelta(seconds=5)
 
 Call = Callable[[Job, Handler], Awaitable[object]]
-Next = Callable[[], Awaitable[object]]
-Middleware = Callable[[MessageFields, Next], Awaitable[object]]
 
 
 class HandlerExecutor:

@@ -1,4 +1,5 @@
-"""The message as its handler gets it: its verbs are noted on the job."""
+"""The message as its handler gets it: its verbs are noted on the job; and whether it may still be
+started."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
@@ -16,12 +17,14 @@ from laneway.client.sync.core import Core
 from laneway.client.sync.message import Message
 from laneway.client.sync.settle import SettleVerbs
 from laneway.durations import Duration, to_seconds
+from laneway.errors import LanewayError
 from laneway.flow import NodeDraft, StagedNodes
 from laneway.model import Settled
 from laneway.plan import Row
 from laneway.worker.clock import now
+from laneway.worker.heartbeat.heartbeat import Heartbeat
 from laneway.worker.job import Job
-from laneway.worker.settle.traceback_rule import TracebackRule, kept_traceback
+from laneway.worker.outcomes import TracebackRule, kept_traceback
 
 T = TypeVar("T")
 
@@ -290,3 +293,36 @@ def _note(job: Job, result: Settled, connection: object) -> None:
 
 def _refused(job: Job) -> Settled:
     return Settled(job.id, job.fence, "lost")
+
+
+class TooLate(Exception):
+    """The lease expired while the message waited for a process, a transaction or a batch: its
+    handler does not begin."""
+
+
+class LeaseCheck:
+    """Whether a message may still be started, once its lease has expired by our own clock; and for
+    how long its lease is extended once it has started."""
+
+    def __init__(self, heartbeat: Heartbeat, settling: HandlerSettling) -> None:
+        self._heartbeat = heartbeat
+        self._settling = settling
+
+    def limit(self, job: Job, seconds: float) -> None:
+        """Its handler begins: one that cannot even be timed out loses its lease after that."""
+        self._heartbeat.bound(job, now() + seconds)
+
+    async def regain(self, job: Job) -> bool:
+        """Whether the lease is ours though ``job.deadline`` has passed: the heartbeat may have
+        extended it, and if not, the database is asked to.
+
+        To be called after every wait before a handler begins: the process may have been stopped
+        meanwhile.
+        """
+        self._heartbeat.refresh(job)
+        if job.deadline > now():
+            return True
+        with suppress(LanewayError):
+            results = await self._settling.extend([job])
+            return not results[0].lost
+        return False

@@ -12,11 +12,11 @@ from laneway.worker.clock import now
 from laneway.worker.heartbeat.heartbeat import Heartbeat
 from laneway.worker.job import Interruption, Job, after_error
 from laneway.worker.outcomes import CANCEL, GIVE_BACK, LEAVE, Defer, Outcome
-from laneway.worker.settle.settler import Settler
+from laneway.worker.settle import Settler
 from laneway.worker.telemetry.observer import Observer, outcome_name
 
 from .executor import HandlerExecutor
-from .lease_check import LeaseCheck
+from .handler_message import LeaseCheck
 from .threads import Threads
 from .unhandled import Unhandled
 

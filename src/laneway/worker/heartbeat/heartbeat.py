@@ -17,11 +17,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from laneway.client.shared.options import ClientAddress
-from laneway.worker.backoff import Backoff
-from laneway.worker.clock import now
+from laneway.worker.clock import Backoff, now
 from laneway.worker.job import Job
 
-from .lease_table import (
+from .process import (
     ANSWER_AT,
     ANSWER_PART,
     FIRST,

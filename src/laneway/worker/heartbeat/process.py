@@ -10,32 +10,122 @@ import logging
 import mmap
 import os
 import select
+import struct
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from laneway.model import ProgressNote
 from laneway.worker.clock import now
 
-from .connection import HeartbeatConnection
-from .lease_table import (
-    ANSWER_AT,
-    ANSWER_PART,
-    FIRST,
-    LOST,
-    NUMBER,
-    SHORT_LEASE,
-    SLOT,
-    Lease,
-    call_timeout,
-    table_size,
-)
+if TYPE_CHECKING:
+    from laneway.client.aio.queue import AsyncQueue
+    from laneway.contract import Hold
+    from laneway.model import ProgressNote
+
+SLOT = struct.Struct("=qqqddqd")
+WORKER_PART = struct.Struct("=qqqdd")
+ANSWER_PART = struct.Struct("=qd")
+ANSWER_AT = WORKER_PART.size
+NUMBER = struct.Struct("=q")  # of used slots at the start of the table; of a lease in its slot
+FIRST = 64  # where the slots begin
+
+LOST = -1.0
+
+SHORT_LEASE = 10.0
+"""In seconds: loading a driver and connecting may take a third of a shorter lease."""
+
+# Seconds. A new connection takes its time on a busy machine; an open one answers soon or never.
+_CONNECT_TIMEOUT = 3.0
+_ANSWER_TIMEOUT = 1.0
+
+
+class Lease(NamedTuple):
+    """The layout of the leases that a worker holds, in memory shared with its heartbeat process.
+
+    A slot has two parts. The worker writes the first: number, message, fence, when the lease ends,
+    and until when it may be extended. The heartbeat process answers in the second: for which
+    number, and until when the lease is extended by the shared clock, or LOST. Reads may be torn: an
+    answer counts only for the number that it names, a number is never reused, and a wrong pair of
+    message and fence is refused by the fence."""
+
+    slot: int
+    number: int
+    id: int
+    fence: int
+    until: float
+    """When it ends, by the shared clock, as far as this table knows."""
+    hold_until: float
+
+
+def table_size(slots: int) -> int:
+    return FIRST + slots * SLOT.size
+
+
+def call_timeout(lease: float, connected: bool) -> float:
+    """How long to wait for a call. When the network was silent and is back, a lease that was
+    claimed since must outlive the call that is still waiting for its answer."""
+    return max(lease / 4, _ANSWER_TIMEOUT if connected else _CONNECT_TIMEOUT)
+
+
+# The heartbeat's connection to the database.
 
 _log = logging.getLogger("laneway.worker.heartbeat")
+
+CLOSE_TIMEOUT = 0.5
+"""Seconds that a broken connection may take to close."""
+
+
+class HeartbeatConnection:
+    """Opened when it is first needed, and again after it was closed."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = settings
+        self._client: AsyncQueue | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._client is not None
+
+    async def connect(self) -> None:
+        core = self._open()._core
+        await core.run(core.engine.schema_version())
+
+    async def hold(
+        self, leases: list[Lease], seconds: float, notes: "Sequence[ProgressNote]"
+    ) -> "list[Hold]":
+        core = self._open()._core
+        held = [(lease.id, lease.fence) for lease in leases]
+        return await core.run(core.engine.hold(held, timedelta(seconds=seconds), notes))
+
+    async def close(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            try:
+                async with asyncio.timeout(CLOSE_TIMEOUT):
+                    await client.close()
+            except Exception as error:  # expected of a broken connection
+                _log.info("closing the connection failed: %s", error)
+
+    def _open(self) -> "AsyncQueue":
+        if self._client is None:
+            from laneway.client.aio.queue import AsyncQueue
+
+            self._client = AsyncQueue(
+                self._settings["url"],
+                schema=self._settings["schema"],
+                pooler=self._settings["pooler"],
+                pool_size=1,
+                upkeep_every=None,
+                call_timeout=self._settings["call_timeout"],
+            )
+        return self._client
+
 
 _STOPPED = "Tt"
 

@@ -13,9 +13,8 @@ from laneway.client.aio.core import AsyncCore
 from laneway.drivers.notifier import Notifier
 from laneway.errors import LanewayError
 from laneway.model import ClaimStatus
-from laneway.worker.backoff import Backoff
-from laneway.worker.clock import now
-from laneway.worker.execute.kind_filter import KindFilter
+from laneway.worker.clock import Backoff, now
+from laneway.worker.execute.unhandled import KindFilter
 
 _log = logging.getLogger("laneway.worker")
 

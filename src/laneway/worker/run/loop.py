@@ -15,16 +15,15 @@ from laneway.model import ClaimStatus
 from laneway.names import wake_names
 from laneway.plan import Plan
 from laneway.taken import Taken
-from laneway.worker.backoff import Backoff
-from laneway.worker.clock import now
+from laneway.worker.clock import Backoff, now
 from laneway.worker.definition import WorkerDefinition
-from laneway.worker.execute.kind_filter import KindFilter
 from laneway.worker.execute.pool import MAX_PREFETCH
+from laneway.worker.execute.unhandled import KindFilter
 from laneway.worker.job import Job
 from laneway.worker.telemetry.observer import Observer
 
+from .background import Registration, run_upkeep
 from .idle import BUSY_CLAIMS, ClaimWait
-from .registration import Registration
 from .runtime import Runtime
 from .shutdown import (
     CLOSE_TIMEOUT,
@@ -35,7 +34,6 @@ from .shutdown import (
     cancelled_by,
     finish_within,
 )
-from .upkeep import run_upkeep
 
 T = TypeVar("T")
 
@@ -308,10 +306,11 @@ class WorkerLoop:
     def _jobs(self, taken: Taken, deadline: float) -> list[Job]:
         """Of the messages claimed; their leases end at ``deadline`` at the earliest, by our own
         clock."""
-        claimed_at, until, find = taken.claimed_at, taken.until, self._handlers.find
+        claimed_at, until = taken.claimed_at, taken.until
         if claimed_at is None or until is None:
             return []
-        return [Job(row, claimed_at, until, deadline, find(row[4])) for row in taken.rows]
+        find, default = self._handlers.by_kind.get, self._handlers.default
+        return [Job(row, claimed_at, until, deadline, find(row[4], default)) for row in taken.rows]
 
     def _is_idle(self) -> bool:
         return not self._pool.running and not self._settler.unsettled

@@ -3,22 +3,26 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NamedTuple
 
 from laneway.client.aio.queue import AsyncQueue
+from laneway.plan import Row
+from laneway.worker.clock import now
 from laneway.worker.definition import WorkerDefinition
 from laneway.worker.execute.executor import HandlerExecutor
-from laneway.worker.execute.handler_message import HandlerSettling
-from laneway.worker.execute.kind_filter import KindFilter
-from laneway.worker.execute.lease_check import LeaseCheck
+from laneway.worker.execute.handler_message import HandlerSettling, LeaseCheck
 from laneway.worker.execute.pool import HandlerPool
 from laneway.worker.execute.processes import Processes
 from laneway.worker.execute.threads import Threads
 from laneway.worker.execute.transactions import HandlerTransactions, check_transactions
-from laneway.worker.execute.unhandled import Unhandled
+from laneway.worker.execute.unhandled import KindFilter, Unhandled
 from laneway.worker.handlers import check_payload
 from laneway.worker.heartbeat.heartbeat import Heartbeat
-from laneway.worker.settle.settler import Settler
+from laneway.worker.job import Job
+from laneway.worker.settle import Settler
 from laneway.worker.tasks.clients import RunningClient, running
+from laneway.worker.telemetry import process_wide
 from laneway.worker.telemetry.observer import Observer
 
 from .shutdown import CLOSE_TIMEOUT, finish_within
@@ -101,3 +105,74 @@ class Runtime:
         self._processes.close()
         await finish_within(self._transactions.close(), CLOSE_TIMEOUT)
         self.heartbeat.close()
+
+
+# Messages that another process claimed, processed here until each has its outcome.
+
+
+class Preclaimed(NamedTuple):
+    """A message whose lease is handed over; ``left`` seconds of it are left by the database's
+    clock. The row is one of ``contract.Taken``."""
+
+    row: Row
+    claimed_at: datetime
+    until: datetime
+    left: float
+
+
+async def run_preclaimed(
+    definition: WorkerDefinition,
+    max_jobs: int,
+    take: Callable[[], Sequence[Preclaimed]],
+    observers: Sequence[Observer],
+) -> None:
+    """Calls ``take`` (in a thread) once leases can be extended here; up to ``max_jobs`` messages.
+
+    Start and stop hooks are called around it, as around a worker's run, however it ends. Leases are
+    extended until every outcome is written.
+    """
+    await definition.hooks.call("start")
+    try:
+        await _run(definition, max_jobs, take, observers)
+    finally:
+        await definition.hooks.call_safely("stop")
+
+
+async def _run(
+    definition: WorkerDefinition,
+    max_jobs: int,
+    take: Callable[[], Sequence[Preclaimed]],
+    observers: Sequence[Observer],
+) -> None:
+    async with definition.open_client() as client:
+        everyone = (*process_wide.observers, *observers)
+        runtime = Runtime(client, definition, max_jobs, everyone, _nothing, _nothing)
+        runtime.heartbeat.start()
+        writing = asyncio.create_task(runtime.settler.work())
+        try:
+            await runtime.heartbeat.until_ready()
+            asked = now()
+            taken = await asyncio.to_thread(take)
+            runtime.pool.add([_job(definition, asked, one) for one in taken])
+            await _wait_for(asyncio.create_task(runtime.pool.idle()), writing)
+            await _wait_for(asyncio.create_task(runtime.settler.empty()), writing)
+        finally:
+            writing.cancel()
+            await runtime.close()
+
+
+def _job(definition: WorkerDefinition, asked: float, taken: Preclaimed) -> Job:
+    row, claimed_at, until, left = taken
+    return Job(row, claimed_at, until, asked + left, definition.handlers.find(row[4]))
+
+
+async def _wait_for(wanted: asyncio.Task[None], writing: asyncio.Task[None]) -> None:
+    """The writing does not end by itself: if it does, it has failed, and ends the run."""
+    await asyncio.wait([wanted, writing], return_when="FIRST_COMPLETED")
+    if writing.done():
+        wanted.cancel()
+        writing.result()
+
+
+def _nothing() -> None:
+    pass

@@ -1,21 +1,178 @@
-"""Tasks that are declared before there is a worker or a client, or without their functions."""
+"""The decorators that make tasks, and collections of tasks."""
 
+import inspect
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, NoReturn, ParamSpec, TypeVar, Unpack, overload
+from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar, Unpack, overload
 
-from laneway.errors import InvalidCall, InvalidName
-from laneway.names import check_kind
-from laneway.worker.binding import bind
+from laneway.durations import Duration
+from laneway.errors import InvalidCall, InvalidName, InvalidOption
+from laneway.names import check_kind, check_name
+from laneway.retry import Retry
+from laneway.worker.binding import BatchOptions, bind, check_batch
+from laneway.worker.handlers import Ack, Handlers, Run, kind_of, make_handler
 
-from .decorators import TaskDecorators
-from .options import PublishOptions, merged
-from .task import Task, TaskView
+from .clients import PublishOptions, TaskClients, merged
+from .task import BatchTask, Task, TaskView
+
+# The decorators that make tasks, for workers and for collections of tasks.
 
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+V = TypeVar("V", bound=TaskView[..., Any])
+
+
+class TaskDecorator(Protocol):
+    """What ``task`` with options returns: it makes a task of a function."""
+
+    def __call__(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+
+class BatchTaskDecorator(Protocol):
+    """What ``batch_task`` with options returns."""
+
+    def __call__(self, function: Callable[Concatenate[list[T], P], R], /) -> BatchTask[T, P, R]: ...
+
+
+class TaskDecorators:
+    """``task`` and ``batch_task``: a function is registered as a handler and can be published."""
+
+    def __init__(self, options: PublishOptions) -> None:
+        self._handlers = Handlers()
+        self._clients = TaskClients()
+        self._defaults = merged({}, options)
+        self._tasks: dict[str, TaskView[..., Any]] = {}
+
+    @overload
+    def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
+
+    @overload
+    def task(
+        self,
+        kind: str | None = None,
+        *,
+        retry: Retry | None = None,
+        timeout: Duration | None = None,
+        ack: Ack = "retry",
+        run: Run | None = None,
+        **options: Unpack[PublishOptions],
+    ) -> TaskDecorator: ...
+
+    def task(
+        self,
+        kind: str | Callable[..., Any] | None = None,
+        *,
+        retry: Retry | None = None,
+        timeout: Duration | None = None,
+        ack: Ack = "retry",
+        run: Run | None = None,
+        **options: Unpack[PublishOptions],
+    ) -> Any:
+        """Makes a function a task: workers run it, ``publish`` calls it through the queue.
+
+        The kind of its messages is the function's name, or ``kind``. ``retry``, ``timeout``,
+        ``ack`` and ``run`` are those of a handler; ``queue``, ``channel``, ``key``, ``priority``,
+        ``max_attempts`` and the others are how its messages are published. Workers serve the queues
+        of their tasks.
+
+        >>> @worker.task(queue="emails", retry=Exponential(attempts=8), timeout=30)
+        ... def send_receipt(order: Order, copy: bool = False) -> None: ...
+        >>> send_receipt.publish(Order(9182), copy=True)
+        """
+        make = self._maker(Task, kind, retry, timeout, ack, run, None, options)
+        return make(kind) if callable(kind) else make
+
+    @overload
+    def batch_task(
+        self, function: Callable[Concatenate[list[T], P], R], /
+    ) -> BatchTask[T, P, R]: ...
+
+    @overload
+    def batch_task(
+        self,
+        kind: str | None = None,
+        *,
+        size: int = 100,
+        wait: Duration = 0.2,
+        retry: Retry | None = None,
+        timeout: Duration | None = None,
+        ack: Ack = "retry",
+        run: Run | None = None,
+        **options: Unpack[PublishOptions],
+    ) -> BatchTaskDecorator: ...
+
+    def batch_task(
+        self,
+        kind: str | Callable[..., Any] | None = None,
+        *,
+        size: int = 100,
+        wait: Duration = 0.2,
+        retry: Retry | None = None,
+        timeout: Duration | None = None,
+        ack: Ack = "retry",
+        run: Run | None = None,
+        **options: Unpack[PublishOptions],
+    ) -> Any:
+        """Makes a task of a function that handles many messages at once: up to ``size``, gathered
+        for ``wait`` after the first.
+
+        It gets a list of payloads and, if a parameter is annotated so, a list of messages. It
+        returns None, or a list with one outcome for each: None, a Defer, a Fail, an exception, or a
+        result. What it raises counts for each of them. Calls are published one by one.
+
+        >>> @worker.batch_task(size=500, wait=0.2)
+        ... def count_clicks(clicks: list[Click]) -> None: ...
+        >>> count_clicks.publish(Click("/"))
+        """
+        batch = check_batch(size, wait)
+        make = self._maker(BatchTask, kind, retry, timeout, ack, run, batch, options)
+        return make(kind) if callable(kind) else make
+
+    def _maker(
+        self,
+        form: Any,
+        kind: str | Callable[..., Any] | None,
+        retry: Retry | None,
+        timeout: Duration | None,
+        ack: Ack,
+        run: Run | None,
+        batch: BatchOptions | None,
+        options: PublishOptions,
+    ) -> Callable[[Callable[..., Any]], Any]:
+        named = None if kind is None or callable(kind) else check_kind(kind)
+        chosen = merged(self._defaults, options)
+        queue = check_name("queue", chosen["queue"]) if "queue" in chosen else None
+
+        def make(function: Callable[..., Any]) -> Any:
+            keep = chosen.get("keep_result")
+            handler = make_handler(function, retry, timeout, ack, run, queue, keep, batch)
+            _check_signature(handler.name, function)
+            called = kind_of(handler) if named is None else named
+            self._handlers.add(called, handler)
+            return self._keep(
+                form(called, handler.binding, self._clients, chosen, function, handler)
+            )
+
+        return make
+
+    def _keep(self, task: V) -> V:
+        if task.kind in self._tasks:
+            raise InvalidOption(f"two tasks of kind {task.kind!r}")
+        self._tasks[task.kind] = task
+        return task
+
+
+def _check_signature(name: str, function: Callable[..., Any]) -> None:
+    for each in inspect.signature(function).parameters.values():
+        if each.kind is each.VAR_POSITIONAL:
+            raise InvalidOption(
+                f"{name} has *{each.name}: the arguments of a task travel by name; take a list"
+            )
+
+
+# Tasks that are declared before there is a worker or a client, or without their functions.
 
 
 class Tasks(TaskDecorators):

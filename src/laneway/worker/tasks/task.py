@@ -13,8 +13,7 @@ from laneway.worker.binding import Binding
 from laneway.worker.handlers import Handler
 from laneway.worker.parameters import CarriedParameters
 
-from .clients import TaskClients
-from .options import PublishOptions, merged, resolved
+from .clients import PublishOptions, TaskClients, merged, resolved
 
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from .observer import Observer
 
 if TYPE_CHECKING:
-    from laneway.worker.execute.executor import Middleware
+    from laneway.worker.definition import Middleware
 
 observers: list[Observer] = []
 middleware: "list[Middleware]" = []

@@ -5,8 +5,6 @@ While one is under way the next one gathers. An outcome is written until the dat
 refuses it for good; each is fenced and has its own result. A message whose handler may still hold
 the lock of its lease is written by itself: whatever shared a statement with it would wait for that
 handler.
-
-Which refusals are final: caused by what was to be written, not by the state of the database.
 """
 
 import asyncio
@@ -15,26 +13,30 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 from laneway.client.aio.core import AsyncCore
-from laneway.client.shared.settle_items import (
-    deferrals,
-    extensions,
-    failures,
-    returns,
-)
+from laneway.client.shared.settle_items import deferrals, extensions, failures, returns
 from laneway.contract import BATCH, Engine
 from laneway.errors import ConnectionUnavailable, DatabaseFailed, InvalidPayload, LanewayError
 from laneway.event import StoredResult
 from laneway.kept_results import kept_result
 from laneway.model import KeptResult, Settled
 from laneway.plan import Plan
-from laneway.worker.backoff import Backoff
-from laneway.worker.clock import now
-from laneway.worker.heartbeat.heartbeat import Heartbeat
-from laneway.worker.job import Job, UnstorableResult
-from laneway.worker.outcomes import Cancel, Complete, Defer, Fail, GiveBack, Outcome, Throttled
 
-from .traceback_rule import TracebackRule, kept_traceback
+from .clock import Backoff, now
+from .heartbeat.heartbeat import Heartbeat
+from .job import Job, UnstorableResult
+from .outcomes import (
+    Cancel,
+    Complete,
+    Defer,
+    Fail,
+    GiveBack,
+    Outcome,
+    Throttled,
+    TracebackRule,
+    kept_traceback,
+)
 
+# Which refusals are final: caused by what was to be written, not by the state of the database.
 # Data, integrity, and statements that are wrong or not allowed.
 _SQLSTATES = ("22", "23", "42")
 _MYSQL_DATA = {1153, 1264, 1265, 1292, 1366, 1406, 1690, 3140}

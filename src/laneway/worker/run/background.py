@@ -1,12 +1,9 @@
-"""The worker's row in the registry: written at the start and every 10 seconds, removed at the end.
-
-The answer names the leases whose handlers are to stop. It is written from the event loop, on
-purpose: a worker whose loop is blocked, or whose process is stopped, must not look alive.
-"""
+"""What a worker does beside its messages: upkeep, and its row in the registry."""
 
 import asyncio
 import logging
 import os
+import random
 import secrets
 import socket
 from collections.abc import Callable
@@ -16,13 +13,43 @@ from datetime import UTC, datetime
 
 import laneway
 from laneway.client.aio.core import AsyncCore
+from laneway.client.aio.queue import AsyncQueue
 from laneway.errors import LanewayError
 from laneway.model import HeldLease
 from laneway.operations import SEEN_EVERY, WorkerInfo
 from laneway.worker.definition import WorkerDefinition
 
+# Upkeep is periodic maintenance: every worker does it and fires due schedules, one at a time among
+# all.
+
 _log = logging.getLogger("laneway.worker")
 
+_SHORTEST_WAIT = 0.02
+
+
+async def run_upkeep(client: AsyncQueue) -> None:
+    """Runs until it is cancelled."""
+    every = client._core.options.upkeep_every
+    seconds = 1.0 if every is None else every.total_seconds()
+    while True:
+        wait = seconds * random.uniform(0.8, 1)
+        try:
+            if every is not None:
+                await client.upkeep()
+            look_again = (await client.fire_schedules()).look_again
+        except LanewayError as error:
+            # It is tried again, here or by another process.
+            _log.warning("upkeep failed: %s", error)
+        else:
+            if look_again is not None:
+                wait = min(wait, max(look_again.total_seconds(), _SHORTEST_WAIT))
+        await asyncio.sleep(wait)
+
+
+# The worker's row in the registry: written at the start and every 10 seconds, removed at the end.
+#
+# The answer names the leases whose handlers are to stop. It is written from the event loop, on
+# purpose: a worker whose loop is blocked, or whose process is stopped, must not look alive.
 
 # The database's clock counts: it fills in the times.
 _FILLED_IN = datetime.fromtimestamp(0, UTC)

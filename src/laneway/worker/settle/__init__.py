@@ -1,1 +1,0 @@
-"""Writing outcomes to the database."""
