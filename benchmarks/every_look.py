@@ -25,7 +25,7 @@ from laneway.cli.app import app
 from laneway.client.sync.core import Core
 from laneway.dev.embedded import EmbeddedMariaDB, EmbeddedPostgres, install_mariadb
 from laneway.drivers.runner import drive
-from laneway.drivers.sqlite.sync import execute
+from laneway.drivers.sqlite.runner import execute
 from laneway.drivers.sqlite.url import connect, read_url
 from laneway.engines.postgresql.schema import install_sql
 from laneway.plan import Plan

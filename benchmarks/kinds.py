@@ -17,7 +17,7 @@ from laneway import NewMessage, Queue
 from laneway.dev.embedded import EmbeddedMariaDB, find_mariadb
 from laneway.drivers.mysql.sync import _execute as run_on_mysql
 from laneway.drivers.runner import drive
-from laneway.drivers.sqlite.sync import execute
+from laneway.drivers.sqlite.runner import execute
 from laneway.drivers.sqlite.url import connect, read_url
 from laneway.engines.mysql import MysqlEngine
 from laneway.engines.postgresql import PostgresqlEngine

@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from laneway import NewMessage, Policy, Queue
 from laneway.drivers.runner import drive
-from laneway.drivers.sqlite.sync import execute
+from laneway.drivers.sqlite.runner import execute
 from laneway.drivers.sqlite.url import connect, read_url
 from laneway.engines.sqlite import SqliteEngine
 from laneway.model import Draft, HeldLease

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from laneway.drivers.psycopg.columns import ColumnDumper
+from laneway.drivers.psycopg.connection import ColumnDumper
 
 PLAIN = [
     ("bytea[]", [b"", b"\x00\xff", b"x" * 3000]),

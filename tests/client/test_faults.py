@@ -10,7 +10,7 @@ import pytest
 
 from laneway import AsyncQueue, Queue, Worker
 from laneway.dev.embedded import EmbeddedPostgres, PgBouncer, pgbouncer_binary
-from laneway.drivers import session
+from laneway.drivers import postgresql
 from laneway.drivers.errors import masked, translated
 from laneway.drivers.mysql.url import connect_options
 from laneway.errors import ConnectionUnavailable, DatabaseFailed
@@ -234,7 +234,7 @@ def test_pgbouncer_that_nobody_announced(
 ) -> None:
     """Several clients share two server connections: a statement that one of them prepared would
     be run by another."""
-    monkeypatch.setattr(session, "_warned", set())
+    monkeypatch.setattr(postgresql, "_warned", set())
     url = bouncer.url("laneway_tests")
     with Queue(url, schema=place.schema) as queue, Queue(url, schema=place.schema) as other:
         queue.install()

@@ -15,8 +15,8 @@ import pytest
 
 from laneway import AsyncQueue, Queue
 from laneway.dev.embedded import EmbeddedMariaDB
+from laneway.drivers import runner
 from laneway.drivers.mysql.url import connect_options
-from laneway.drivers.pool import aio, sync
 from laneway.errors import ConnectionUnavailable
 from tests.client.test_faults import end_all_connections
 from tests.place import Place, fresh_schema
@@ -159,7 +159,7 @@ def test_a_firewall_forgets_idle_connections(
     request: pytest.FixtureRequest,
 ) -> None:
     """They look alive until something is sent: those that were idle for long are asked first."""
-    monkeypatch.setattr(sync, "CHECK_AFTER", 0.1)
+    monkeypatch.setattr(runner, "CHECK_AFTER", 0.1)
     wall = walled(request.getfixturevalue("database" if store == "PostgreSQL" else "mariadb_url"))
 
     def forget() -> None:
@@ -177,7 +177,7 @@ def test_a_firewall_forgets_idle_connections_async(
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
 ) -> None:
-    monkeypatch.setattr(aio, "CHECK_AFTER", 0.1)
+    monkeypatch.setattr(runner, "CHECK_AFTER", 0.1)
     fixture = "mariadb_url" if scheme == "mysql" else "database"
     wall = walled(request.getfixturevalue(fixture))
 
@@ -256,7 +256,7 @@ def test_a_connection_that_is_asked_after_a_long_idle_time_is_used(
     place: Place, scheme: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As the first thing that is ever sent on it, too."""
-    monkeypatch.setattr(aio, "CHECK_AFTER", 0.0)
+    monkeypatch.setattr(runner, "CHECK_AFTER", 0.0)
 
     async def main() -> None:
         url = place.url.replace("postgresql", scheme, 1)

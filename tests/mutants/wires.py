@@ -15,17 +15,17 @@ _QUIET = [
 _silent = partial(python, faults="silent")
 
 MUTANTS: list[Mutant] = [
-    _silent("a call waits for a silent wire for ever", "stuck", "drivers/deadline/limits.py",
+    _silent("a call waits for a silent wire for ever", "stuck", "drivers/runner.py",
         ("return seconds * _LONG if seconds is not None and statement.long else seconds", "return None")),
     _silent("an answer that was lost passes for no write", "unexpected", "drivers/errors.py",
         ("if is_away(error) and sent:", "if False:")),
-    _silent("MariaDB: a call waits for a silent wire for ever", "stuck", "drivers/deadline/limits.py",
+    _silent("MariaDB: a call waits for a silent wire for ever", "stuck", "drivers/runner.py",
         ("return seconds * _LONG if seconds is not None and statement.long else seconds", "return None"),
         engine="mariadb"),
-    python("connections that ended while idle are given out", "needless_errors", "drivers/pool/quiet.py",
+    python("connections that ended while idle are given out", "needless_errors", "drivers/runner.py",
         *_QUIET, faults="idle"),
     python("MariaDB: connections that ended while idle are given out", "needless_errors",
-        "drivers/pool/quiet.py", *_QUIET, faults="idle", engine="mariadb"),
+        "drivers/runner.py", *_QUIET, faults="idle", engine="mariadb"),
     Mutant("a pooler that nobody announced goes unnoticed", frozenset({"needless_errors", "stuck"}), [
         Patch("drivers/psycopg/aio.py", _NOTICED, "if False:"),
         Patch("drivers/psycopg/sync.py", _NOTICED, "if False:")],

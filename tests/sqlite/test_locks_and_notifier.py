@@ -15,11 +15,10 @@ import pytest
 from laneway import AsyncQueue, Queue
 from laneway.drivers.choice import open_notifier
 from laneway.drivers.sqlite import write_queue
-from laneway.drivers.sqlite.busy_retry import retry_while_busy
 from laneway.drivers.sqlite.notifier import SqliteNotifier
-from laneway.drivers.sqlite.sync import SqliteRunner
+from laneway.drivers.sqlite.runner import SqliteRunner
 from laneway.drivers.sqlite.url import read_url
-from laneway.drivers.sqlite.write_queue import WriteQueue
+from laneway.drivers.sqlite.write_queue import WriteQueue, retry_while_busy
 from laneway.errors import DatabaseFailed
 from tests.client.worlds import run_async
 

@@ -13,7 +13,7 @@ import pytest
 from laneway import NewMessage, Policy, Queue
 from laneway.drivers.placeholders import numbered
 from laneway.drivers.runner import drive
-from laneway.drivers.sqlite.sync import execute
+from laneway.drivers.sqlite.runner import execute
 from laneway.drivers.sqlite.url import connect, read_url
 from laneway.engines.sqlite import SqliteEngine
 from laneway.engines.sqlite import dead_letters as letters_module

@@ -16,7 +16,7 @@ import pytest
 
 from laneway import NewMessage, Queue
 from laneway.drivers.runner import drive
-from laneway.drivers.sqlite.sync import SqliteRunner, execute
+from laneway.drivers.sqlite.runner import SqliteRunner, execute
 from laneway.drivers.sqlite.url import connect, read_url
 from laneway.engines.minutes import COUNTS, OUTCOMES
 from laneway.engines.sqlite import SqliteEngine

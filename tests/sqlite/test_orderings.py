@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from laneway import Policy
-from laneway.drivers.sqlite.busy_retry import is_busy
-from laneway.drivers.sqlite.sync import SqliteRunner, SqliteTransaction
+from laneway.drivers.sqlite.runner import SqliteRunner, SqliteTransaction
 from laneway.drivers.sqlite.url import connect, read_url
-from laneway.drivers.sqlite.write_queue import WriteQueue
+from laneway.drivers.sqlite.write_queue import WriteQueue, is_busy
 from laneway.engines.sqlite import SqliteEngine
 from laneway.model import Deferral, Draft, Extension, Failure, HeldLease, KeyMode, Return
 from laneway.plan import Plan, Statement

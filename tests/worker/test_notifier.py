@@ -11,8 +11,7 @@ import pytest
 
 from laneway import AsyncQueue, NewMessage
 from laneway.drivers.choice import open_notifier
-from laneway.drivers.listener import Listener, ListenNotifier
-from laneway.drivers.notifier import Notifier
+from laneway.drivers.listener import Listener, ListenNotifier, Notifier
 from tests.client.worlds import run_async
 from tests.place import Place
 

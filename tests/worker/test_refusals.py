@@ -11,7 +11,7 @@ import pytest
 from psycopg import sql
 
 from laneway import AsyncQueue, Worker
-from laneway.drivers.sqlite.aio import AsyncSqliteRunner
+from laneway.drivers.sqlite.runner import AsyncSqliteRunner
 from laneway.errors import ConnectionUnavailable, DatabaseFailed
 from laneway.worker import settle
 from laneway.worker.settle import is_final

@@ -6,9 +6,7 @@ from benchmarks.touched_modules import touched_modules
 from laneway import Queue
 from tests.place import Place
 
-# 15, the two of the pool that asks an idle connection whether it still lives, the two that bound
-# how long a statement may take, and the one that fills a function's parameters.
-MAX_MODULES = 20
+MAX_MODULES = 15
 
 
 @pytest.mark.parametrize("driver", ["psycopg", "asyncpg"])

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from laneway.drivers.caller.protocols import AsyncExecutor, Executor
+    from laneway.drivers.caller.detect import AsyncExecutor, Executor
 
     from .aio.channel import AsyncChannel
     from .aio.dead_letters import AsyncDeadLetters
@@ -40,13 +40,13 @@ _MODULE_OF = {
     "AsyncChannel": ".aio.channel",
     "AsyncDeadLetters": ".aio.dead_letters",
     "AsyncEvents": ".aio.events",
-    "AsyncExecutor": "laneway.drivers.caller.protocols",
+    "AsyncExecutor": "laneway.drivers.caller.detect",
     "AsyncSchedules": ".aio.schedules",
     "AsyncTopic": ".aio.topic",
     "Channel": ".sync.channel",
     "DeadLetters": ".sync.dead_letters",
     "Events": ".sync.events",
-    "Executor": "laneway.drivers.caller.protocols",
+    "Executor": "laneway.drivers.caller.detect",
     "Schedules": ".sync.schedules",
     "Topic": ".sync.topic",
 }

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from laneway.errors import InvalidOption
 from laneway.extras import needs
 
-from .deadline.limits import CALL_TIMEOUT
+from .deadline import CALL_TIMEOUT
 from .errors import masked
-from .notifier import LocalNotifier, Notifier
-from .postgresql_url import check_postgresql_url
+from .listener import LocalNotifier, Notifier
+from .postgresql import check_postgresql_url
 from .runner import AsyncRunner, Runner
 
 
@@ -42,10 +42,10 @@ _ASYNCPG = Driver(
     "postgresql",
     "postgresql+asyncpg://",
     None,
-    "asyncpg.runner:AsyncpgRunner",
+    "asyncpg:AsyncpgRunner",
     "asyncpg",
     "asyncpg",
-    "asyncpg.listener:asyncpg_notifier",
+    "asyncpg:asyncpg_notifier",
 )
 _MYSQL = Driver(
     "mysql",
@@ -59,8 +59,8 @@ _MYSQL = Driver(
 _SQLITE = Driver(
     "sqlite",
     "SQLite",
-    "sqlite.sync:SqliteRunner",
-    "sqlite.aio:AsyncSqliteRunner",
+    "sqlite.runner:SqliteRunner",
+    "sqlite.runner:AsyncSqliteRunner",
     "sqlite3",
     "sqlite",
     "sqlite.notifier:sqlite_notifier",

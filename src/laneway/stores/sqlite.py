@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from laneway.drivers.sqlite.busy_retry import BUSY_TIMEOUT, retry_while_busy
-from laneway.drivers.sqlite.errors import translated
+from laneway.drivers.sqlite.runner import translated
 from laneway.drivers.sqlite.url import connect, read_url
+from laneway.drivers.sqlite.write_queue import BUSY_TIMEOUT, retry_while_busy
 from laneway.engines.mysql.render import render
 from laneway.errors import LanewayError
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from laneway.client.shared.options import ClientAddress
 from laneway.drivers.choice import open_notifier
-from laneway.drivers.notifier import LocalNotifier, Notifier
+from laneway.drivers.listener import LocalNotifier, Notifier
 from laneway.errors import LanewayError
 
 from .core import AsyncCore

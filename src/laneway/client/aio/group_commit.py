@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from laneway.drivers.pool.aio import other_loop
+from laneway.drivers.runner import other_loop
 from laneway.errors import ConnectionUnavailable, LanewayError
 
 _log = logging.getLogger("laneway")

@@ -19,7 +19,7 @@ from laneway.client.shared.options import (
     open_engine,
 )
 from laneway.drivers.choice import open_runner
-from laneway.drivers.deadline.limits import CALL_TIMEOUT
+from laneway.drivers.deadline import CALL_TIMEOUT
 from laneway.drivers.errors import masked
 from laneway.durations import Duration
 from laneway.payload import MAX_PAYLOAD

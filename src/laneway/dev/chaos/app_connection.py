@@ -57,7 +57,7 @@ def _connect(engine: str, url: str, pooled: bool, wait: float) -> Any:
 
 def _postgresql(url: str, pooled: bool) -> Any:
     """A connection of psycopg, but for its patience with a silent wire."""
-    from laneway.drivers.psycopg.bounded import BoundedConnection
+    from laneway.drivers.psycopg.connection import BoundedConnection
 
     connection = BoundedConnection.connect(
         url, autocommit=True, prepare_threshold=None if pooled else 5, connect_timeout=int(ANSWER)

@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from laneway.drivers.errors import missing_schema
 from laneway.drivers.placeholders import numbered
 from laneway.drivers.runner import AsyncExecute, drive_async
-from laneway.drivers.sqlite.text import text_as_str
+from laneway.drivers.sqlite.url import text_as_str
 from laneway.plan import Plan, Row, Statement
 
 from .detect import kind_of
 from .mysql import mysql_sqlalchemy_async, on_mysql_async
-from .savepoints import Savepoint, is_over, savepoint_for
 from .transactions import (
+    Savepoint,
     check_together,
     check_transaction,
+    is_over,
     needs_check,
     opens_transactions,
+    savepoint_for,
 )
 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from .protocols import AsyncExecutor
+    from .detect import AsyncExecutor
 
 
 async def run_on(connection: Any, dialect: str, plan: Plan[T], *, several: bool = False) -> T:

@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from laneway.drivers.errors import missing_schema
 from laneway.drivers.placeholders import in_order, percent
 from laneway.drivers.runner import Execute, drive
-from laneway.drivers.sqlite.text import text_as_str
+from laneway.drivers.sqlite.url import text_as_str
 from laneway.plan import Plan, Row, Statement
 
 from .detect import kind_of
 from .mysql import mysql_sqlalchemy, on_mysql
-from .savepoints import Savepoint, is_over, savepoint_for
 from .transactions import (
+    Savepoint,
     check_together,
     check_transaction,
+    is_over,
     needs_check,
     opens_transactions,
+    savepoint_for,
 )
 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
-    from .protocols import Executor
+    from .detect import Executor
 
 
 def run_on(connection: Any, dialect: str, plan: Plan[T], *, several: bool = False) -> T:
@@ -121,7 +123,7 @@ def _on_sqlite3(connection: Any, statement: Statement) -> Sequence[Row]:
     """A connection that opens transactions by itself has one opened now, with the write lock."""
     from sqlite3 import Cursor
 
-    from laneway.drivers.sqlite.sync import execute
+    from laneway.drivers.sqlite.runner import execute
 
     if not connection.in_transaction:
         check_transaction(opens_transactions(connection))

@@ -10,13 +10,13 @@ import asyncmy
 from asyncmy.cursors import Cursor
 from asyncmy.errors import MySQLError
 
-from laneway.drivers.deadline.aio import AsyncDeadline, connect_within
-from laneway.drivers.deadline.limits import (
+from laneway.drivers.deadline import (
     CALL_TIMEOUT,
     CONNECT_TIMEOUT,
     PING_TIMEOUT,
+    AsyncDeadline,
+    connect_within_async,
     keep_alive,
-    patience,
 )
 from laneway.drivers.errors import (
     LOCK_WAIT,
@@ -26,8 +26,7 @@ from laneway.drivers.errors import (
     translated,
 )
 from laneway.drivers.placeholders import unformatted
-from laneway.drivers.pool.aio import AsyncHeld, AsyncPool
-from laneway.drivers.runner import drive_async
+from laneway.drivers.runner import AsyncHeld, AsyncPool, drive_async, patience
 from laneway.errors import LanewayError
 from laneway.plan import Plan, Repeatable, Row, Statement
 
@@ -163,7 +162,7 @@ class AsyncMysqlRunner:
 
     async def _connect(self) -> Any:
         seconds = self._options.get("connect_timeout", CONNECT_TIMEOUT)
-        connection = await connect_within(
+        connection = await connect_within_async(
             asyncmy.connect, seconds, database=self._database, **self._options
         )
         keep_alive(_socket(connection))

@@ -12,14 +12,14 @@ import pymysql
 from pymysql import MySQLError
 from pymysql.cursors import Cursor
 
-from laneway.drivers.deadline.limits import (
+from laneway.drivers.deadline import (
     CALL_TIMEOUT,
     CONNECT_TIMEOUT,
     PING_TIMEOUT,
+    Deadline,
+    connect_within,
     keep_alive,
-    patience,
 )
-from laneway.drivers.deadline.sync import Deadline, connect_within
 from laneway.drivers.errors import (
     LOCK_WAIT,
     is_away,
@@ -28,8 +28,7 @@ from laneway.drivers.errors import (
     translated,
 )
 from laneway.drivers.placeholders import unformatted
-from laneway.drivers.pool.sync import Held, Pool
-from laneway.drivers.runner import drive
+from laneway.drivers.runner import Held, Pool, drive, patience
 from laneway.errors import LanewayError
 from laneway.plan import Plan, Repeatable, Row, Statement
 

@@ -3,9 +3,9 @@
 from psycopg import AsyncRawCursor, sql
 
 from laneway.drivers.listener import PATIENCE, Listener, ListenNotifier
-from laneway.drivers.session import PROBE, Pooled
+from laneway.drivers.postgresql import PROBE, Pooled
 
-from .bounded import AsyncBoundedConnection
+from .connection import AsyncBoundedConnection
 
 
 class PsycopgListener:

@@ -12,17 +12,14 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow, tuple_row
 
-from laneway.drivers.deadline.limits import (
+from laneway.drivers.deadline import (
     CALL_TIMEOUT,
     CONNECT_TIMEOUT,
     PING_TIMEOUT,
     keep_alive,
-    patience,
 )
 from laneway.drivers.errors import NOT_READ_COMMITTED, is_away, sqlstate, translated
-from laneway.drivers.pool.sync import Held, Pool
-from laneway.drivers.runner import drive
-from laneway.drivers.session import (
+from laneway.drivers.postgresql import (
     BEGIN,
     LOCK_TIMEOUT,
     PROBE,
@@ -30,10 +27,10 @@ from laneway.drivers.session import (
     lock_timeout,
     warn_of_pooler,
 )
+from laneway.drivers.runner import Held, Pool, drive, patience
 from laneway.plan import Plan, Row, Statement
 
-from .bounded import BoundedConnection
-from .columns import ColumnDumper
+from .connection import BoundedConnection, ColumnDumper
 
 T = TypeVar("T")
 

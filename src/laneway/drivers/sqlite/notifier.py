@@ -8,9 +8,9 @@ which takes about 0.01 % of a processor.
 import asyncio
 import sqlite3
 
-from laneway.drivers.notifier import LocalNotifier
+from laneway.drivers.listener import LocalNotifier
 
-from .sync import MemoryWrites
+from .runner import MemoryWrites
 from .url import SqliteLocation, connect, file_id, read_url
 
 _MIN_DELAY, _MAX_DELAY = 0.002, 0.025  # seconds between two polls

@@ -3,13 +3,15 @@
 import os
 import re
 import sqlite3
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from laneway.drivers.errors import masked
 from laneway.errors import DatabaseFailed, InvalidOption, shown
 
-from .busy_retry import retry_while_busy
+from .write_queue import retry_while_busy
 
 OLDEST = (3, 35, 0)
 _MEMORY = ":memory:"
@@ -107,3 +109,20 @@ def _set_up(connection: sqlite3.Connection, location: SqliteLocation) -> None:
         )
     connection.execute(f"pragma synchronous = {location.synchronous}")
     connection.execute("pragma cache_size = -16000")
+
+
+# Text columns as str, on a caller's connection with another ``text_factory``.
+
+
+@contextmanager
+def text_as_str(connection: Any) -> Iterator[None]:
+    """For an sqlite3 or aiosqlite connection, whose setting applies to all its cursors."""
+    theirs = connection.text_factory
+    if theirs is str:
+        yield
+        return
+    connection.text_factory = str
+    try:
+        yield
+    finally:
+        connection.text_factory = theirs

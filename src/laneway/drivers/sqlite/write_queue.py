@@ -1,20 +1,58 @@
-"""Who writes next: threads of one client wait for a lock, processes let waiting ones go first.
-
-SQLite has no queue of writers: a process that writes in a loop takes the lock again before one that
-sleeps between two retries wakes up. So waiting processes hold a shared lock on a small file beside
-the database, and a process that is about to write pauses briefly if there is such a lock. The
-kernel releases these locks when their process ends, however it ends; nobody ever waits for them.
-"""
+"""Who writes next: threads of one client wait for a lock, processes let waiting ones go first."""
 
 import os
 import random
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
+from typing import TypeVar
 
-from .busy_retry import is_busy, retry_while_busy
+# Retry while another connection holds SQLite's lock.
+
+T = TypeVar("T")
+
+# Seconds. Our write transactions take milliseconds: whoever holds the lock for a minute is stuck.
+BUSY_TIMEOUT = 60.0
+_INITIAL_DELAY = 0.0005
+_MAX_DELAY = 0.003
+
+_BUSY = 5
+_LOCKED = 6
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection held a lock; the statement did nothing."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in (_BUSY, _LOCKED)
+
+
+def retry_while_busy(action: Callable[[], T], timeout: float = BUSY_TIMEOUT) -> T:
+    """Retries with growing random delays while another connection holds the lock.
+
+    Only for actions that change nothing when they fail: the begin of a transaction, or a read
+    outside of one.
+    """
+    end = time.monotonic() + timeout
+    delay = _INITIAL_DELAY
+    while True:
+        try:
+            return action()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() >= end:
+                raise
+        time.sleep(delay * random.uniform(0.5, 1.5))
+        delay = min(1.5 * delay, _MAX_DELAY)
+
+
+# Who writes next: threads of one client wait for a lock, processes let waiting ones go first.
+#
+# SQLite has no queue of writers: a process that writes in a loop takes the lock again before one
+# that sleeps between two retries wakes up. So waiting processes hold a shared lock on a small file
+# beside the database, and a process that is about to write pauses briefly if there is such a lock.
+# The kernel releases these locks when their process ends, however it ends; nobody ever waits for
+# them.
 
 try:
     import fcntl

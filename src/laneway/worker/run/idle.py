@@ -10,7 +10,7 @@ import logging
 from datetime import timedelta
 
 from laneway.client.aio.core import AsyncCore
-from laneway.drivers.notifier import Notifier
+from laneway.drivers.listener import Notifier
 from laneway.errors import LanewayError
 from laneway.model import ClaimStatus
 from laneway.worker.clock import Backoff, now

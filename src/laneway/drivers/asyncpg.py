@@ -1,4 +1,5 @@
-"""asyncpg on a pool of our own: autocommit, so that one statement is one round trip."""
+"""asyncpg on a pool of our own: autocommit, so that one statement is one round trip; and a
+listener."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -7,28 +8,44 @@ from typing import Any, TypeVar
 
 import asyncpg
 
-from laneway.drivers.deadline.aio import AsyncDeadline
-from laneway.drivers.deadline.limits import (
-    CALL_TIMEOUT,
-    CONNECT_TIMEOUT,
-    PING_TIMEOUT,
-    keep_alive,
-    patience,
-)
-from laneway.drivers.errors import NOT_READ_COMMITTED, is_away, sqlstate, translated, unreadable
-from laneway.drivers.pool.aio import AsyncHeld, AsyncPool
-from laneway.drivers.runner import drive_async
-from laneway.drivers.session import (
-    BEGIN,
-    LOCK_TIMEOUT,
-    READ_COMMITTED,
-    lock_timeout,
-    warn_of_pooler,
-)
 from laneway.errors import LanewayError
 from laneway.plan import Plan, Row, Statement
 
-from .probe import probe
+from .deadline import (
+    CALL_TIMEOUT,
+    CONNECT_TIMEOUT,
+    PING_TIMEOUT,
+    AsyncDeadline,
+    keep_alive,
+)
+from .errors import NOT_READ_COMMITTED, is_away, sqlstate, translated, unreadable
+from .listener import Listener, ListenNotifier
+from .postgresql import (
+    BEGIN,
+    LOCK_TIMEOUT,
+    PROBE,
+    READ_COMMITTED,
+    Pooled,
+    lock_timeout,
+    warn_of_pooler,
+)
+from .runner import AsyncHeld, AsyncPool, drive_async, patience
+
+# The probe of a new connection, for asyncpg.
+
+
+async def probe(connection: Any) -> tuple[int, str]:
+    """The server process behind the connection, and its default isolation. By COPY, which is one
+    step: a query of asyncpg's is two, and a pooler may send each to another server process."""
+    parts: list[bytes] = []
+
+    async def collect(data: bytes) -> None:
+        parts.append(data)
+
+    await connection.copy_from_query(PROBE, output=collect)
+    process, isolation = b"".join(parts).decode().strip().split("\t")
+    return int(process), isolation
+
 
 T = TypeVar("T")
 
@@ -248,3 +265,55 @@ async def _is_alive(connection: Any) -> bool:
 
 def _drop(connection: Any) -> None:
     connection.terminate()
+
+
+class AsyncpgListener:
+    """An asyncpg connection that listens."""
+
+    def __init__(self, connection: Any, channel: str) -> None:
+        self._connection = connection
+        self._channel = channel
+        self._heard: asyncio.Queue[str] = asyncio.Queue()
+
+    @classmethod
+    async def open(cls, url: str, channel: str) -> "AsyncpgListener":
+        connection = await asyncpg.connect(url, statement_cache_size=0)
+        listener = cls(connection, channel)
+        try:
+            process, _ = await probe(connection)
+            if process != connection.get_server_pid():
+                raise Pooled
+            await connection.add_listener(channel, listener._note)
+        except BaseException:
+            await connection.close()
+            raise
+        return listener
+
+    def _note(self, connection: Any, process: int, channel: str, payload: str) -> None:
+        self._heard.put_nowait(payload)
+
+    async def receive(self, seconds: float) -> list[str]:
+        try:
+            async with asyncio.timeout(seconds):
+                heard = [await self._heard.get()]
+        except TimeoutError:
+            return []
+        while not self._heard.empty():
+            heard.append(self._heard.get_nowait())
+        return heard
+
+    async def notify(self, payload: str) -> None:
+        await self._connection.execute("SELECT pg_notify($1, $2)", self._channel, payload)
+
+    async def probe(self) -> None:
+        await self._connection.execute("SELECT 1")
+
+    async def close(self) -> None:
+        self._connection.terminate()
+
+
+def asyncpg_notifier(url: str, channel: str, wanted: frozenset[str]) -> ListenNotifier:
+    async def connect() -> Listener:
+        return await AsyncpgListener.open(url, channel)
+
+    return ListenNotifier(connect, wanted)

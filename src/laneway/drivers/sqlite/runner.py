@@ -1,18 +1,57 @@
 """Runs plans on sqlite3: short write transactions, and reads that wait for no lock."""
 
+import asyncio
 import sqlite3
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from threading import Semaphore
 from typing import TypeVar
 
+from laneway.drivers.errors import missing_schema
 from laneway.drivers.placeholders import numbered
+from laneway.errors import ConnectionUnavailable, DatabaseFailed, LanewayError
 from laneway.plan import Plan, Row, Statement
 
-from .busy_retry import BUSY_TIMEOUT, retry_while_busy
-from .errors import translated
 from .url import connect, file_id, read_url
-from .write_queue import WriteQueue
+from .write_queue import BUSY_TIMEOUT, WriteQueue, is_busy, retry_while_busy
+
+# Laneway's errors for what sqlite3 raises.
+
+_AWAY = {"SQLITE_CANTOPEN", "SQLITE_NOTADB", "SQLITE_PERM", "SQLITE_AUTH"}
+_ADVICE = {
+    "SQLITE_CANTOPEN": "the folder must exist, and this user must be able to write there",
+    "SQLITE_NOTADB": "point the URL at another file",
+    "SQLITE_READONLY": "this user must be able to write the file and its folder",
+    "SQLITE_FULL": "nothing of this call was written: free some disk space",
+    "SQLITE_CORRUPT": "restore a backup, or recover what is readable with sqlite3's .recover",
+}
+
+
+def translated(error: sqlite3.Error | OSError, path: str, wait: float) -> LanewayError:
+    """For errors on our own connections."""
+    if isinstance(error, OSError):  # from the lock file of the write queue
+        return ConnectionUnavailable(f"{path} cannot be opened: {error}")
+    if missing := missing_schema(error):
+        return missing
+    name = getattr(error, "sqlite_errorname", None)
+    if is_busy(error) or str(error) == "database is locked":
+        return DatabaseFailed(
+            f"another transaction held the write lock of {path} for {wait:.0f} s; nothing was "
+            "written: find out who keeps a transaction open",
+            "SQLITE_BUSY",
+        )
+    if name is not None and any(name.startswith(away) for away in _AWAY):
+        return ConnectionUnavailable(f"{path} cannot be opened: {error}{_advice(name)}")
+    return DatabaseFailed(f"SQLite refused: {error} ({path}){_advice(name)}", name)
+
+
+def _advice(name: str | None) -> str:
+    """By the first two words of the error's name; a third one only adds detail."""
+    advice = _ADVICE.get("_".join((name or "").split("_")[:2]))
+    return f"; {advice}" if advice else ""
+
 
 T = TypeVar("T")
 
@@ -168,3 +207,31 @@ def split(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(part):
             yield part
             part = ""
+
+
+# SQLite for asyncio: a whole plan runs in a thread, so that a verb of ten statements switches
+# threads once, and waiting for a lock does not block the event loop.
+
+
+class AsyncSqliteRunner:
+    """Connects on the first call."""
+
+    def __init__(
+        self, url: str, *, pool_size: int, pooler: bool = False, wait: float = BUSY_TIMEOUT
+    ) -> None:
+        self._inner = SqliteRunner(url, pool_size=pool_size, wait=wait)
+        self._pool_size = pool_size
+        self._threads: ThreadPoolExecutor | None = None
+
+    async def run(self, plan: Plan[T], *, atomic: bool = False) -> T:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(self._pool_size, "laneway sqlite")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(self._inner.run, plan))
+
+    async def close(self) -> None:
+        """Waits for running calls; the next call connects again."""
+        threads, self._threads = self._threads, None
+        if threads is not None:
+            await asyncio.to_thread(threads.shutdown)
+        self._inner.close()

@@ -1,1 +1,0 @@
-"""How long a call waits for the other end, which may be silent without having closed anything."""

@@ -1,1 +1,0 @@
-"""A small connection pool, for drivers without one that suits us."""
