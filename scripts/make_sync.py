@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # Written by hand in both worlds: how threads wait is not how tasks wait.
-BY_HAND = {"__init__.py", "end_bell.py", "group_commit.py", "idle_wait.py"}
+BY_HAND = {"__init__.py", "group_commit.py", "waits.py"}
 SOURCES = [
     *(
         file

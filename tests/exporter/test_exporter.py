@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from laneway import Queue, Worker
-from laneway.client.shared.looking import looking_url
+from laneway.client.shared.options import looking_url
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.exporter import Exporter
 from laneway.exporter.catalog import METRICS

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from laneway import NewMessage, Queue
-from laneway.client.shared.flow_nodes import AddedNode
+from laneway.client.shared.flows import AddedNode
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.flow import When
 from tests.flows.ledgers import Ledger

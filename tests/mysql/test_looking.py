@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import looks_mariadb
 from laneway import Queue
-from laneway.client.shared.looking import looking_url
+from laneway.client.shared.options import looking_url
 from laneway.dev.embedded import EmbeddedMariaDB
 from laneway.drivers.mysql.url import connect_options
 from laneway.engines.mysql.engine import MysqlEngine

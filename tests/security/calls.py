@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from laneway import AsyncQueue, NewMessage
-from laneway.client.aio.channel import AsyncChannel
 from laneway.client.aio.dead_letters import AsyncDeadLetters
 from laneway.client.aio.message import AsyncMessage
+from laneway.client.aio.operate import AsyncChannel
 from laneway.client.aio.schedules import AsyncSchedules
 from laneway.client.aio.topic import AsyncTopic
 

@@ -8,7 +8,7 @@ from typing import Any
 from laneway import AsyncQueue, LanewayError, LeaseLost
 from laneway.client.shared.checks import check_storable
 from laneway.client.shared.draft import draft_new
-from laneway.client.shared.progress import MOST_NOTE
+from laneway.client.shared.settle_items import MOST_NOTE
 from laneway.conformance.caller_transactions import Caller
 from laneway.errors import InvalidInput, NotEnded, PublishRefused, ScheduleMissing
 from laneway.model import NewMessage

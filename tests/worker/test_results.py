@@ -175,13 +175,13 @@ async def test_a_cancelled_handler_tells_those_who_wait(place: Place) -> None:
 @run_async
 async def test_those_who_wait_in_a_client_share_one_bell_and_are_rung(place: Place) -> None:
     """With pauses that never end only the bell can wake them."""
-    from laneway.client.aio import listen
+    from laneway.client.aio import events
 
     async with client(place, name="bell") as queue, client(place, name="bell") as other:
         published = [await queue.publish(n, keep_result=HOUR) for n in range(50)]
-        before = listen._FIRST_PAUSE, listen._MOST_PAUSE, listen._RING_AFTER
-        listen._FIRST_PAUSE = listen._MOST_PAUSE = 600.0
-        listen._RING_AFTER = 0.0
+        before = events._FIRST_PAUSE, events._MOST_PAUSE, events._RING_AFTER
+        events._FIRST_PAUSE = events._MOST_PAUSE = 600.0
+        events._RING_AFTER = 0.0
         try:
             waiting = [asyncio.create_task(each.result(int, timeout=60)) for each in published]
             bell = queue._core.end_bell
@@ -197,7 +197,7 @@ async def test_those_who_wait_in_a_client_share_one_bell_and_are_rung(place: Pla
             assert sorted(await asyncio.gather(*waiting)) == list(range(50))
             assert queue._core.end_bell is bell
         finally:
-            listen._FIRST_PAUSE, listen._MOST_PAUSE, listen._RING_AFTER = before
+            events._FIRST_PAUSE, events._MOST_PAUSE, events._RING_AFTER = before
 
 
 def test_threads_wait_and_get_what_they_asked_for(database_url: str) -> None:

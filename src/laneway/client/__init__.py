@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from laneway.drivers.caller.detect import AsyncExecutor, Executor
 
-    from .aio.channel import AsyncChannel
     from .aio.dead_letters import AsyncDeadLetters
     from .aio.events import AsyncEvents
+    from .aio.operate import AsyncChannel
     from .aio.schedules import AsyncSchedules
     from .aio.topic import AsyncTopic
-    from .sync.channel import Channel
     from .sync.dead_letters import DeadLetters
     from .sync.events import Events
+    from .sync.operate import Channel
     from .sync.schedules import Schedules
     from .sync.topic import Topic
 
@@ -37,13 +37,13 @@ __all__ = [
 ]
 
 _MODULE_OF = {
-    "AsyncChannel": ".aio.channel",
+    "AsyncChannel": ".aio.operate",
     "AsyncDeadLetters": ".aio.dead_letters",
     "AsyncEvents": ".aio.events",
     "AsyncExecutor": "laneway.drivers.caller.detect",
     "AsyncSchedules": ".aio.schedules",
     "AsyncTopic": ".aio.topic",
-    "Channel": ".sync.channel",
+    "Channel": ".sync.operate",
     "DeadLetters": ".sync.dead_letters",
     "Events": ".sync.events",
     "Executor": "laneway.drivers.caller.detect",

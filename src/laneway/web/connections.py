@@ -1,7 +1,7 @@
 """The dashboard's own connections: at most three, whatever the application's client has."""
 
 from laneway.client.aio.queue import AsyncQueue
-from laneway.client.shared.looking import looking_url
+from laneway.client.shared.options import looking_url
 from laneway.client.sync.queue import Queue
 from laneway.errors import InvalidOption
 

@@ -39,7 +39,7 @@ def exporter(
     /metrics, /livez and /readyz, on the loopback unless --host says otherwise. It needs only the
     rights of a viewer.
     """
-    from laneway.client.shared.looking import looking_url
+    from laneway.client.shared.options import looking_url
     from laneway.exporter import Exporter
 
     config = settled(url, schema)

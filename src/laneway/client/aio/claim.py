@@ -13,8 +13,8 @@ from laneway.model import UpkeepReport
 from laneway.taken import Taken
 
 from .core import AsyncCore
+from .dead_letters import AsyncOperations
 from .message import AsyncMessage
-from .operations import AsyncOperations
 from .settle import AsyncSettleVerbs
 
 _log = logging.getLogger("laneway")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from laneway.client.shared.checks import (
     check_ids,
@@ -11,14 +11,49 @@ from laneway.client.shared.checks import (
     check_storable,
     checked_pause,
 )
+from laneway.client.shared.operate import noted
 from laneway.durations import Duration
 from laneway.model import MadeDue
 from laneway.names import check_kind, check_name
 from laneway.operations import AuditEntry, AuditNote, Pause
+from laneway.plan import Plan
 
-from .audited import AsyncAuditedCore
 from .core import AsyncCore
-from .operations import AsyncOperations
+from .dead_letters import AsyncOperations
+
+# A client whose verbs write into the audit what they did, in the same transaction.
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+
+class AsyncAuditedCore(AsyncCore):
+    """The same engine and connections as ``core``; every plan ends with a row of the audit, and the
+    two are one transaction."""
+
+    def __init__(
+        self, core: AsyncCore, note: AuditNote, count: Callable[[Any], int | None]
+    ) -> None:
+        self.engine = core.engine
+        self.options = core.options
+        self._core = core
+        self._note = note
+        self._count = count
+
+    async def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
+        both = noted(self.engine, plan, self._note, self._count)
+        return await self._core.run(both, connection, atomic=True)
+
+    async def run_items(
+        self,
+        verb: Callable[[Sequence[Item]], Plan[list[T]]],
+        items: Sequence[Item],
+        connection: object = None,
+        *,
+        waits: bool = False,
+    ) -> list[T]:
+        return await self.run(verb(items), connection)
+
 
 _LAST_ID = 2**63 - 1
 

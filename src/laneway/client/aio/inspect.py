@@ -11,9 +11,15 @@ from laneway.client.shared.checks import (
     check_number,
     check_time,
 )
-from laneway.client.shared.looks import HOUR, MINUTE, check_flag, check_prefix, checked_minutes
-from laneway.client.shared.pauses import channels_with_pauses
-from laneway.client.shared.progress import with_progress
+from laneway.client.shared.operate import (
+    HOUR,
+    MINUTE,
+    channels_with_pauses,
+    check_flag,
+    check_prefix,
+    checked_minutes,
+)
+from laneway.client.shared.settle_items import with_progress
 from laneway.durations import Duration
 from laneway.event import StoredResult
 from laneway.inspection import (

@@ -5,16 +5,17 @@ from types import TracebackType
 from typing import Never, Self
 
 from laneway.client.shared.checks import check_number, check_switch
-from laneway.client.shared.fork import start_anew_after_fork
-from laneway.client.shared.guards import WrongWith, refuse_unknown
 from laneway.client.shared.options import (
     LEASE,
     UPKEEP_EVERY,
     ClientAddress,
     Clock,
+    WrongWith,
     check_call_timeout,
     client_options,
     open_engine,
+    refuse_unknown,
+    start_anew_after_fork,
 )
 from laneway.drivers.choice import open_async_runner
 from laneway.drivers.deadline import CALL_TIMEOUT
@@ -25,12 +26,12 @@ from laneway.payload import MAX_PAYLOAD
 from .claim import AsyncClaimVerbs
 from .control import AsyncControlVerbs
 from .core import AsyncCore
+from .events import AsyncListenVerbs
 from .flow import AsyncFlowVerbs
 from .inspect import AsyncInspectVerbs
-from .listen import AsyncListenVerbs
 from .operate import AsyncOperateVerbs
 from .publish import AsyncPublishVerbs
-from .schedule import AsyncScheduleVerbs
+from .schedules import AsyncScheduleVerbs
 from .settle import AsyncSettleVerbs
 
 

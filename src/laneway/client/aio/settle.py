@@ -4,9 +4,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from laneway.client.shared.checks import check_ids
-from laneway.client.shared.looks import check_flag
 from laneway.client.shared.message_fields import MessageFields, leases_of
-from laneway.client.shared.progress import notes_of
+from laneway.client.shared.operate import check_flag
 from laneway.client.shared.settle_items import (
     Error,
     complete_after_waits,
@@ -15,18 +14,19 @@ from laneway.client.shared.settle_items import (
     extensions,
     failures,
     listed_messages,
+    notes_of,
     results_to_keep,
     returns,
+    traceback_text,
     waits,
 )
-from laneway.client.shared.tracebacks import traceback_text
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption
 from laneway.model import KEEP, Cancelled, Keep, Settled
 from laneway.names import check_name
 
 from .core import AsyncCore
-from .flow_message import AsyncFlowMessageVerbs
+from .flow import AsyncFlowMessageVerbs
 
 KEPT = timedelta(days=30)
 

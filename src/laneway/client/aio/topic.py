@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from laneway.client.shared.draft import draft_all, draft_new, refusal
-from laneway.client.shared.task_target import TaskTarget
+from laneway.client.shared.draft import TaskTarget, draft_all, draft_new, refusal
 from laneway.durations import Duration
 from laneway.model import Draft, NewMessage, OnDuplicate
 from laneway.names import check_kind, check_name

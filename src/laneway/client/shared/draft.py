@@ -1,12 +1,9 @@
-"""A message as the caller writes it to a draft that an engine can store.
-
-What a channel that takes no more messages is answered with.
-"""
+"""A message as the caller writes it to a draft that an engine can store."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, get_args
 
 from laneway.contract import DEFAULT_MAX_ATTEMPTS
 from laneway.durations import Duration, check_duration
@@ -20,14 +17,63 @@ from laneway.errors import (
     shown,
 )
 from laneway.kept_results import KEEP_RESULT, check_keep_result
-from laneway.model import Draft, NewMessage, Published
+from laneway.model import Draft, KeyMode, NewMessage, OnDuplicate, Published
 from laneway.names import check_kind, check_name
 from laneway.payload import JSON, encode, encode_json
 from laneway.pydantic_models import is_model
 from laneway.topic import TopicCopy
 
-from .checks import check_delay_or_at, check_number
-from .key_mode import key_mode
+from .checks import check_choice, check_delay_or_at, check_number
+
+# What the client's verbs know of a task: where its messages go.
+
+
+class TaskTarget:
+    """The base of tasks. Verbs that take a queue and a kind, or a payload, take a task too."""
+
+    @property
+    def kind(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def queue(self) -> str | None:
+        """None is the queue of the client that publishes."""
+        raise NotImplementedError
+
+    def message(self, *args: Any, **kwargs: Any) -> NewMessage:
+        """A call of the task as a message that is not published yet."""
+        raise NotImplementedError
+
+
+# on_duplicate and debounce_for, as the caller writes them.
+
+_DELAYS = 10
+"""How many delays a message may be debounced, if the caller says nothing else."""
+
+
+def key_mode(
+    key: str | None, on_duplicate: object, delay: timedelta | None, debounce_for: object
+) -> KeyMode | None:
+    mode = check_choice("on_duplicate", on_duplicate, get_args(OnDuplicate))
+    if debounce_for is not None:
+        debounce_for = check_duration("debounce_for", debounce_for)
+    if mode != "debounce":
+        if debounce_for is not None:
+            raise InvalidOption('debounce_for belongs to on_duplicate="debounce": give that too')
+        if mode == "keep":
+            return None
+    if key is None:
+        raise InvalidOption(f"on_duplicate={mode!r} says what a key does: give a key too")
+    if mode == "replace":
+        return KeyMode(None)
+    if not delay:
+        raise InvalidOption(
+            'on_duplicate="debounce" moves the due time to the delay from now: give a delay'
+        )
+    if debounce_for is None:
+        return KeyMode(delay * _DELAYS)
+    return KeyMode(check_duration("debounce_for", debounce_for, delay))
+
 
 MOST_HEADERS = 64 * 1024  # bytes of JSON
 MOST_CONTENT_TYPE = 255

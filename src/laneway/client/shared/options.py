@@ -1,15 +1,17 @@
-"""The options of a client, checked.
+"""The options of a client, checked; and what becomes of one after a fork."""
 
-Which engine a URL asks for. Only that one is imported.
-"""
-
+import inspect
 import os
 import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 from laneway.contract import Engine
 from laneway.drivers.choice import driver_of
@@ -18,6 +20,80 @@ from laneway.errors import InvalidOption, shown
 from laneway.names import check_name
 
 from .checks import check_lease, check_number, check_switch
+
+
+class Forkable(Protocol):
+    """A process that was forked has connections of its own.
+
+    Two processes on one socket get each other's answers, and a lock that another thread held at the
+    fork is never opened in the child. So the clients that came along start anew there; what they
+    had belongs to the parent, and is not even closed."""
+
+    def start_anew(self, runner: Any) -> object:
+        """Answers what it leaves behind."""
+        ...
+
+
+_openings: "WeakKeyDictionary[Forkable, Callable[[], Any]]" = WeakKeyDictionary()
+_left_behind: list[object] = []
+
+
+def start_anew_after_fork(core: Forkable, open_runner: Callable[[], Any]) -> None:
+    _openings[core] = open_runner
+
+
+def _start_all_anew() -> None:
+    for core, open_runner in list(_openings.items()):
+        _left_behind.append(core.start_anew(open_runner()))
+
+
+os.register_at_fork(after_in_child=_start_all_anew)
+
+# Sentences for mistakes with the client that Python's own messages do not explain.
+
+_RENAMED = {"queue": "name", "coalesce": "group_commit"}
+
+
+def refuse_unknown(client: type, unknown: dict[str, Any]) -> None:
+    """For keyword arguments that the client does not have."""
+    for name in unknown:
+        known = list(inspect.signature(client).parameters)
+        near = [_RENAMED[name]] if name in _RENAMED else get_close_matches(name, known, 1)
+        hint = f"write {near[0]}=" if near else f"it has {', '.join(known[1:-1])}"
+        raise TypeError(f"{client.__name__}() has no option {name}=: {hint}")
+
+
+class WrongWith:
+    """``with`` and ``async with`` on the client for which they are not meant; each client overrides
+    the two methods that it has."""
+
+    if not TYPE_CHECKING:  # type checkers know better without
+
+        def __enter__(self):
+            raise TypeError("AsyncQueue is for `async with`: without asyncio use Queue")
+
+        def __exit__(self, *error): ...
+
+        async def __aenter__(self):
+            raise TypeError("Queue is for `with`: in asyncio code use AsyncQueue")
+
+        async def __aexit__(self, *error): ...
+
+
+# The address for connections that only look.
+
+
+def looking_url(url: str, pooler: bool, seconds: float) -> str:
+    """The server itself ends what takes longer, and PostgreSQL refuses to write. PgBouncer does not
+    let such options through; SQLite has no server, and its looks are bounded by themselves."""
+    sign = "&" if "?" in url else "?"
+    if url.startswith(("mysql", "mariadb")) and "statement_timeout=" not in url:
+        return f"{url}{sign}statement_timeout={seconds:g}"
+    if not url.startswith("postgres") or pooler or "options=" in url:
+        return url
+    options = f"-c statement_timeout={int(seconds * 1000)} -c default_transaction_read_only=on"
+    return f"{url}{sign}options={quote(options)}"
+
 
 LEASE = timedelta(seconds=30)
 _SHORTEST_CALL = timedelta(milliseconds=100)

@@ -14,8 +14,7 @@ from laneway.payload import decode_json
 from laneway.schedule import CatchUp, ScheduleTerms
 
 from .checks import check_choice, check_time
-from .draft import draft_new
-from .task_target import TaskTarget
+from .draft import TaskTarget, draft_new
 
 _PLAIN = NewMessage(None, "default")
 SHORTEST_INTERVAL = timedelta(seconds=1)

@@ -1,23 +1,104 @@
-"""What the settling calls are made of: checked items, and errors as text."""
+"""What the settling calls are made of: checked items, progress, and errors as text."""
 
+import traceback
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
+from types import TracebackType
+from typing import Any
 
 from laneway.contract import Engine
+from laneway.drivers.errors import masked
 from laneway.durations import Duration, check_duration
-from laneway.errors import InvalidOption, LeaseLost
+from laneway.errors import InvalidOption, LeaseLost, shown
+from laneway.inspection import MessageInfo
 from laneway.kept_results import kept_result
-from laneway.model import KEEP, Deferral, Extension, Failure, Keep, KeptResult, Return, Settled
+from laneway.model import (
+    KEEP,
+    Deferral,
+    Extension,
+    Failure,
+    Keep,
+    KeptResult,
+    Progress,
+    ProgressNote,
+    Return,
+    Settled,
+)
 from laneway.plan import Plan, Row
 
-from .checks import (
-    check_delay_or_at,
-    check_lease,
-    check_storable,
-)
+from .checks import check_delay_or_at, check_lease, check_storable
 from .draft import draft_state
 from .message_fields import MessageFields
-from .tracebacks import cut_traceback
+
+# Tracebacks as text, for dead letters: without passwords, cut so that the newest frames stay.
+
+TRACEBACK_CHARACTERS = 8 * 1024
+_CUT = "… earlier frames were cut\n"
+
+
+def traceback_text(error: str | BaseException | None) -> str | None:
+    """None for what was never raised."""
+    if not isinstance(error, BaseException) or error.__traceback__ is None:
+        return None
+    first = _users_frame(error.__traceback__)
+    try:
+        lines = traceback.format_exception(type(error), error, first)
+    except Exception:  # an exception that cannot show itself
+        lines = traceback.format_tb(first)
+    return masked("".join(lines))
+
+
+def _users_frame(trace: TracebackType) -> TracebackType:
+    """The first frame that is not ours: a reader looks for the handler."""
+    frame: TracebackType | None = trace
+    while frame is not None:
+        if not frame.tb_frame.f_globals.get("__name__", "").startswith("laneway."):
+            return frame
+        frame = frame.tb_next
+    return trace
+
+
+def cut_traceback(text: str) -> str:
+    """What the database can hold, with the end kept: there the newest frame and the error are."""
+    text = text.replace("\0", "\N{SYMBOL FOR NULL}").encode("utf-8", "replace").decode()
+    if len(text) <= TRACEBACK_CHARACTERS:
+        return text
+    kept = text[len(_CUT) - TRACEBACK_CHARACTERS :]
+    return _CUT + kept[kept.find("\n") + 1 :]
+
+
+# How far a handler is: checked, and noted until the lease is next extended.
+
+MOST_NOTE = 500
+"""Characters; the rest of a note is cut off."""
+
+
+def checked_progress(share: Any, note: Any) -> tuple[float | None, str | None]:
+    if share is not None:
+        number = isinstance(share, int | float) and not isinstance(share, bool)
+        if not number or not 0 <= share <= 1:
+            raise InvalidOption(
+                f"the progress is {shown(share)}: give a share from 0 to 1, or None"
+            )
+    elif note is None:
+        raise InvalidOption("give a share from 0 to 1, a note, or both")
+    said = None if note is None else check_storable("note", note, MOST_NOTE)
+    return None if share is None else float(share), said
+
+
+def notes_of(messages: Iterable[Any]) -> list[ProgressNote]:
+    """What the holders said since the last time."""
+    noted = ((message, getattr(message, "_progress", None)) for message in messages)
+    return [ProgressNote(m.id, m.fence, *said) for m, said in noted if said is not None]
+
+
+def with_progress(info: MessageInfo, progress: Progress | None) -> MessageInfo:
+    """If it is of the same lease."""
+    if progress is None or progress.fence != info.fence:
+        return info
+    return replace(info, progress=progress)
+
 
 ERROR_CHARACTERS = 16 * 1024
 Error = str | BaseException | None

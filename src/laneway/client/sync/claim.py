@@ -15,8 +15,8 @@ from laneway.model import UpkeepReport
 from laneway.taken import Taken
 
 from .core import Core
+from .dead_letters import Operations
 from .message import Message
-from .operations import Operations
 from .settle import SettleVerbs
 
 _log = logging.getLogger("laneway")

@@ -5,13 +5,12 @@
 from datetime import datetime
 
 from laneway.client.shared.message_fields import MessageFields
-from laneway.client.shared.progress import checked_progress
-from laneway.client.shared.settle_items import Error, held
+from laneway.client.shared.settle_items import Error, checked_progress, held
 from laneway.durations import Duration
 from laneway.model import KEEP, Keep
 from laneway.plan import Row
 
-from .flow_message import FlowMessage
+from .flow import FlowMessage
 from .settle import KEPT, SettleVerbs
 
 

@@ -7,16 +7,17 @@ from types import TracebackType
 from typing import Never, Self
 
 from laneway.client.shared.checks import check_number, check_switch
-from laneway.client.shared.fork import start_anew_after_fork
-from laneway.client.shared.guards import WrongWith, refuse_unknown
 from laneway.client.shared.options import (
     LEASE,
     UPKEEP_EVERY,
     ClientAddress,
     Clock,
+    WrongWith,
     check_call_timeout,
     client_options,
     open_engine,
+    refuse_unknown,
+    start_anew_after_fork,
 )
 from laneway.drivers.choice import open_runner
 from laneway.drivers.deadline import CALL_TIMEOUT
@@ -27,12 +28,12 @@ from laneway.payload import MAX_PAYLOAD
 from .claim import ClaimVerbs
 from .control import ControlVerbs
 from .core import Core
+from .events import ListenVerbs
 from .flow import FlowVerbs
 from .inspect import InspectVerbs
-from .listen import ListenVerbs
 from .operate import OperateVerbs
 from .publish import PublishVerbs
-from .schedule import ScheduleVerbs
+from .schedules import ScheduleVerbs
 from .settle import SettleVerbs
 
 

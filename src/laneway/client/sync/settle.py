@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from laneway.client.shared.checks import check_ids
-from laneway.client.shared.looks import check_flag
 from laneway.client.shared.message_fields import MessageFields, leases_of
-from laneway.client.shared.progress import notes_of
+from laneway.client.shared.operate import check_flag
 from laneway.client.shared.settle_items import (
     Error,
     complete_after_waits,
@@ -17,18 +16,19 @@ from laneway.client.shared.settle_items import (
     extensions,
     failures,
     listed_messages,
+    notes_of,
     results_to_keep,
     returns,
+    traceback_text,
     waits,
 )
-from laneway.client.shared.tracebacks import traceback_text
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption
 from laneway.model import KEEP, Cancelled, Keep, Settled
 from laneway.names import check_name
 
 from .core import Core
-from .flow_message import FlowMessageVerbs
+from .flow import FlowMessageVerbs
 
 KEPT = timedelta(days=30)
 

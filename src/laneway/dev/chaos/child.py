@@ -9,7 +9,7 @@ import threading
 import time
 from typing import Any
 
-from laneway.client.sync import operations
+from laneway.client.sync import dead_letters
 
 from .config import PART, RunConfig
 
@@ -36,7 +36,7 @@ def begin(text: str) -> RunConfig:
 
 def use_small_parts() -> None:
     """Of bulk operations, which have few letters here: faults come between two parts."""
-    vars(operations)["CHUNK"] = PART
+    vars(dead_letters)["CHUNK"] = PART
 
 
 def silence_logging() -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from laneway.client.aio.core import AsyncCore
 from laneway.client.aio.message import AsyncMessage
 from laneway.client.aio.settle import AsyncSettleVerbs
-from laneway.client.shared.flow_parents import Parent
+from laneway.client.shared.flows import Parent
 from laneway.client.shared.message_fields import MessageFields
 from laneway.client.shared.settle_items import Error
 from laneway.client.sync.core import Core

@@ -17,8 +17,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from laneway.client.shared.message_fields import MessageFields
-from laneway.client.shared.progress import checked_progress
-from laneway.client.shared.settle_items import error_text, said
+from laneway.client.shared.settle_items import checked_progress, error_text, said
 from laneway.durations import to_seconds
 from laneway.errors import DecodeError, InvalidPayload
 from laneway.model import KEEP

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, cast
 
-from laneway.client.shared.task_target import TaskTarget
+from laneway.client.shared.draft import TaskTarget
 from laneway.errors import InvalidCall, InvalidOption, shown
 from laneway.model import NewMessage, Published
 from laneway.worker.binding import Binding

@@ -1,9 +1,10 @@
-"""The nodes of a flow while they are collected, in both worlds."""
+"""The nodes of a flow while they are collected, in both worlds; and what came before one."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
+from laneway.contract import BATCH, Engine
 from laneway.durations import Duration
 from laneway.errors import (
     BacklogFull,
@@ -11,17 +12,20 @@ from laneway.errors import (
     InvalidCall,
     InvalidOption,
     PublishRefused,
+    ResultMissing,
     shown,
 )
+from laneway.event import MessageEnd, StoredResult
 from laneway.flow import WHEN, NodeDraft, PublishedFlow, When
 from laneway.kept_results import check_keep_result
 from laneway.model import NewMessage
 from laneway.names import check_name
+from laneway.payload import decode
+from laneway.plan import Plan
 
 from .checks import check_choice, check_number
-from .draft import draft_new
+from .draft import TaskTarget, draft_new
 from .options import ClientOptions
-from .task_target import TaskTarget
 
 _MOST_IDS = 2**63 - 1
 
@@ -159,3 +163,47 @@ def flow_refusal(name: str, answer: PublishedFlow) -> PublishRefused:
         f"a channel of the flow {name!r} is full; nothing of it was published: "
         "publish later, or raise its backlog limit"
     )
+
+
+# What came before a node of a flow, with its results.
+
+T = TypeVar("T")
+
+
+class Parent(NamedTuple):
+    """A message that another one came after: how it ended, and what its handler returned."""
+
+    id: int
+    kind: str
+    state: str
+    stored: StoredResult | None
+
+    @property
+    def completed(self) -> bool:
+        return self.state == "completed"
+
+    @overload
+    def result(self, wanted: type[T]) -> T: ...
+    @overload
+    def result(self, wanted: Any = Any) -> Any: ...
+    def result(self, wanted: Any = Any) -> Any:
+        """What its handler returned, as ``wanted``; raises ResultMissing if that was not kept.
+
+        >>> parent.result(int)
+        """
+        if self.stored is None:
+            raise ResultMissing(
+                f"message {self.id} of the flow is {self.state}, and its result is not kept: "
+                "publish the flow with keep_result=, longer than the flow takes",
+                MessageEnd(self.id, "unknown"),
+            )
+        return decode(self.stored.payload, self.stored.content_type, wanted)
+
+
+def parents_of(engine: Engine, message_id: int) -> Plan[list[Parent]]:
+    found = yield from engine.parents(message_id)
+    stored: list[StoredResult | None] = []
+    for start in range(0, len(found), BATCH):
+        ids = [parent.id for parent in found[start : start + BATCH]]
+        stored += yield from engine.results(ids)
+    return [Parent(*parent, result) for parent, result in zip(found, stored, strict=True)]

@@ -1,12 +1,12 @@
-"""The bell that rings when a message with a kept result ends, for threads: one thread of the client
-listens for all who wait. A ring is a hint: whoever waits also looks again after a while.
-"""
+"""How readers rest between two looks, and the bell that rings when a message with a kept result
+ends."""
 
 import asyncio
 import logging
 import threading
 import time
 from datetime import timedelta
+from time import sleep as pause
 
 from laneway.client.shared.options import ClientAddress
 from laneway.drivers.choice import open_notifier
@@ -14,7 +14,34 @@ from laneway.errors import LanewayError
 
 from .core import Core
 
-__all__ = ["RING", "EndBell"]
+# How readers rest between two looks: for a while, because bells ring in event loops only.
+
+__all__ = ["RING", "EndBell", "IdleWait", "pause"]
+
+# Seconds.
+_FIRST = 0.01
+_MOST = 0.25
+
+
+class IdleWait:
+    """The rest of one reader."""
+
+    def __init__(self, core: Core, address: ClientAddress) -> None:
+        """Needs neither; see the other world's."""
+
+    def until_next(self, mailbox: str, idle: float) -> None:
+        """After a look that brought nothing, ``idle`` seconds after the last that did."""
+        pause(min(max(idle / 4, _FIRST), _MOST))
+
+    def found(self) -> None:
+        """After a look that brought something: nothing to do."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+# The bell that rings when a message with a kept result ends, for threads: one thread of the client
+# listens for all who wait. A ring is a hint: whoever waits also looks again after a while.
 
 _log = logging.getLogger("laneway")
 
