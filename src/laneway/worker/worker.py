@@ -399,14 +399,8 @@ class Worker(TaskDecorators):
                 loop.remove_signal_handler(number)
 
     def _on_signal(self, number: signal.Signals) -> None:
-        if self._shutdown is None:
-            return
-        if self._shutdown.requested.is_set():
-            _log.warning("%s again: stopping at once", number.name)
-            self._shutdown.stop_now()
-        else:
-            _log.info("%s: stopping", number.name)
-            self._shutdown.stop()
+        if self._shutdown is not None:
+            self._shutdown.on_signal(number)
 
     async def _work(self, options: WorkerOptions) -> None:
         if self._shutdown is not None:

@@ -2,10 +2,13 @@
 what may never end (a silent database, a handler that ignores its cancellation) only so long."""
 
 import asyncio
+import logging
 import signal
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
+
+_log = logging.getLogger("laneway.worker")
 
 CLOSE_TIMEOUT = 2.0
 """Seconds for what is closed at the end: a database that answers does so much sooner."""
@@ -34,6 +37,15 @@ class Shutdown:
     def stop_now(self) -> None:
         self.immediate.set()
         self.requested.set()
+
+    def on_signal(self, number: signal.Signals) -> None:
+        """The first one asks, the second one does not wait."""
+        if self.requested.is_set():
+            _log.warning("%s again: stopping at once", number.name)
+            self.stop_now()
+        else:
+            _log.info("%s: stopping", number.name)
+            self.stop()
 
 
 class StoppedEarly(Exception):
