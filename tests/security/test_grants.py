@@ -95,7 +95,8 @@ PARTS = (
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (
-    "open_job stage keep_staged unstage publish_staged "
+    "open_job job_lock hold_job begin_part end_part part_work publish_parts reserve_part_keys "
+    "sweep_staged stage unstage publish_staged "
     "open_stream begin_stream claim_stream complete_stream extend_stream "
     "hold_stream take_stream history_needed purge_day read_history"
 )
@@ -115,7 +116,8 @@ PRIVATE = (
     "result progress flow flow_id flow_count flow_node flow_edge flow_held "
     "worker cancel_request audit_id_seq operation_id_seq listener mail fence listener_id "
     "mail_number kind_queue "
-    "publication staged staged_row stream stream_item stream_v1 stream_message_v1 "
+    "publication staged staged_part staged_part_id staged_work staged_row "
+    "stream stream_item stream_v1 stream_message_v1 "
     "lake_commit lake_file lake_commit_v1 history_reader"
 )
 RELATIONS: dict[str, dict[str, set[str]]] = {

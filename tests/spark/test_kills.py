@@ -9,6 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import psycopg
+from psycopg import sql
+
 from laneway import Queue
 from tests.place import Place
 from tests.spark.apps.marks import TABLE
@@ -89,15 +92,55 @@ def test_a_claim_stream_killed_at_every_point(queue: Queue, place: Place, tmp_pa
 
 
 @LONG
-def test_a_bulk_publish_killed_before_and_after_its_commit(queue: Queue, place: Place) -> None:
+def test_a_bulk_publish_killed_in_every_phase(queue: Queue, place: Place) -> None:
+    """All of it or nothing is there after each kill, and what the dead driver had loaded goes away
+    as soon as its keeper has noticed."""
     begin(place)
     app = ("publish_slowly.py", place.url, place.schema, "local[2]")
-    filled = "select count(*) from staged where name <> job"
-    kill_when(lambda: look(place, filled) != [(0,)], started(*app))
-    assert look(place, "select count(*) from message") == [(0,)]
-    kill_when(lambda: look(place, "select count(*) from message") != [(0,)], started(*app))
+    writing = (
+        "select 1 from pg_locks where relation = 'message'::regclass and mode ~ 'RowExclusive'"
+    )
+    waiting = "select 1 from pg_locks where relation = 'wake'::regclass and not granted"
+    phases: dict[str, Callable[[], bool]] = {
+        "opened": lambda: look(place, "select 1 from staged") != [],
+        "loading": lambda: look(place, writing) != [],
+        "a part is loaded": lambda: look(place, "select 1 from staged_part") != [],
+        "all parts are loaded": lambda: look(place, "select count(*) from message") == [(400,)],
+    }
+    for reached in phases.values():
+        kill_when(reached, started(*app))
+        assert look(place, "select 1 from message_v1") == []
+        swept(place)
+        assert look(place, "select 1 from message") == []
+    with psycopg.connect(place.url) as blocker:
+        blocker.execute(
+            sql.SQL("lock table {}.wake in share mode").format(sql.Identifier(place.schema))
+        )
+        kill_when(lambda: look(place, waiting) != [], started(*app))
+        assert look(place, "select 1 from message_v1") == []
+    # The server does not know yet that nobody waits for its answer: the whole frame is published.
+    wait(lambda: look(place, "select count(*) from message_v1") == [(400,)])
     assert ended(started(*app)) == 0
     assert look(place, "select count(*), count(distinct payload) from message") == [(400, 400)]
+    swept(place)
+    assert len(list(queue.claim(500))) == 400
+
+
+def swept(place: Place) -> None:
+    """Until nothing of a job is left that nobody holds."""
+
+    def clean() -> bool:
+        look(place, "select sweep_staged_v1(1000, '0')")
+        return not any(look(place, f"select from {table}") for table in ("staged", "staged_part"))
+
+    wait(clean)
+
+
+def wait(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 @LONG

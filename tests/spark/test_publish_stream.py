@@ -59,7 +59,7 @@ def test_a_checkpoint_of_long_ago_publishes_nothing_again(queue: Queue, place: P
 
     def published(batch: int) -> tuple[int, int, bool]:
         row = pyarrow.RecordBatch.from_pydict({"payload": [b"%d" % batch]})
-        table, _ = stage(given, f"q {batch}", 1, iter([row]), opened=False)
+        table, _ = stage(given, f"q {batch}", 1, iter([row]))
         with connected(given.address) as store:
             text = sql.SQL("select * from {}.publish_staged_v1(%s, %s, array[1], 'query q', %s)")
             values = [f"q {batch}", [table], batch]

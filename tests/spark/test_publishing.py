@@ -1,8 +1,6 @@
 """Bulk publish: all of a frame or nothing, once per key, whatever tasks and drivers do."""
 
 import json
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from types import SimpleNamespace
@@ -23,11 +21,12 @@ from laneway.errors import InvalidCall
 from laneway.spark import calls, reason
 from laneway.spark.options import parse
 from laneway.spark.publish import writer as publishing
-from laneway.spark.publish.stage import JobIsOver, stage
+from laneway.spark.publish.stage import stage
 from laneway.spark.publish.staged import Staged
-from laneway.spark.publish.writer import LanewayWriter
+from laneway.spark.publish.writer import LanewayStreamWriter
 from tests.place import Place
 from tests.spark.conftest import options
+from tests.spark.test_parts import leftovers
 
 _PAYLOAD = StructField("payload", BinaryType())
 
@@ -106,13 +105,13 @@ def test_a_frame_is_published_as_the_client_would(
         for name in ("spark", "client")
     )
     assert len(ours) == 3 and ours == theirs
-    wakes = "channel, priority, n, due = at, case when due > now() then due end"
+    wakes = "channel, priority, n, due <= at, case when due > now() then due end"
     ours, theirs = (
         look(place, f"select {wakes} from {{s}}.wake where queue = '{name}' order by 1, 2, 4")  # noqa: S608
         for name in ("spark", "client")
     )
     assert ours == theirs
-    assert staging_tables(place) == 0
+    assert leftovers(place) == []
 
 
 def test_bytes_and_lengths_of_time(spark: SparkSession, queue: Queue, place: Place) -> None:
@@ -151,7 +150,7 @@ def test_a_frame_without_rows_leaves_nothing(
 ) -> None:
     write(many(spark, 0), place)
     assert look(place, "select count(*) from {s}.message") == [(0,)]
-    assert look(place, "select count(*) from {s}.staged") == [(0,)]
+    assert leftovers(place) == []
 
 
 def test_the_same_key_twice_publishes_once(spark: SparkSession, queue: Queue, place: Place) -> None:
@@ -181,39 +180,7 @@ def test_a_failing_task_publishes_nothing(spark: SparkSession, queue: Queue, pla
     with pytest.raises(PySparkException):
         write(frame, place)
     assert look(place, "select count(*) from {s}.message") == [(0,)]
-    assert staging_tables(place) == 0
-    assert look(place, "select count(*) from {s}.staged") == [(0,)]
-
-
-@pytest.mark.parametrize("at_row", [0, 1])
-def test_an_attempt_that_outlives_its_job_leaves_nothing(
-    queue: Queue, place: Place, at_row: int
-) -> None:
-    """Spark gives a job up without waiting for the tasks that are still under way."""
-
-    def batches() -> Iterator[pyarrow.RecordBatch]:
-        for row in range(2):
-            if row == at_row:
-                look(place, "select {s}.unstage_v1('job')")
-            yield pyarrow.RecordBatch.from_pydict({"payload": [b"x"]})
-
-    look(place, "select {s}.open_job_v1('job')")
-    with pytest.raises(JobIsOver):
-        stage(parse(options(place), "write"), "job", 1, batches(), opened=True)
-    assert staging_tables(place) == 0
-
-
-def test_whoever_ends_a_job_waits_for_an_attempt_that_commits(queue: Queue, place: Place) -> None:
-    look(place, "select {s}.open_job_v1('job')")
-    with psycopg.connect(place.url) as task, ThreadPoolExecutor() as pool:
-        task.execute(sql.SQL("set search_path = {}").format(sql.Identifier(place.schema)))
-        task.execute("select stage_v1('job', 1), keep_staged_v1('job')")
-        ending = pool.submit(look, place, "select {s}.unstage_v1('job')")
-        with pytest.raises(TimeoutError):
-            ending.result(timeout=0.5)
-        task.commit()
-        assert ending.result() == [(1,)]
-    assert staging_tables(place) == 0
+    assert leftovers(place) == []
 
 
 def test_a_full_or_closed_channel_refuses_the_whole_frame(
@@ -254,7 +221,7 @@ def test_what_cannot_be_a_message_is_refused(
     assert look(place, "select count(*) from {s}.message") == [(0,)]
 
 
-def test_leftovers_of_dead_drivers_are_swept(
+def test_leftovers_of_dead_streams_are_swept(
     spark: SparkSession, queue: Queue, place: Place
 ) -> None:
     """A task that staged, and a driver that never came; two days later another job tidies up."""
@@ -271,20 +238,6 @@ def test_leftovers_of_dead_drivers_are_swept(
     assert staging_tables(place) == 1
 
 
-def test_of_two_complete_attempts_one_is_published(queue: Queue, place: Place) -> None:
-    """A retried or speculative task: both attempts staged all their rows and ended well; Spark
-    hands the driver what one of them said."""
-    given = parse(options(place), "write")
-    batch = pyarrow.RecordBatch.from_pydict({"payload": [b"a", b"b"]})
-    names = [stage(given, "job", attempt, iter([batch]), opened=False)[0] for attempt in (7, 8)]
-    assert staging_tables(place) == 2
-    call = "select * from {{s}}.publish_staged_v1('job', array['{}'], array[2], null, 0)"
-    call = call.format(names[1])
-    assert look(place, call) == [(2, 0, False)]
-    assert look(place, "select payload from {s}.message order by 1") == [(b"a",), (b"b",)]
-    assert staging_tables(place) == 0
-
-
 def test_rows_go_to_their_channels_in_their_order(queue: Queue, place: Place) -> None:
     """Tasks compute the channel's id themselves and put the rows of a channel side by side."""
     names = ["ü", None, "a", "naïve", "ü", "a", None, "😀", "ü", "a"]
@@ -293,7 +246,7 @@ def test_rows_go_to_their_channels_in_their_order(queue: Queue, place: Place) ->
         {"payload": payloads, "queue": queues, "channel": names}
     )
     given = parse(options(place, channel="main"), "write")
-    name, _ = stage(given, "job", 1, iter([batch]), opened=False)
+    name, _ = stage(given, "job", 1, iter([batch]))
     look(place, f"select {{s}}.publish_staged_v1('job', array['{name}'], array[10], null, 0)")
     found = look(place, "select queue, channel, payload from {s}.message order by id")
     expected = list(zip(queues, [name or "main" for name in names], payloads, strict=True))
@@ -311,20 +264,20 @@ def test_rows_go_to_their_channels_in_their_order(queue: Queue, place: Place) ->
     assert look(place, "select sum(n) from {s}.wake") == [(10,)]
 
 
-def test_a_frame_of_very_many_partitions(
+def test_a_batch_of_very_many_partitions(
     queue: Queue, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More staging tables than a server has locks for, here a few of them: they become few first.
     Also of attempts that nobody asks for any more, which are dropped little by little."""
     monkeypatch.setattr(publishing, "AT_ONCE", 3)
-    writer = LanewayWriter(parse(options(place), "write"), StructType([_PAYLOAD]))
-    monkeypatch.setattr(
-        publishing, "task_context", lambda: SimpleNamespace(taskAttemptId=lambda: 7)
-    )
+    writer = LanewayStreamWriter(parse(options(place), "publish stream"), StructType([_PAYLOAD]))
+    told = {"sql.streaming.queryId": "q", "streaming.sql.batchId": "0"}
+    context = SimpleNamespace(taskAttemptId=lambda: 7, getLocalProperty=told.get)
+    monkeypatch.setattr(publishing, "task_context", lambda: context)
     batches = [pyarrow.RecordBatch.from_pydict({"payload": [b"%d" % n] * 2}) for n in range(20)]
     staged = [writer.write(iter([batch])) for batch in batches]
     assert staging_tables(place) == 20, "each has a name of its own, whatever its attempt is called"
-    writer.commit([*staged[:10], Staged(writer.job, None, 0)])
+    writer.commit([*staged[:10], Staged("q 0", None, 0, "q", 0)], 0)
     found = look(place, "select payload from {s}.message order by id")
     assert found == [(b"%d" % n,) for n in range(10) for _ in range(2)]
     assert staging_tables(place) == 0 and look(place, "select name from {s}.staged") == []

@@ -6,7 +6,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from laneway.errors import InvalidInput, InvalidOption
 from laneway.spark.options import parse
-from laneway.spark.publish.fields import shaped
+from laneway.spark.publish.values import shaped
 from laneway.spark.read.tables import chosen
 
 _INSTANT = pa.timestamp("us", tz="UTC")

@@ -18,12 +18,6 @@ from pyspark.sql.types import StructType
 from laneway.errors import InvalidOption
 
 from .options import parse
-from .publish.writer import LanewayStreamWriter, LanewayWriter
-from .read.pushdown import PushingReader
-from .read.reader import LanewayReader
-from .read.tables import TABLES
-from .streams.claim import ClaimStream
-from .streams.history import HistoryStream
 
 # Spark plans a read with filter pushdown in a worker of this kind. Everywhere else it refuses a
 # reader that accepts filters.
@@ -38,6 +32,8 @@ class LanewaySource(DataSource):
         return "laneway"
 
     def schema(self) -> str:
+        from .read.tables import TABLES
+
         return TABLES[self._what()].columns
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -50,7 +46,11 @@ class LanewaySource(DataSource):
 
             return MysqlSqliteReader(options, what, schema)
         if _PUSHING in sys.modules:
+            from .read.pushdown import PushingReader
+
             return PushingReader(options, what, schema)
+        from .read.reader import LanewayReader
+
         return LanewayReader(options, what, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
@@ -61,8 +61,12 @@ class LanewaySource(DataSource):
             )
         what = self._what()
         if what == "claims":
+            from .streams.claim import ClaimStream
+
             return ClaimStream(parse(self.options, "claim stream"), schema)
         if what == "history":
+            from .streams.history import HistoryStream
+
             return HistoryStream(parse(self.options, "history stream"), schema)
         raise InvalidOption(f"{what} cannot be streamed: read history or claims")
 
@@ -74,6 +78,8 @@ class LanewaySource(DataSource):
             from .publish.mysql_sqlite import MysqlSqliteWriter
 
             return MysqlSqliteWriter(options, schema)
+        from .publish.writer import LanewayWriter
+
         return LanewayWriter(options, schema)
 
     def streamWriter(  # noqa: N802
@@ -81,6 +87,8 @@ class LanewaySource(DataSource):
     ) -> DataSourceStreamWriter:
         if overwrite:
             raise InvalidOption("a queue cannot be overwritten: use outputMode('append')")
+        from .publish.writer import LanewayStreamWriter
+
         return LanewayStreamWriter(parse(self.options, "publish stream"), schema)
 
     def _what(self) -> str:

@@ -1,35 +1,21 @@
-"""The columns of a frame as fields of messages, checked before anything is written."""
+"""The columns of a frame as fields of messages, checked before anything is written: without
+pyarrow, which the processes that plan and commit a job do not need."""
 
-import pyarrow as pa
 from pyspark.sql.types import DataType, DayTimeIntervalType, StructType
 
 from laneway.errors import InvalidOption
 from laneway.payload import BYTES, JSON
 
-from .values import (
-    LENGTHS,
-    RANGES,
-    TIMES,
-    check_range,
-    check_text,
-    check_values,
-)
-
-_TEXT = ("queue", "channel", "kind", "key", "content_type", "headers")
+TIMES = ("at", "expires_at")
+LENGTHS = ("delay", "expires_in", "key_window")
+TEXTS = ("queue", "channel", "kind", "key", "content_type", "headers")
 _FIELDS: dict[str, tuple[str, ...]] = {
     "payload": ("binary", "string"),
-    **dict.fromkeys(_TEXT, ("string",)),
+    **dict.fromkeys(TEXTS, ("string",)),
     **dict.fromkeys(LENGTHS, ("interval day to second",)),
     **dict.fromkeys(TIMES, ("timestamp",)),
     "priority": ("tinyint", "smallint", "int", "bigint"),
     "max_attempts": ("tinyint", "smallint", "int", "bigint"),
-}
-_TYPES = {
-    "payload": pa.binary(),
-    "priority": pa.int16(),
-    "max_attempts": pa.int32(),
-    **{name: pa.string() for name in _TEXT},
-    **{name: pa.timestamp("us", tz="UTC") for name in TIMES},
 }
 
 
@@ -66,22 +52,3 @@ def _kind(type: DataType) -> str:
 def content_type(schema: StructType) -> str:
     """The default content type: a text payload is JSON, as ``to_json`` writes it."""
     return JSON if schema["payload"].dataType.simpleString() == "string" else BYTES
-
-
-def shaped(batch: pa.RecordBatch, max_payload: int) -> pa.RecordBatch:
-    """The batch with the types of a staging table; raises InvalidInput for an invalid value."""
-    names = batch.schema.names
-    for name, array in zip(names, batch.columns, strict=True):
-        check_text(name, array)
-    arrays = [_column(name, array) for name, array in zip(names, batch.columns, strict=True)]
-    for name, array in zip(names, arrays, strict=True):
-        check_values(name, array, max_payload)
-    return pa.RecordBatch.from_arrays(arrays, names=names)
-
-
-def _column(name: str, array: pa.Array) -> pa.Array:
-    if name in LENGTHS:
-        return array.cast(pa.duration("us")).cast(pa.int64())
-    if name in RANGES:
-        check_range(name, array, *RANGES[name])
-    return array.cast(_TYPES[name])

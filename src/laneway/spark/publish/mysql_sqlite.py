@@ -19,9 +19,9 @@ from laneway.spark.options import SparkOptions
 from laneway.spark.store import connected_to_any
 from laneway.stores import Store
 
-from .fields import check_columns, content_type, shaped
+from .fields import LENGTHS, TIMES, check_columns, content_type
 from .staged import Messages, Staged, staged_parts
-from .values import LENGTHS, TIMES, headers
+from .values import headers, shaped
 from .writer import task_context
 
 if TYPE_CHECKING:

@@ -1,4 +1,5 @@
--- Bulk publish on PostgreSQL: tasks fill staging tables, the driver publishes them in one transaction.
+-- Bulk publish on PostgreSQL: the tasks of a frame load parts, those of a stream's batch fill staging tables; the driver
+-- publishes them in one transaction.
 
 -- name: publication
 -- Whether this was published before. Publishing asks again; asking here first saves the work.
@@ -13,8 +14,22 @@ select "laneway".stage_v1($job, $attempt)
 -- name: copy_in
 copy $table:table ($columns:names) from stdin (format binary)
 
--- name: keep_staged
-select "laneway".keep_staged_v1($job)
+-- name: hold_job
+select "laneway".hold_job_v1($job)
+
+-- name: begin_part
+select b.part, b.at, b.first_id, b.kind_queues from "laneway".begin_part_v1($job) b
+
+-- name: end_part
+select "laneway".end_part_v1(
+    $job, $part, $first_id, $keyed, $channel_ids::uuid[], $queues::text[], $channels::text[], $kinds::text[],
+    $priorities::smallint[], $dues::timestamptz[], $by_kind::boolean[], $counts::bigint[])
+
+-- name: publish_parts
+select p.published, p.existing, p.repeated from "laneway".publish_parts_v1($job, $parts::bigint[], $source::text) p
+
+-- name: sweep_staged
+select "laneway".sweep_staged_v1($most)
 
 -- name: publish_staged
 select p.published, p.existing, p.repeated

@@ -17,7 +17,19 @@ class Staged(WriterCommitMessage):
     batch: int | None = None
 
 
+@dataclass
+class Loaded(WriterCommitMessage):
+    """The parts that one task of a frame has loaded."""
+
+    parts: list[int]
+    rows: int
+
+
 Messages = Sequence[WriterCommitMessage | None]
+
+
+def loaded_parts(messages: Messages) -> list[int]:
+    return [part for one in messages if isinstance(one, Loaded) for part in one.parts]
 
 
 def staged_parts(messages: Messages) -> list[Staged]:

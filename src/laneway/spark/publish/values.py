@@ -20,13 +20,39 @@ from laneway.errors import (
 )
 from laneway.names import NAME_BYTES
 
-TIMES = ("at", "expires_at")
-LENGTHS = ("delay", "expires_in", "key_window")
+from .fields import LENGTHS, TEXTS, TIMES
+
 RANGES = {"priority": (0, 9), "max_attempts": (1, 2**31 - 1)}
 _CENTURY = 100 * 366 * 86_400 * 10**6
 # Some drivers use the first and the last moment for infinity.
 _FIRST, _LAST = -62_135_596_800_000_000 + 1, 253_402_300_799_999_999 - 1
 _NAMES = ("queue", "channel", "key", "kind")
+_TYPES = {
+    "payload": pa.binary(),
+    "priority": pa.int16(),
+    "max_attempts": pa.int32(),
+    **{name: pa.string() for name in TEXTS},
+    **{name: pa.timestamp("us", tz="UTC") for name in TIMES},
+}
+
+
+def shaped(batch: pa.RecordBatch, max_payload: int) -> pa.RecordBatch:
+    """The batch with the types of a staging table; raises InvalidInput for an invalid value."""
+    names = batch.schema.names
+    for name, array in zip(names, batch.columns, strict=True):
+        check_text(name, array)
+    arrays = [_column(name, array) for name, array in zip(names, batch.columns, strict=True)]
+    for name, array in zip(names, arrays, strict=True):
+        check_values(name, array, max_payload)
+    return pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+def _column(name: str, array: pa.Array) -> pa.Array:
+    if name in LENGTHS:
+        return array.cast(pa.duration("us")).cast(pa.int64())
+    if name in RANGES:
+        check_range(name, array, *RANGES[name])
+    return array.cast(_TYPES[name])
 
 
 def check_text(name: str, array: pa.Array) -> None:

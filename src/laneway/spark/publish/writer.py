@@ -1,15 +1,17 @@
-"""Bulk publish and the publish sink on PostgreSQL: tasks fill staging tables, and the driver's
-commit publishes all of them at once.
+"""Bulk publish and the publish sink on PostgreSQL.
 
-Merges the staging tables of a frame with many partitions before they are published.
+The tasks of a frame load the table of messages, and the driver's commit publishes what they have
+loaded. The tasks of a stream's batch fill staging tables, which the commit moves: its batches are
+small, and a batch that is tried again needs no driver that lived all along.
 
-A transaction holds a lock on each table that it reads or drops, and a server has room for a few
+The staging tables of a batch with many partitions are merged before they are published: a
+transaction holds a lock on each table that it reads or drops, and a server has room for a few
 thousand locks in all.
 """
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,14 +28,15 @@ from laneway.spark.store import connected, transaction
 from laneway.stores import StoreAddress
 
 from .fields import check_columns, content_type
-from .stage import stage
-from .staged import Messages, Staged, staged_parts
+from .keeper import keep
+from .staged import Loaded, Messages, Staged, loaded_parts, staged_parts
 
 if TYPE_CHECKING:
     import pyarrow
 
 
 AT_ONCE = 200
+_SWEPT = 20_000
 T = TypeVar("T")
 
 
@@ -46,9 +49,9 @@ def merged(address: StoreAddress, parts: Sequence[Staged]) -> list[Staged]:
     return found
 
 
-def drop_all(drop: Callable[[], int]) -> None:
-    """Calls it until it drops fewer tables than it could at a time."""
-    while drop() >= AT_ONCE:
+def repeat(work: Callable[[], int], at_once: int) -> None:
+    """Calls it until it does less than it could at a time."""
+    while work() >= at_once:
         pass
 
 
@@ -72,7 +75,7 @@ def _merge(address: StoreAddress, parts: list[Staged]) -> Staged:
     return replace(first, table=table, rows=sum(part.rows for part in parts))
 
 
-# A driver that has not committed by then is considered dead.
+# A stream's driver that has not committed a batch by then is considered dead.
 _DEAD_AFTER = timedelta(days=2)
 _REFUSALS: dict[str, type[LanewayError]] = {"PNF01": BacklogFull, "PNC01": ChannelClosed}
 # The only way in which Spark tells the tasks of a stream their query and batch.
@@ -80,50 +83,13 @@ _QUERY = "sql.streaming.queryId"
 _BATCH = "streaming.sql.batchId"
 
 
-class _StagingWriter:
+class _Writer:
     """Common to both writers."""
 
     def __init__(self, options: SparkOptions, schema: StructType) -> None:
         check_columns(schema)
         self.options = options
         self.content_type = options["content_type"] or content_type(schema)
-
-    def _stage(self, job: str, batches: Iterator["pyarrow.RecordBatch"], *, opened: bool) -> Staged:
-        attempt = unique(task_context().taskAttemptId())
-        table, rows = stage(self.options, job, attempt, batches, opened=opened)
-        return Staged(job, table, rows)
-
-    def _publish(self, job: str, staged: list[Staged], source: str | None, batch: int) -> None:
-        filled = [part for part in staged if part.table is not None]
-        tables = merged(self.options.address, filled)
-        with connected(self.options.address) as store:
-            try:
-                store.ask(
-                    "publish_staged",
-                    job=job,
-                    names=[part.table for part in tables],
-                    counts=[part.rows for part in tables],
-                    source=source,
-                    batch=batch,
-                    **self._defaults(),
-                )
-            except psycopg.Error as error:
-                refusal = _REFUSALS.get(error.sqlstate or "")
-                if refusal is None:
-                    raise
-                raise refusal(error.diag.message_primary or "") from None
-        self._sweep(job, timedelta(0))
-        self._sweep(None, _DEAD_AFTER)
-
-    def _sweep(self, job: str | None, older: timedelta) -> None:
-        """A failed clean-up never fails the job: the next job finds what is left."""
-
-        def drop() -> int:
-            with connected(self.options.address) as store:
-                return int(store.ask("unstage", job=job, older=older)[0][0])
-
-        with suppress(LanewayError):
-            drop_all(drop)
 
     def _defaults(self) -> dict[str, Any]:
         options = self.options
@@ -134,8 +100,24 @@ class _StagingWriter:
             "max_attempts": options["max_attempts"] or DEFAULT_MAX_ATTEMPTS,
         }
 
+    def _sweep(self, job: str | None, older: timedelta) -> None:
+        """A failed clean-up never fails the job: the next job, or a worker's upkeep, finds what is
+        left."""
 
-class LanewayWriter(_StagingWriter, DataSourceArrowWriter):
+        def drop() -> int:
+            with connected(self.options.address) as store:
+                return int(store.ask("unstage", job=job, older=older)[0][0])
+
+        def sweep() -> int:
+            with connected(self.options.address) as store:
+                return int(store.ask("sweep_staged", most=_SWEPT)[0][0])
+
+        with suppress(LanewayError):
+            repeat(drop, AT_ONCE)
+            repeat(sweep, _SWEPT)
+
+
+class LanewayWriter(_Writer, DataSourceArrowWriter):
     """Publishes a frame: all of it or nothing."""
 
     def __init__(self, options: SparkOptions, schema: StructType) -> None:
@@ -145,13 +127,20 @@ class LanewayWriter(_StagingWriter, DataSourceArrowWriter):
         self.source = None if key is None else f"key {key}"
         self.repeated = self._known_or_open()
 
-    def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> Staged:
+    def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> Loaded:
         if self.repeated:
-            return Staged(self.job, None, 0)
-        return self._stage(self.job, iterator, opened=True)
+            return Loaded([], 0)
+        from .load import load
+
+        return Loaded(*load(self.options, self.job, self._defaults(), iterator))
 
     def commit(self, messages: Messages) -> None:
-        self._publish(self.job, staged_parts(messages), self.source, 0)
+        if self.repeated:
+            return
+        with connected(self.options.address) as store, _refusals():
+            parts = loaded_parts(messages)
+            store.ask("publish_parts", job=self.job, parts=parts, source=self.source)
+        self._sweep(None, _DEAD_AFTER)
 
     def abort(self, messages: Messages) -> None:
         self._sweep(self.job, timedelta(0))
@@ -162,10 +151,11 @@ class LanewayWriter(_StagingWriter, DataSourceArrowWriter):
             repeated = bool(store.ask("publication", source=self.source or "", batch=0)[0][0])
             if not repeated:
                 store.ask("open_job", job=self.job)
+                keep(self.options.address.url, store.text("hold_job", job=self.job))
         return repeated
 
 
-class LanewayStreamWriter(_StagingWriter, DataSourceStreamArrowWriter):
+class LanewayStreamWriter(_Writer, DataSourceStreamArrowWriter):
     """Publishes each batch of a stream exactly once, by (query, batch)."""
 
     def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> Staged:
@@ -176,10 +166,11 @@ class LanewayStreamWriter(_StagingWriter, DataSourceStreamArrowWriter):
                 "Spark does not tell this task its query and batch, so a replay could not be "
                 "recognised: this version of Spark cannot publish from a stream"
             )
-        # Not opened: after an abort Spark runs the same batch again, which sweeps what is left.
-        staged = self._stage(f"{query} {batch}", iterator, opened=False)
-        staged.query, staged.batch = query, int(batch)
-        return staged
+        from .stage import stage
+
+        job, attempt = f"{query} {batch}", unique(context.taskAttemptId())
+        table, rows = stage(self.options, job, attempt, iterator)
+        return Staged(job, table, rows, query, int(batch))
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803
         parts = staged_parts(messages)
@@ -193,6 +184,34 @@ class LanewayStreamWriter(_StagingWriter, DataSourceStreamArrowWriter):
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
         for job in {part.job for part in staged_parts(messages)}:
             self._sweep(job, timedelta(0))
+
+    def _publish(self, job: str, staged: list[Staged], source: str, batch: int) -> None:
+        filled = [part for part in staged if part.table is not None]
+        tables = merged(self.options.address, filled)
+        with connected(self.options.address) as store, _refusals():
+            store.ask(
+                "publish_staged",
+                job=job,
+                names=[part.table for part in tables],
+                counts=[part.rows for part in tables],
+                source=source,
+                batch=batch,
+                **self._defaults(),
+            )
+        self._sweep(job, timedelta(0))
+        self._sweep(None, _DEAD_AFTER)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What the database refuses because of a channel, as our own error."""
+    try:
+        yield
+    except psycopg.Error as error:
+        refusal = _REFUSALS.get(error.sqlstate or "")
+        if refusal is None:
+            raise
+        raise refusal(error.diag.message_primary or "") from None
 
 
 def task_context() -> TaskContext:

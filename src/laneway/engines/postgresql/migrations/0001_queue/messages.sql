@@ -75,7 +75,8 @@ begin
     elsif v_channel_id is not null then
         v_ids := array(
             select m.id from (select k.* from message k where k.channel_id = v_channel_id offset 0) m
-            where m.id > p_after and (p_kind is null or m.kind = p_kind)
+            where m.id > p_after and (m.part is null or m.part not in (select p.id from staged_part p))
+                and (p_kind is null or m.kind = p_kind)
                 and (p_state is null
                     or (m.due > v_now) = (p_state = 'scheduled')
                         and not exists (select from lease l where l.message_id = m.id offset 0))
@@ -83,7 +84,7 @@ begin
     else
         v_ids := array(
             select m.id from message m
-            where m.id > p_after and m.id <= v_to
+            where m.id > p_after and m.id <= v_to and (m.part is null or m.part not in (select p.id from staged_part p))
                 and (p_queue is null or m.queue = p_queue) and (p_channel is null or m.channel = p_channel)
                 and (p_kind is null or m.kind = p_kind)
                 and (p_state is null

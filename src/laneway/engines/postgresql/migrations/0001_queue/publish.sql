@@ -2,7 +2,8 @@
 --
 -- The backlog is what is committed and unfinished in the channel, as this publisher sees it, plus
 -- the batch itself. Publishers do not wait for each other, so transactions that are open at the
--- same time can exceed it by what they publish. Reads at most `backlog` index entries a channel.
+-- same time can exceed it by what they publish. Reads at most `backlog` index entries a channel,
+-- and those of bulk publishes that have not committed.
 create or replace function "laneway".refuse_v1(p_status text[], p_queue text[], p_channel text[])
 returns text[]
 language sql
@@ -18,7 +19,7 @@ as $$
     gate as materialized (
         select c.id, c.closing,
             c.backlog - (select count(*) from (
-                select from message m where m.channel_id = c.id limit c.backlog) m) as room
+                select from message m where m.channel_id = c.id and (m.part is null or m.part not in (select p.id from staged_part p)) limit c.backlog) m) as room
         from channel c
         where (c.backlog is not null or c.closing) and c.id in (select i.channel_id from item i)
     ),

@@ -78,10 +78,24 @@ create table "laneway".message (
     headers jsonb,
     state_type text,
     state bytea,
-    payload bytea not null
+    payload bytea not null,
+    part bigint
 );
 create index message_order on "laneway".message (channel_id, priority, due, id);
 create index message_expiry on "laneway".message (expires_at) where expires_at is not null;
+
+-- What a task of a bulk publish (migration 5) has loaded into the table of messages while its job is not
+-- committed. As long as the part of a message is here, the message is there for nobody; the job's commit
+-- deletes the row, and with that all of its messages are published at once. Its ids lie between first_id
+-- and last_id, among those of others.
+create table "laneway".staged_part (
+    id bigint primary key,
+    job text collate "C" not null,
+    first_id bigint not null,
+    last_id bigint not null,
+    n bigint not null,
+    keyed boolean not null
+);
 
 -- "Look at this channel, from this position on": n messages more (or fewer) wait there, or
 -- `freed` leases of a limited channel ended. Appended by whoever changes a channel without owning

@@ -27,7 +27,8 @@ begin
     lapsed := lapse_v1(p_limit, p_now);
     tidied := settle_strays_v1(p_now) + cleanup_v1(p_limit, p_now)
         + control_cleanup_v1(p_limit, p_now) + cleanup_workers_v1(p_now) + cleanup_results_v1(p_limit, p_now)
-        + cleanup_flows_v1(p_limit, p_now);
+        + cleanup_flows_v1(p_limit, p_now)
+        + case when exists (select from staged_part) or exists (select from staged) then sweep_staged_v1(10 * p_limit) else 0 end;
     partitioned := partition_v1(p_now);
 end
 $$;
@@ -149,7 +150,8 @@ declare
 begin
     select array_agg(x.id), array_agg(distinct x.channel_id) into v_past, v_channel_ids
     from (select m.id, m.channel_id from message m
-        where m.expires_at <= v_now and not exists (select from lease l where l.message_id = m.id offset 0)
+        where m.expires_at <= v_now and (m.part is null or m.part not in (select p.id from staged_part p))
+            and not exists (select from lease l where l.message_id = m.id offset 0)
         order by m.expires_at limit p_limit) x;
     if v_past is null then
         return 0;

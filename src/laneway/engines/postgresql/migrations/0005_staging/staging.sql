@@ -1,12 +1,5 @@
--- open job: from here on attempts may stage for it, until unstage_v1 ends it.
-create or replace function "laneway".open_job_v1(p_job text)
-returns void
-language sql
-set search_path = "laneway", pg_temp
-as $$
-    insert into staged (name, job) values (p_job, p_job);
-$$;
-
+-- Batches of a stream: staging tables, moved by the commit.
+--
 -- stage: a new table for one attempt of one task, to be filled in the same transaction.
 --
 -- Keeps: nobody sees the table before it is complete, and an attempt that dies leaves nothing.
@@ -24,21 +17,6 @@ begin
     execute format('alter table %I alter column payload set storage external', v_name);
     insert into staged (name, job) values (v_name, p_job);
     return v_name;
-end
-$$;
-
--- keep staged: the last call of an attempt before it commits. False: its job is over and its rows would
--- never be published, so it must roll back.
---
--- Locks: the job's row until the commit, so that whoever ends the job waits and finds the table.
-create or replace function "laneway".keep_staged_v1(p_job text)
-returns boolean
-language plpgsql
-set search_path = "laneway", pg_temp
-as $$
-begin
-    perform from staged s where s.name = p_job for key share;
-    return found;
 end
 $$;
 

@@ -1,7 +1,7 @@
 -- Staging: what the tasks of a bulk publish bring, before their job is committed as a whole.
 
 -- The staging tables that exist, by job. A task's row and its table commit together, complete.
--- A job of one frame has a row too, named like itself, for as long as it may be staged for.
+-- A job of one frame has only a row of its own, named like itself, for as long as it may be loaded for.
 create table "laneway".staged (
     name text collate "C" primary key,
     job text collate "C" not null,
@@ -9,7 +9,24 @@ create table "laneway".staged (
 );
 create index staged_job on "laneway".staged (job);
 
--- What every staging table looks like; itself it stays empty. Null means the job's default.
+-- Jobs of one frame: how many messages of each channel, kind, priority and due time a part holds. Noted by its task, so
+-- that the commit of the job need not read them.
+create sequence "laneway".staged_part_id;
+create table "laneway".staged_work (
+    part bigint primary key,
+    channel_ids uuid[] not null,
+    queues text[] collate "C" not null,
+    channels text[] collate "C" not null,
+    kinds text[] collate "C" not null,
+    priorities smallint[] not null,
+    dues timestamptz[] not null,
+    by_kind boolean[] not null,
+    counts bigint[] not null
+);
+-- Loading takes ids from the sequence.
+alter table "laneway".message alter column id set default nextval('"laneway".message_id');
+
+-- Batches of a stream are staged in tables and then moved. What every staging table looks like; itself it stays empty. Null means the job's default.
 -- Durations are microseconds: integers survive every way of copying.
 -- channel_id is computed by channel_id_v1 in the tasks, which run in parallel; publishing their rows does not.
 create table "laneway".staged_row (

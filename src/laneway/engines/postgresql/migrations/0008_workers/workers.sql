@@ -160,7 +160,7 @@ begin
                     select t.channel_id from token t
                     where t.queue = v_queue and t.turn <= v_now order by t.turn limit 20) c
                 cross join lateral (
-                    select m.id from message m where m.channel_id = c.channel_id
+                    select m.id from message m where m.channel_id = c.channel_id and (m.part is null or m.part not in (select p.id from staged_part p))
                     order by m.priority, m.due, m.id limit 5) h
             ) x
             cross join lateral (select k.kind, k.published_at from message k where k.id = x.id offset 0) m

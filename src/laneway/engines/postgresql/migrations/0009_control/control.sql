@@ -111,7 +111,7 @@ begin
         select m.id, m.channel_id, m.due, m.priority, m.queue, m.channel,
             case when m.by_kind then '=' || m.kind when m.queue = any(array(select s.queue from kind_queue s)) then '-' else '' end as lane
         from message m
-        where m.id = any(p_ids) and m.due > v_now
+        where m.id = any(p_ids) and m.due > v_now and (m.part is null or m.part not in (select p.id from staged_part p))
             and not exists (select from lease l where l.message_id = m.id offset 0)
             -- What waits behind a running message of its key (replace_v1) stays there.
             and not exists (select from dedupe k
@@ -135,7 +135,7 @@ begin
     select x.id, case
         when x.id = any(v_ids) then 'due'
         when exists (select from lease l where l.message_id = x.id) then 'leased'
-        when exists (select from message m where m.id = x.id) then 'waiting'
+        when exists (select from message m where m.id = x.id and (m.part is null or m.part not in (select p.id from staged_part p))) then 'waiting'
         when exists (select from dead d where d.id = x.id) then 'dead'
         else 'absent' end
     from (select distinct u.id from unnest(p_ids) u(id)) x;

@@ -146,7 +146,7 @@ begin
     ),
     part as (
         select m.queue, m.kind, count(*) as live, 0::bigint as dead from message m
-        where m.id <= p_state.to_id
+        where m.id <= p_state.to_id and (m.part is null or m.part not in (select p.id from staged_part p))
             and not exists (select from late s where s.at = m.first_published_at and m.id <= s.last_id)
         group by m.queue, m.kind
         union all
@@ -179,7 +179,8 @@ language sql
 set search_path = "laneway", pg_temp
 as $$
     with found as (
-        select m.id, m.queue, m.kind, m.first_published_at from message m where m.id > p_after and m.id <= p_to
+        select m.id, m.queue, m.kind, m.first_published_at from message m
+        where m.id > p_after and m.id <= p_to and (m.part is null or m.part not in (select p.id from staged_part p))
         union all
         select d.id, d.queue, d.kind, d.first_published_at from dead d where d.id > p_after and d.id <= p_to
         union all

@@ -220,7 +220,8 @@ begin
             min(k.due) filter (where not k.leased and k.due <= v_now) as oldest
         from (
             select j.due, exists (select from lease l where l.message_id = j.id offset 0) as leased
-            from message j where j.channel_id = x.id order by j.priority, j.due, j.id limit p_most + 1
+            from message j where j.channel_id = x.id and (j.part is null or j.part not in (select p.id from staged_part p))
+            order by j.priority, j.due, j.id limit p_most + 1
         ) k
     ) m
     order by x.ordinal;

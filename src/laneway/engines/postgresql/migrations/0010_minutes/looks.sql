@@ -217,7 +217,8 @@ begin
         from generate_series(1, least(v_sample, v_last - v_from)) i
         cross join lateral (
             select k.queue from message k
-            where k.id = v_from + i * (v_last - v_from) / least(v_sample, v_last - v_from) offset 0) m
+            where k.id = v_from + i * (v_last - v_from) / least(v_sample, v_last - v_from)
+                and (k.part is null or k.part not in (select p.id from staged_part p)) offset 0) m
         where exists (select from cut c where c.cut) group by m.queue
     ),
     later as materialized (

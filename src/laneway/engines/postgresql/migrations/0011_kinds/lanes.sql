@@ -88,6 +88,7 @@ begin
             from message k
             where k.channel_id = s.channel_id and k.priority = s.priority and (k.due, k.id) > (s.due, s.mid)
                 and k.due <= p_now and k.by_kind is not true
+                and (k.part is null or k.part not in (select p.id from staged_part p))
                 and not exists (select from lease e where e.message_id = k.id offset 0)
             order by k.due, k.id limit 1000
         ) m
@@ -118,6 +119,7 @@ as $$
     where k.by_kind and k.channel_id = p_channel_id and k.kind = p_kind and k.priority = p_priority
         and (k.due, k.id) > (p_due, p_mid) and k.due <= p_now
         and (k.expires_at is null or k.expires_at > p_now)
+        and (k.part is null or k.part not in (select p.id from "laneway".staged_part p))
         and not exists (select from "laneway".lease e where e.message_id = k.id offset 0)
 $$;
 

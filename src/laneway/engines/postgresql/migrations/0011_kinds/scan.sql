@@ -173,6 +173,7 @@ as $$
             from "laneway".message k
             where k.channel_id = p_channel_id and k.priority = p.priority and k.due <= p_now
                 and (k.expires_at is null or k.expires_at > p_now)
+                and (k.part is null or k.part not in (select p.id from "laneway".staged_part p))
                 and not exists (select from "laneway".lease e where e.message_id = k.id offset 0)
             order by k.due, k.id limit 1
         ) m

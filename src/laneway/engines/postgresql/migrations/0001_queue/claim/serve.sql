@@ -208,7 +208,7 @@ as $$
 $$;
 
 -- Part of claim: the messages of a channel and priority after a position that may start now: due, not
--- lapsed, not leased. The caller adds `order by due, id limit n`, which the index message_order serves.
+-- lapsed, not leased, and not of a bulk publish that has not committed. The caller adds `order by due, id limit n`, which the index message_order serves.
 --
 -- The planner puts the body in place of the call (SQL, stable, no SET), so sharing it costs nothing,
 -- and columns that the caller does not name are not read.
@@ -228,6 +228,7 @@ as $$
     where k.channel_id = p_channel_id and k.priority = p_priority
         and (k.due, k.id) > (p_due, p_mid) and k.due <= p_now
         and (k.expires_at is null or k.expires_at > p_now)
+        and (k.part is null or k.part not in (select p.id from "laneway".staged_part p))
         and not exists (select from "laneway".lease e where e.message_id = k.id offset 0)
 $$;
 

@@ -253,7 +253,7 @@ begin
     return query
     select x.id, case
         when x.id = any(v_ended) then 'cancelled'
-        when exists (select from message m where m.id = x.id) then 'leased'
+        when exists (select from message m where m.id = x.id and (m.part is null or m.part not in (select p.id from staged_part p))) then 'leased'
         when exists (select from dead d where d.id = x.id) then 'dead'
         else 'absent' end
     from (select distinct u.id from unnest(p_ids) u(id)) x;
@@ -284,7 +284,8 @@ begin
     perform lock_keys_v1(p_ids, true);
     with done as (
         delete from message m
-        where m.id = any(p_ids) and not exists (select from lease l where l.message_id = m.id offset 0)
+        where m.id = any(p_ids) and (m.part is null or m.part not in (select p.id from staged_part p))
+            and not exists (select from lease l where l.message_id = m.id offset 0)
         returning m.id, m.channel_id, m.queue, m.channel, m.kind, m.key, m.key_window, m.priority, m.attempt, m.due, m.by_kind,
             m.published_at, m.first_published_at, octet_length(m.payload) as payload_size,
             keep_result_v1(m.headers) as keep, m.flow_id

@@ -1,0 +1,96 @@
+"""Holds a job's lock for as long as the driver lives, in a process of its own: neither the process
+that begins a job nor the one that commits it lives in between.
+
+Spark's JVM is the driver. Whoever finds the lock free knows that it is gone, with its machine too
+(the server asks for a sign of life every 30 seconds), and sweeps what the job has loaded.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from importlib.resources import files
+from pathlib import Path
+
+_SETTINGS = {
+    "idle_in_transaction_session_timeout": "0",
+    "transaction_timeout": "0",
+    "tcp_keepalives_idle": "30",
+    "tcp_keepalives_interval": "10",
+    "tcp_keepalives_count": "3",
+}
+_SETTING = "select set_config(name, %s, true) from pg_settings where name = %s"
+
+
+def keep(url: str, hold: str) -> None:
+    """Starts the process. ``hold`` is the statement that holds the lock and answers whether the job
+    is still open. The URL is not among its arguments, which everybody can read."""
+    pid, began = driver()
+    given = {"url": url, "hold": hold, "pid": pid, "began": began}
+    source = files(__package__).joinpath("keeper.py").read_text(encoding="utf-8")
+    subprocess.run(
+        [sys.executable, "-P", "-c", source],
+        input=json.dumps(given).encode(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        check=True,
+    )
+
+
+def driver() -> tuple[int, str]:
+    """The JVM above this process, or else this process; and when it began, because process ids are
+    used again."""
+    pid = os.getpid()
+    while (found := _process(pid)) is not None and pid > 1:
+        name, parent, began = found
+        if name == "java":
+            return pid, began
+        pid = parent
+    own = _process(os.getpid())
+    return os.getpid(), own[2] if own else ""
+
+
+def _process(pid: int) -> tuple[str, int, str] | None:
+    """Its name, parent and begin; None if it has ended. Where there is no /proc only the parent is
+    known, which lives as long as the driver."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        if Path("/proc/self/stat").exists():
+            return None
+        return _process_without_proc(pid)
+    name, fields = told.partition("(")[2].rpartition(")")[0], told.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else (name, int(fields[1]), fields[19])
+
+
+def _process_without_proc(pid: int) -> tuple[str, int, str] | None:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return None
+    except PermissionError:
+        pass
+    return ("", os.getppid(), "") if pid == os.getpid() else ("java", 1, "")
+
+
+def _hold(url: str, hold: str, pid: int, began: str) -> None:
+    import psycopg
+
+    with psycopg.connect(url, connect_timeout=30, application_name="laneway job") as connection:
+        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+        for name, value in _SETTINGS.items():
+            connection.execute(_SETTING, [value, name])
+        while True:
+            row = connection.execute(hold.encode()).fetchone()
+            found = _process(pid)
+            if row is None or not row[0] or found is None or found[2] != began:
+                return
+            time.sleep(1)
+
+
+if __name__ == "__main__":
+    wanted = json.load(sys.stdin)
+    if os.fork() == 0:
+        _hold(**wanted)

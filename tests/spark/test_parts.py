@@ -1,0 +1,281 @@
+"""Parts of a bulk publish: loaded into the table of messages, seen by nobody until their job
+commits, and swept when its driver is gone. None of these needs Spark."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import psycopg
+import pyarrow
+import pytest
+from psycopg import sql
+
+from laneway import Queue
+from laneway.spark.options import parse
+from laneway.spark.publish import load as loading
+from laneway.spark.publish.load import JobIsOver, load
+from tests.place import Place
+from tests.spark.conftest import options
+
+_SWEEP_NOW = "select {s}.sweep_staged_v1(20, '0')"
+
+
+def look(place: Place, text: str, *values: Any) -> list[tuple[Any, ...]]:
+    with psycopg.connect(place.url) as connection:
+        statement = sql.SQL(text).format(s=sql.Identifier(place.schema))
+        return connection.execute(statement, values or None).fetchall()
+
+
+def leftovers(place: Place) -> list[str]:
+    """The tables in which a job has left something."""
+    tables = {
+        "staged": "true",
+        "staged_part": "true",
+        "staged_work": "true",
+        "message": "part in (select id from {s}.staged_part)",
+    }
+    return [
+        name
+        for name, which in tables.items()
+        if look(place, f"select exists (select from {{s}}.{name} where {which})") == [(True,)]  # noqa: S608
+    ]
+
+
+def rows(*payloads: bytes, **more: Any) -> Iterator[pyarrow.RecordBatch]:
+    yield pyarrow.RecordBatch.from_pydict({"payload": list(payloads), **more})
+
+
+def loaded(place: Place, batches: Iterator[pyarrow.RecordBatch], **more: Any) -> list[int]:
+    """The parts of one attempt for the job 'job'."""
+    defaults = {"kind": "", "content_type": "text/plain", "priority": 0, "max_attempts": 20}
+    return load(parse(options(place, **more), "write"), "job", defaults, batches)[0]
+
+
+def publish(place: Place, parts: list[int], source: str | None = None) -> tuple[int, int, bool]:
+    call = "select * from {s}.publish_parts_v1('job', %s, %s)"
+    published, existing, repeated = look(place, call, parts, source)[0]
+    return published, existing, repeated
+
+
+@pytest.fixture
+def job(queue: Queue, place: Place) -> None:
+    look(place, "select {s}.open_job_v1('job')")
+
+
+@pytest.mark.parametrize("at_row", [0, 1])
+def test_an_attempt_that_outlives_its_job_leaves_nothing(
+    job: None, place: Place, at_row: int
+) -> None:
+    """Spark gives a job up without waiting for the tasks that are still under way."""
+
+    def batches() -> Iterator[pyarrow.RecordBatch]:
+        for row in range(2):
+            if row == at_row:
+                look(place, "select {s}.unstage_v1('job')")
+            yield from rows(b"x")
+
+    with pytest.raises(JobIsOver):
+        loaded(place, batches())
+    assert leftovers(place) == []
+
+
+def test_whoever_ends_a_job_waits_for_an_attempt_that_commits(job: None, place: Place) -> None:
+    with psycopg.connect(place.url) as task, ThreadPoolExecutor() as pool:
+        task.execute(sql.SQL("set search_path = {}").format(sql.Identifier(place.schema)))
+        none = ", ".join(["'{}'"] * 7)
+        task.execute(f"select end_part_v1('job', 1, 1, false, {none}, '{{1}}')".encode())
+        ending = pool.submit(look, place, "select {s}.unstage_v1('job')")
+        with pytest.raises(TimeoutError):
+            ending.result(timeout=0.5)
+        assert look(place, _SWEEP_NOW) == [(0,)], "a sweep does not wait"
+        task.commit()
+        ending.result()
+    assert leftovers(place) == ["staged_part", "staged_work"]
+    assert look(place, "select {s}.sweep_staged_v1()") == [(1,)]
+    assert leftovers(place) == []
+
+
+def test_the_rows_of_a_job_whose_driver_is_gone_are_swept(job: None, place: Place) -> None:
+    """As soon as nobody holds the job's lock; never while somebody does."""
+    parts = loaded(place, rows(*[b"x"] * 50))
+    with psycopg.connect(place.url) as driver:
+        hold = sql.SQL("select {}.hold_job_v1('job')").format(sql.Identifier(place.schema))
+        assert driver.execute(hold).fetchone() == (True,)
+        assert look(place, _SWEEP_NOW) == [(0,)]
+        assert leftovers(place) == ["staged", "staged_part", "staged_work", "message"]
+    assert look(place, "select {s}.sweep_staged_v1()") == [(0,)], "a new job has a minute"
+    assert [look(place, _SWEEP_NOW)[0][0] for _ in range(3)] == [20, 20, 12]
+    assert leftovers(place) == []
+    with pytest.raises(psycopg.Error, match="was given up"):
+        publish(place, parts)
+    assert look(place, "select count(*) from {s}.message") == [(0,)]
+
+
+def test_upkeep_sweeps(job: None, queue: Queue, place: Place) -> None:
+    loaded(place, rows(b"x"))
+    look(place, "update {s}.staged set created_at = now() - interval '2 minutes' returning 1")
+    queue.upkeep()
+    assert leftovers(place) == []
+
+
+def test_a_job_that_commits_is_not_swept(job: None, queue: Queue, place: Place) -> None:
+    """Its driver may be gone: the server still commits what it was told to."""
+    parts = loaded(place, rows(b"a", b"b"))
+    with psycopg.connect(place.url) as driver:
+        text = sql.SQL("select {}.publish_parts_v1('job', %s)").format(sql.Identifier(place.schema))
+        driver.execute(text, [parts])
+        assert look(place, _SWEEP_NOW) == [(0,)]
+        assert list(queue.claim(10)) == []
+    assert len(list(queue.claim(10))) == 2
+    assert leftovers(place) == []
+
+
+def test_a_killed_driver_lets_go_of_its_job(job: None, place: Place) -> None:
+    """The keeper's own process: it holds the lock while the driver lives, and ends with it."""
+    program = (
+        "import sys; from laneway.spark.publish import keeper;"
+        "keeper.keep(*sys.argv[1:]); print(flush=True); sys.stdin.read()"
+    )
+    hold = f"select \"{place.schema}\".hold_job_v1('job')"
+    command = [sys.executable, "-c", program, place.url, hold]
+    free = "select pg_try_advisory_xact_lock({s}.job_lock_v1('job'))"
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as driver:
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        wait_until(lambda: look(place, free) == [(False,)])
+        driver.kill()
+    wait_until(lambda: look(place, free) == [(True,)])
+
+
+def wait_until(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_nobody_sees_what_is_not_committed(job: None, queue: Queue, place: Place) -> None:
+    """Not a claim of a busy channel, not a look, not a cancel, not a limit; then all at once."""
+    before = queue.publish(b"before")
+    parts = loaded(place, rows(*[b"x"] * 30))
+    parts += loaded(place, rows(b"past", expires_at=[datetime.now(UTC) - timedelta(minutes=1)]))
+    parts += loaded(place, rows(b"later", delay=[timedelta(hours=1)]))
+    hidden = [row[0] for row in look(place, "select id from {s}.message where part is not null")]
+    after = queue.publish(b"after")
+    queue.channel("default").limit(backlog=3)
+    assert queue.publish(b"third").status == "published"
+    claimed = list(queue.claim(10))
+    assert [message.payload for message in claimed] == [b"before", b"after", b"third"]
+    assert [message.id for message in queue.messages()] == [before.id, after.id, claimed[2].id]
+    assert {one.status for one in queue.cancel(hidden)} == {"absent"}
+    assert {one.status for one in queue.run_now(hidden)} == {"absent"}
+    assert queue.message(hidden[0]) is None
+    assert queue.upkeep().lapsed == 0
+    assert queue.stats()[0].waiting == 0
+    queue.complete(claimed)
+    queue.channel("default").limit(backlog=None)
+    assert publish(place, parts) == (32, 0, False)
+    stats = queue.stats()[0]
+    assert stats.waiting + stats.scheduled == 32
+    assert [message.payload for message in queue.claim(100)] == [b"x"] * 30
+    assert queue.upkeep().lapsed == 1
+    assert leftovers(place) == []
+
+
+def test_a_claim_sees_all_of_a_job_or_nothing(job: None, queue: Queue, place: Place) -> None:
+    """In one snapshot that was taken before the commit, and in one taken after it."""
+    parts = [*loaded(place, rows(b"a", b"b")), *loaded(place, rows(b"c"))]
+    count = sql.SQL("select count(*) from {}.message_v1").format(sql.Identifier(place.schema))
+    with psycopg.connect(place.url) as old:
+        old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        assert old.execute(count).fetchone() == (0,)
+        publish(place, parts)
+        assert old.execute(count).fetchone() == (0,)
+        old.rollback()
+        assert old.execute(count).fetchone() == (3,)
+    assert len(list(queue.claim(10))) == 3
+
+
+def test_keys_of_a_frame(job: None, queue: Queue, place: Place) -> None:
+    """In use before, in use by an earlier row, free: and only what is published is counted."""
+    first = queue.publish(b"old", key="a", channel="c")
+    keys = ["a", "b", None, "b", "c", None]
+    parts = loaded(place, rows(*b"0 1 2 3 4 5".split(), key=keys), channel="c")
+    assert publish(place, parts) == (4, 2, False)
+    assert look(place, "select sum(n) from {s}.staged_count") == [(4,)]
+    found = [message.payload for message in queue.claim(10)]
+    assert found == [b"1", b"2", b"4", b"5", b"old"], "by due time: the job's is when it began"
+    assert queue.publish(b"again", key="a").id == first.id
+    assert queue.publish(b"again", key="b").status == "existing"
+
+
+def test_a_key_whose_time_is_over_is_free(job: None, queue: Queue, place: Place) -> None:
+    queue.publish(b"old", key="a", key_window=timedelta(days=1))
+    queue.complete(queue.claim(1))
+    look(place, "update {s}.dedupe set expires_at = now() - interval '1 day' returning 1")
+    parts = loaded(place, rows(b"new", key=["a"], key_window=[timedelta(hours=30)]))
+    assert publish(place, parts) == (1, 0, False)
+    assert look(place, "select key_window from {s}.message") == [(timedelta(hours=30),)]
+
+
+def test_of_two_complete_attempts_one_is_published(job: None, queue: Queue, place: Place) -> None:
+    """A retried or speculative task: both attempts loaded all their rows and ended well; Spark
+    hands the driver what one of them said."""
+    attempts = [loaded(place, rows(b"a", b"b")) for _ in range(2)]
+    assert publish(place, attempts[1]) == (2, 0, False)
+    assert leftovers(place) == ["staged_part", "staged_work", "message"]
+    assert [message.payload for message in queue.claim(10)] == [b"a", b"b"]
+    look(place, "select {s}.sweep_staged_v1()")
+    assert leftovers(place) == []
+    assert look(place, "select payload from {s}.message order by 1") == [(b"a",), (b"b",)]
+
+
+def test_a_queue_that_is_claimed_by_kind_while_a_job_loads(
+    job: None, queue: Queue, place: Place
+) -> None:
+    parts = loaded(place, rows(b"a", b"b", kind=["k1", "k2"]))
+    assert list(queue.claim(10, kinds=["k1"])) == []
+    parts += loaded(place, rows(b"c", b"d", kind=["k1", "k2"]))
+    assert list(queue.claim(10, kinds=["k1"])) == []
+    publish(place, parts)
+    assert sorted(message.payload for message in queue.claim(10, kinds=["k2"])) == [b"b", b"d"]
+    assert sorted(message.payload for message in queue.claim(10, kinds=["k1"])) == [b"a", b"c"]
+
+
+def test_more_combinations_than_a_part_may_have(
+    job: None, queue: Queue, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_MOST_WORK", 3)
+    batches = [next(rows(b"%d" % n, channel=[f"c{n % 5}"])) for n in range(20)]
+    parts = loaded(place, iter(batches))
+    assert len(parts) == 7
+    assert publish(place, parts) == (20, 0, False)
+    assert sorted(int(message.payload) for message in queue.claim(50)) == list(range(20))
+
+
+def test_rows_go_to_their_channels_in_their_order(job: None, queue: Queue, place: Place) -> None:
+    """Tasks compute the channel's id themselves and put the rows of a channel side by side."""
+    names = ["ü", None, "a", "naïve", "ü", "a", None, "😀", "ü", "a"]
+    payloads, queues = [str(n).encode() for n in range(10)], ["q", "ñ"] * 5
+    batch = rows(*payloads, queue=queues, channel=names, headers=['{"h": 1}', "{}"] * 5)
+    publish(place, loaded(place, batch, channel="main"))
+    found = look(place, "select queue, channel, payload from {s}.message order by id")
+    expected = list(zip(queues, [name or "main" for name in names], payloads, strict=True))
+    assert sorted(found) == sorted(expected)
+    for lane in {row[:2] for row in expected}:
+        assert [row for row in found if row[:2] == lane] == [
+            row for row in expected if row[:2] == lane
+        ]
+    changes = sum(one[:2] != two[:2] for one, two in pairwise(found))
+    assert changes + 1 == len({row[:2] for row in expected})
+    wrong = (
+        "select 1 from {s}.message m where m.channel_id <> {s}.channel_id_v1(m.queue, m.channel)"
+        " or (m.queue = 'q') <> (m.headers is not null)"
+    )
+    assert look(place, wrong) == []
+    assert look(place, "select sum(n) from {s}.wake") == [(10,)]
