@@ -23,7 +23,6 @@ from laneway.dev.embedded import EmbeddedPostgres
 from laneway.spark import session
 
 from .report import Table, show
-from .spark_least import measure_least
 
 _INSTALLED = Path("/usr/share/java/postgresql.jar")
 _PACKAGE = "libpostgresql-jdbc-java"
@@ -44,7 +43,7 @@ def measure(
     spark: SparkSession, url: str, rows: int, history: int, rounds: int, only: str | None
 ) -> list[Table]:
     """Warm: each side runs once before it is measured, then they take turns."""
-    table = Table("Spark", ["what", "rows", "ours rows/s", "JDBC rows/s", "ours / JDBC"])
+    table = Table("Spark", ["what", "rows", "ours rows/s", "other rows/s", "ratio"])
     _fill(url, history)
     sides: dict[str, tuple[int, Callable[[], None], Callable[[], None]]] = {
         "read": (history, lambda: _read(spark, url), lambda: _read_jdbc(spark, url, history)),
@@ -57,6 +56,16 @@ def measure(
             rows,
             lambda: _publish(spark, url, rows),
             lambda: _write_jdbc(_frame(spark, rows), url, "heap"),
+        ),
+        "publish in 256 partitions; ours in 4": (
+            rows,
+            lambda: _publish(spark, url, rows, 256),
+            lambda: _publish(spark, url, rows),
+        ),
+        "publish with keys; ours without": (
+            rows,
+            lambda: _publish(spark, url, rows, keys=True),
+            lambda: _publish(spark, url, rows),
         ),
     }
     for what, (count, ours, theirs) in sides.items():
@@ -107,8 +116,9 @@ def _read_jdbc(spark: SparkSession, url: str, rows: int) -> None:
     _consume(reader.option("partitionColumn", "message_id").option("fetchsize", "10000").load())
 
 
-def _frame(spark: SparkSession, rows: int) -> DataFrame:
-    return spark.range(0, rows, 1, 4).selectExpr(
+def _frame(spark: SparkSession, rows: int, partitions: int = 4) -> DataFrame:
+    return spark.range(0, rows, 1, partitions).selectExpr(
+        "id",
         f"cast(repeat('x', {_PAYLOAD}) as binary) as payload",
         "'default' as queue",
         "concat('tenant-', id % 100) as channel",
@@ -117,13 +127,17 @@ def _frame(spark: SparkSession, rows: int) -> DataFrame:
     )
 
 
-def _publish(spark: SparkSession, url: str, rows: int) -> None:
-    writer = _frame(spark, rows).write.format("laneway").option("url", url)
-    writer.mode("append").save()
+def _publish(
+    spark: SparkSession, url: str, rows: int, partitions: int = 4, *, keys: bool = False
+) -> None:
+    frame = _frame(spark, rows, partitions)
+    if keys:
+        frame = frame.selectExpr("*", f"concat(id, '-{time.time_ns()}') as key")
+    frame.drop("id").write.format("laneway").option("url", url).mode("append").save()
 
 
 def _write_jdbc(frame: DataFrame, url: str, table: str) -> None:
-    writer = frame.write.format("jdbc").options(**_jdbc(url, table))
+    writer = frame.drop("id").write.format("jdbc").options(**_jdbc(url, table))
     writer.option("batchsize", "10000").mode("append").save()
 
 
@@ -166,8 +180,6 @@ def main() -> None:
         url = server.create_database("bench")
         history = chosen.history or 2 * chosen.rows
         tables = measure(spark, url, chosen.rows, history, chosen.rounds, chosen.only)
-        if chosen.only is None or chosen.only == "publish":
-            tables.append(measure_least(url, chosen.rows))
     spark.stop()
     show(tables, as_json=chosen.json)
 
