@@ -18,7 +18,7 @@ from .plan import Plan, Row
 
 
 class FlowEngine(Protocol):
-    """Messages that wait for others; where a database has none, every verb says so."""
+    """Messages that wait for others."""
 
     def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
         """All of its nodes, or none. More than BATCH need one transaction. Whatever ends the last

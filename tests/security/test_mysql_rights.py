@@ -8,7 +8,6 @@ import pytest
 
 from laneway import Queue
 from laneway.dev.embedded import EmbeddedMariaDB
-from laneway.engines.flows import NoFlows
 from laneway.errors import DatabaseFailed
 from tests.security.test_roles import VERBS
 
@@ -19,7 +18,7 @@ LOOKS = (
     "schema_version clock schedules next_firing messages message channels policy queue_stats "
     "channel_stats count_dead_letters history history_since totals settings subscriptions "
     "endings progress results payload dead_letters notify_channel diagnose minutes workers "
-    "dead_letter_groups"
+    "dead_letter_groups parents flows flow flow_nodes"
 )
 OWNERS = {"uninstall", "install_roles"}
 USERS = {
@@ -70,7 +69,7 @@ def test_what_who_installs_needs(mariadb: EmbeddedMariaDB) -> None:
 def test_rights_on_the_rows_are_enough_to_publish_work_and_operate(clients: Clients) -> None:
     core = clients.app._core
     for name, verb in VERBS.items():
-        if name not in OWNERS and not hasattr(NoFlows, name):
+        if name not in OWNERS:
             core.run(verb.plan(core.engine), atomic=verb.atomic)
 
 
@@ -87,7 +86,9 @@ def test_the_right_to_read_is_enough_to_look(clients: Clients, name: str) -> Non
     core.run(verb.plan(core.engine), atomic=verb.atomic)
 
 
-@pytest.mark.parametrize("name", ["publish", "publish_topic", "claim", "configure", "subscribe"])
+@pytest.mark.parametrize(
+    "name", ["publish", "publish_topic", "publish_flow", "claim", "configure", "subscribe"]
+)
 def test_who_may_only_read_writes_nothing(clients: Clients, name: str) -> None:
     clients.app.topic("t").subscribe("q")
     clients.app.publish("to be claimed", queue="q", channel=name)

@@ -53,9 +53,7 @@ SMALL = {
 # Reads on from one end and stops after some rows; or asks for messages among those under way.
 BOUNDED = {
     ("add_cancel_requests", "lease"),
-    ("any_flow", "flow"),
     ("audit", "audit"),
-    ("begin_write", "flow"),
     ("delete_old_audit", "audit"),
     ("upkeep_needed", "audit"),
     ("count_needed", "channel"),

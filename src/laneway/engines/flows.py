@@ -1,24 +1,11 @@
-"""Flows, as far as engines agree: edges, what the end of a node means for those after it, and
-none."""
+"""Flows, as far as engines agree: edges, and what the end of a node means for those after it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from laneway.contract import Ability
-from laneway.errors import InvalidOption
-from laneway.flow import (
-    DeadNode,
-    FlowDraft,
-    FlowInfo,
-    FlowParent,
-    FlowPlace,
-    NodeDraft,
-    NodeInfo,
-    PublishedFlow,
-    StagedNodes,
-)
-from laneway.plan import Plan, Row
+from laneway.flow import NodeDraft
+from laneway.plan import Plan
 
 # Edges of flows, as the statements want them.
 
@@ -52,7 +39,8 @@ COUNTED = ("held", "live", "dead", "completed", "failed", "skipped")
 
 class FlowNodeRow(NamedTuple):
     """As it is stored. ``pending``: parents that are not decided; ``missed``: parents that were
-    decided otherwise than by completing; ``died``: was a dead letter once."""
+    decided otherwise than by completing; ``died``: was a dead letter once. MySQL also counts in it
+    what its keys need: ``children``, and what a holder ``added`` under a fence."""
 
     id: int
     flow_id: int
@@ -61,6 +49,9 @@ class FlowNodeRow(NamedTuple):
     run_when: str
     state: str
     died: int
+    children: int = 0
+    added: int = 0
+    added_fence: int | None = None
 
 
 class FlowEdgeRow(NamedTuple):
@@ -84,10 +75,13 @@ class StagedRow(NamedTuple):
 
 
 class FlowChanges:
-    """What one call changes: nodes as they shall be, those to publish, the counts of flows."""
+    """What one call changes: nodes as they shall be, those to publish, the counts of flows.
+    ``known``: nodes as they were found, which nobody else can change any more."""
 
     def __init__(self) -> None:
         self.nodes: dict[int, FlowNodeRow] = {}
+        self.known: dict[int, FlowNodeRow] = {}
+        self.edges: defaultdict[int, list[FlowEdgeRow]] = defaultdict(list)
         self.released: list[int] = []
         self.dropped: list[int] = []
         self.ended: set[int] = set()
@@ -126,15 +120,21 @@ class FlowEnds:
         """Locked, in the order of their ids, where others could change them."""
         raise NotImplementedError
 
-    def _child_edges(self, ids: Iterable[int]) -> Plan[list[FlowEdgeRow]]:
+    def _lock_ahead(self, ids: Sequence[int], outcome: str, changes: FlowChanges) -> Plan[None]:
+        """All that the end of these can touch, in one order, where others could change it."""
+        yield from ()
+
+    def _child_edges(self, ids: Iterable[int], changes: FlowChanges) -> Plan[list[FlowEdgeRow]]:
         """Those whose parents these are."""
         raise NotImplementedError
 
-    def _staged_rows(self, adders: Iterable[int]) -> Plan[list[StagedRow]]:
+    def _staged_rows(self, adders: Mapping[int, FlowNodeRow]) -> Plan[list[StagedRow]]:
         raise NotImplementedError
 
-    def _add_staged(self, staged: Sequence[StagedRow], dropped: Sequence[int]) -> Plan[None]:
-        """As nodes that are held, with their edges."""
+    def _add_staged(
+        self, staged: Sequence[StagedRow], dropped: Sequence[int], changes: FlowChanges
+    ) -> Plan[None]:
+        """As nodes that are held, with their edges. Their parents are known."""
         raise NotImplementedError
 
     def _write_flow_changes(self, changes: FlowChanges, state: Any) -> Plan[None]:
@@ -146,10 +146,11 @@ class FlowEnds:
     ) -> Plan[None]:
         """Some of these messages ended, or became dead letters (``outcome`` "dead"); those that are
         nodes decide their children. ``fences``: of those that a holder completed."""
-        nodes = yield from self._node_rows(ids)
+        changes = FlowChanges()
+        yield from self._lock_ahead(ids, outcome, changes)
+        nodes = yield from self._known_rows(ids, changes)
         if not nodes:
             return
-        changes = FlowChanges()
         decided: list[tuple[FlowNodeRow, str]] = []
         for node in nodes.values():
             changes.turn(node, outcome)
@@ -162,13 +163,21 @@ class FlowEnds:
         changes.nodes |= died
         yield from self._write_flow_changes(changes, state)
 
+    def _known_rows(self, ids: Iterable[int], changes: FlowChanges) -> Plan[dict[int, FlowNodeRow]]:
+        """Those of them that are nodes, as they were found."""
+        wanted = list(ids)
+        unknown = sorted({id for id in wanted if id not in changes.known})
+        if unknown:
+            changes.known |= yield from self._node_rows(unknown)
+        return {id: changes.known[id] for id in wanted if id in changes.known}
+
     def _decide(
         self, decided: Sequence[tuple[FlowNodeRow, str]], changes: FlowChanges
     ) -> Plan[None]:
         """Level by level: a child that is not to be run decides its own children in turn."""
         while decided:
             parents = {node.id: (node, outcome) for node, outcome in decided}
-            edges = yield from self._child_edges(parents)
+            edges = yield from self._child_edges(parents, changes)
             counts: Counter[int] = Counter()
             missed: Counter[int] = Counter()
             for edge in edges:
@@ -182,8 +191,7 @@ class FlowEnds:
         self, counts: Mapping[int, int], missed: Mapping[int, int], changes: FlowChanges
     ) -> Plan[list[tuple[FlowNodeRow, str]]]:
         """Returns those that are skipped."""
-        unknown = [id for id in counts if id not in changes.nodes]
-        known = (yield from self._node_rows(unknown)) if unknown else {}
+        known = yield from self._known_rows((i for i in counts if i not in changes.nodes), changes)
         skipped = []
         for id, count in counts.items():
             node = changes.nodes[id] if id in changes.nodes else known[id]
@@ -217,17 +225,17 @@ class FlowEnds:
             if outcome == "completed" and fences.get(row.adder) == row.fence and not row.cancelled
         ]
         gone = {row.id for row in staged} - {row.id for row in taken}
-        yield from self._add_staged(taken, sorted(gone))
         new = {row.id for row in taken}
         old = {parent for row in taken for parent in row.parents} - new - changes.nodes.keys()
-        before = (yield from self._node_rows(sorted(old))) if old else {}
-        before |= changes.nodes
-        counts: Counter[int] = Counter()
-        missed: Counter[int] = Counter()
+        before = (yield from self._known_rows(old, changes)) | changes.nodes
         for row in taken:
             changes.nodes[row.id] = FlowNodeRow(
                 *(row.id, row.flow_id, len(row.parents), 0, row.run_when, "held", 0)
             )
+        yield from self._add_staged(taken, sorted(gone), changes)
+        counts: Counter[int] = Counter()
+        missed: Counter[int] = Counter()
+        for row in taken:
             changes.counts[row.flow_id]["held"] += 1
             counts[row.id] += 0
             for parent in row.parents:
@@ -247,41 +255,3 @@ def _decides(edge: FlowEdgeRow, parent: FlowNodeRow, outcome: str) -> bool:
     if outcome == "dead":
         return not edge.strict and not parent.died
     return bool(edge.strict) or not parent.died
-
-
-class NoFlows:
-    """Flows where an engine has none yet: every verb says so."""
-
-    lacks: Mapping[Ability, str]
-
-    def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
-        raise self._missing()
-
-    def stage_nodes(self, lease: Row, nodes: Sequence[NodeDraft]) -> Plan[StagedNodes]:
-        raise self._missing()
-
-    def parents(self, message_id: int) -> Plan[list[FlowParent]]:
-        raise self._missing()
-
-    def flows(self, queue: str | None, limit: int, before: int | None) -> Plan[list[FlowInfo]]:
-        raise self._missing()
-
-    def flow(self, flow_id: int) -> Plan[FlowInfo | None]:
-        raise self._missing()
-
-    def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
-        raise self._missing()
-
-    def flow_place(self, message_id: int) -> Plan[FlowPlace | None]:
-        """Nothing has to be asked: no message belongs to a flow."""
-        return None
-        yield
-
-    def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
-        raise self._missing()
-
-    def cancel_flow(self, flow_id: int) -> Plan[None]:
-        raise self._missing()
-
-    def _missing(self) -> InvalidOption:
-        return InvalidOption(self.lacks["flows"])

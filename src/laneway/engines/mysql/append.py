@@ -5,7 +5,7 @@ from typing import Any
 
 from laneway.engines.times import micros
 from laneway.model import Draft, Published, PublishStatus
-from laneway.plan import Plan
+from laneway.plan import Plan, Row
 
 from .base import MysqlBase, chunks, pair_id
 
@@ -77,6 +77,24 @@ class NewRow:
         return Published(self.id, self.status or "published")
 
 
+class ReleasedRow(NewRow):
+    """A node of a flow that is published now, from a row of lock_held; its content does not leave
+    the server."""
+
+    __slots__ = ()
+
+    def __init__(self, held: Row, now: int) -> None:
+        id, queue, channel, kind, priority, delay, at, expires_in, expires_at, _ = held
+        self.id = int(id)
+        self.queue, self.priority = queue, int(priority)
+        self.channel_id = pair_id(queue, channel)
+        self.due = int(at) if at is not None else now + int(delay or 0)
+        if expires_at is None and expires_in is not None:
+            expires_at = now + int(expires_in)
+        self.expires_at = expires_at
+        self.row = (*[None] * 8, queue, channel, kind)
+
+
 def new_rows(drafts: Sequence[Draft], now: int) -> list[NewRow]:
     return [NewRow(draft, now) for draft in drafts]
 
@@ -126,8 +144,24 @@ class MysqlAppend(MysqlBase):
             first = int(rows[0][0])
             for number, row in enumerate(chunk):
                 row.id = first + number * step
+        yield from self._add_expiries(new)
+
+    def _add_expiries(self, new: Sequence[NewRow]) -> Plan[None]:
         expiring = [(row.id, row.expires_at) for row in new if row.expires_at is not None]
         yield from self._insert("add_expiries", expiring)
+
+    def _queues_by_kind(self) -> Plan[set[bytes]]:
+        """Those that are claimed by kind."""
+        return {bytes(row[0]) for row in (yield self._statement("kind_queues"))}
+
+    def _add_wakes(self, new: Sequence[NewRow], now: int, by_kind: set[bytes]) -> Plan[None]:
+        """``by_kind``: the queues that are claimed so."""
+        plain = [row for row in new if row.queue not in by_kind] if by_kind else new
+        yield from self._insert("add_wakes", wakes(plain, now))
+        if len(plain) < len(new):
+            laned = [row for row in new if row.queue in by_kind]
+            yield from self._insert("add_kind_messages", [row.kind_row for row in laned])
+            yield from self._insert("add_kind_wakes", kind_wakes(laned, now))
 
     def _refuse(self, batch: Sequence[NewRow]) -> Plan[None]:
         """Marks messages whose channel is full or being removed.

@@ -9,3 +9,8 @@ select $1 as id, count(*) as n from (
 insert into `laneway_message` (channel_id, due, published_at, first_published_at, expires_at,
     key_window, max_attempts, priority, queue, channel, kind, `key`, content_type, headers, payload)
 values $1...
+
+-- name: add_kind_wakes
+-- $1: rows.
+insert into `laneway_kind_wake` (at, channel_id, due, message_id, n, priority, ahead, queue, channel, lane)
+values $1...

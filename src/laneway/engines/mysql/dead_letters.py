@@ -169,6 +169,7 @@ class LockedDeadLetter(NamedTuple):
     payload_size: int
     now: int
     history: bytes
+    flow_id: int | None
 
 
 class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
@@ -196,6 +197,7 @@ class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
         yield from self._insert("add_wakes", _wakes(letters, now + delay))
         yield from self._delete_dead_letters(letters, b"redriven", terminal=False)
         yield from self._add_events("redriven", [_event_row(letter) for letter in letters])
+        yield from self._revive_nodes(_nodes(letters), now)
         return len(letters)
 
     def _discard(self, ids: Sequence[int]) -> Plan[int]:
@@ -208,6 +210,7 @@ class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
         yield from self._add_events("discarded", [_event_row(letter) for letter in letters])
         keys = [k for x in letters if (k := ended_key(x.id, x.queue, x.key, x.key_window))]
         yield from self._release_keys(keys, letters[0].now)
+        yield from self._nodes_ended(_nodes(letters), {}, "discarded", letters[0].now)
         return len(letters)
 
     def _lock_dead_letters(self, ids: Sequence[int]) -> Plan[list[LockedDeadLetter]]:
@@ -246,6 +249,10 @@ class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
             if taken.ended:
                 return done
             died_at, letter = taken.died_at, taken.letter
+
+
+def _nodes(letters: Sequence[LockedDeadLetter]) -> list[int]:
+    return [letter.id for letter in letters if letter.flow_id is not None]
 
 
 def _event_row(letter: LockedDeadLetter) -> EventRow:

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
-from laneway.engines.flows import NoFlows
 from laneway.engines.kind_pauses import without_paused
 from laneway.plan import Plan
 from laneway.taken import Taken
@@ -17,6 +16,7 @@ from .claim.lanes import lane_of
 from .dead_letters import MysqlDeadLetters, MysqlOperations
 from .diagnose import MysqlDiagnose
 from .events import MysqlEvents
+from .flows import MysqlFlows
 from .inspect import MysqlInspect, MysqlMessageList, MysqlStats
 from .operate.channel_list import MysqlChannelList
 from .operate.control import MysqlAudit, MysqlPauses, MysqlRunNow
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 class MysqlEngine(
+    MysqlFlows,
     MysqlSchedules,
     MysqlClaim,
     MysqlSettle,
@@ -49,7 +50,6 @@ class MysqlEngine(
     MysqlMinutes,
     MysqlDiagnose,
     MysqlEvents,
-    NoFlows,
 ):
     """Every verb is a few statements in one transaction."""
 
@@ -58,7 +58,6 @@ class MysqlEngine(
     lacks: Mapping[Ability, str] = {
         "handlers' transactions": "the worker has none to give on MySQL: begin your own and "
         "complete the message on its connection",
-        "flows": "not there on MySQL yet: publish each step from the handler of the one before",
     }
 
     def notify_channel(self) -> Plan[str | None]:

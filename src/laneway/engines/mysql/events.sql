@@ -1,11 +1,12 @@
 -- name: endings
 -- $1: ids. One row each: the outcome, null if the message has not ended. One snapshot, so a message that moves
 -- from table to table is seen once. A result that is kept knows more than a history that keeps only failures, or
--- nothing.
+-- nothing; so does a node of a flow.
 select x.id,
     case when m.id is not null then null when d.id is not null then 'dead'
-        else coalesce(r.outcome, h.outcome, 'unknown') end,
-    coalesce(d.died_at, r.ended_at, h.ended_at), coalesce(d.reason, r.reason, h.reason),
+        when n.state = 'held' or n.id is null and f.id is not null then null
+        else coalesce(r.outcome, h.outcome, n.state, 'unknown') end,
+    coalesce(d.died_at, r.ended_at, h.ended_at, n.ended_at), coalesce(d.reason, r.reason, h.reason),
     coalesce(d.error_type, r.error_type, h.error_type), coalesce(d.error, r.error, h.error), r.expires_at
 from $1:ids x
 left join `laneway_message` m on m.id = x.id
@@ -13,6 +14,8 @@ left join `laneway_dead` d on d.id = x.id and m.id is null
 left join `laneway_result` r on r.message_id = x.id and m.id is null and d.id is null
 left join `laneway_history` h on m.id is null and d.id is null and r.message_id is null and h.id = (
     select max(k.id) from `laneway_history` k where k.message_id = x.id and k.terminal)
+left join `laneway_flow_node` n on m.id is null and d.id is null and r.message_id is null and h.id is null and n.id = x.id
+left join `laneway_flow_held` f on m.id is null and d.id is null and r.message_id is null and h.id is null and f.id = x.id
 
 -- name: listen
 -- $1: now, $2: for how long, $3..$6: the fields of EventFilter as JSON, null for all.

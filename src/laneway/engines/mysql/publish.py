@@ -19,7 +19,7 @@ from laneway.model import Draft, Published
 from laneway.plan import Plan, Row
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy, copies
 
-from .append import MysqlAppend, NewRow, WakeRow, kind_wakes, new_rows, wakes
+from .append import MysqlAppend, NewRow, WakeRow, new_rows
 from .base import MysqlBase, MysqlChannelLocks, data, pair_id, repeatable, text
 from .events import MysqlEventOutbox
 
@@ -249,28 +249,15 @@ class MysqlPublish(MysqlReplace):
         if any_gated:
             yield from self._refuse(batch)
         new = [row for row in batch if row.status is None]
-        queues: set[bytes] = set()
-        if by_kind:
-            queues = {bytes(row[0]) for row in (yield self._statement("kind_queues"))}
-        yield from self._append(new, int(now), int(packet), int(step), queues)
+        queues = (yield from self._queues_by_kind()) if by_kind else set()
+        yield from self._add_messages(new, int(packet), int(step))
+        yield from self._add_wakes(new, int(now), queues)
         if any_listener:
             ids = [row.id for row in new if row.id is not None]
             yield from self._add_message_events("published", ids)
         if keyed:
             yield from self._assign_keys(keyed)
         return [row.published() for row in batch]
-
-    def _append(
-        self, new: Sequence[NewRow], now: int, packet: int, step: int, by_kind: set[bytes]
-    ) -> Plan[None]:
-        """``by_kind``: the queues that are claimed so."""
-        yield from self._add_messages(new, packet, step)
-        plain = [row for row in new if row.queue not in by_kind] if by_kind else new
-        yield from self._insert("add_wakes", wakes(plain, now))
-        if len(plain) < len(new):
-            laned = [row for row in new if row.queue in by_kind]
-            yield from self._insert("add_kind_messages", [row.kind_row for row in laned])
-            yield from self._insert("add_kind_wakes", kind_wakes(laned, now))
 
 
 class MysqlTopics(MysqlPublish):

@@ -49,11 +49,6 @@ select id, closing, backlog from `laneway_channel` where gated = 1 and id in ($1
 insert into `laneway_wake` (at, channel_id, due, message_id, n, freed, priority, ahead, queue, channel)
 values $1...
 
--- name: add_kind_wakes
--- $1: rows.
-insert into `laneway_kind_wake` (at, channel_id, due, message_id, n, priority, ahead, queue, channel, lane)
-values $1...
-
 -- name: add_expiries
 -- $1: rows.
 insert into `laneway_expiry` (message_id, expires_at) values $1...

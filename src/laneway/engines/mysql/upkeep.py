@@ -31,6 +31,8 @@ class UpkeepSettings(NamedTuple):
     history_days: int
     backoff_initial: int
     backoff_max: int
+    flows_counted: int
+    flows_expired: int
 
 
 class ExpiredLeases(NamedTuple):
@@ -301,6 +303,8 @@ class MysqlUpkeep(
         tidied += yield from self._forget_workers(settings.now)
         tidied += yield from self._delete_expired_results(settings.now, _LIMIT)
         tidied += yield from self._delete_old_progress(settings.now, _LIMIT)
+        flows = bool(settings.flows_counted), bool(settings.flows_expired)
+        tidied += yield from self._tend_flows(*flows, settings.now, _LIMIT)
         stamp = yield from self._stamp_history()
         yield from self._save_fold_end(stamp, settings.now)
         self._lease_floor = done.floor

@@ -9,7 +9,7 @@ where until >= $1 and until <= $2 order by until limit $3
 select l.message_id, l.fence, l.channel_id, l.counted, m.queue, m.channel, m.`key`, m.key_window,
     coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), (select s.history from `laneway_setting` s),
     l.claimed_at, l.worker, m.kind, m.priority, m.due, m.published_at, m.first_published_at, m.attempt,
-    m.spent, m.max_attempts, octet_length(m.payload)
+    m.spent, m.max_attempts, octet_length(m.payload), m.flow_id
 from $1:pairs x
 straight_join `laneway_lease` l force index (primary) on l.message_id = x.id and l.fence = x.fence and l.until <= $2
 straight_join `laneway_message` m force index (primary) on m.id = l.message_id
@@ -183,7 +183,9 @@ update `laneway_turnstile` force index (primary) set n = $1 where name = $2
 select n from `laneway_turnstile` where name = $1 for update skip locked
 
 -- name: upkeep_settings
--- $1: now.
+-- $1: now. The last columns: whether counts of flows have changed, and whether some are no longer kept.
 select coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
-    history, history_days, backoff_initial, backoff_max
+    history, history_days, backoff_initial, backoff_max,
+    exists (select 1 from `laneway_flow_count`),
+    exists (select 1 from `laneway_flow` where expires_at <= coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))))
 from `laneway_setting`

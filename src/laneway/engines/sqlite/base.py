@@ -76,7 +76,6 @@ class SqliteBase:
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = checked_schema(schema)
         self._clock = clock
-        self._has_flow_tables = False
 
     def _now(self) -> int:
         """The machine's clock: all clients of the file run on this machine."""
@@ -97,24 +96,12 @@ class SqliteBase:
     def _begin_write(self, *, ids: int = 0, fences: int = 0, turns: int = 0) -> Plan[WriteState]:
         """The first statement of every verb that writes. It takes the write lock, so what is read
         afterwards cannot change before the commit; the time is taken after it."""
-        known = self._has_flow_tables
-        name = "begin_write" if known else "begin_write_before_flows"
-        rows = yield self._statement(name, ids, fences, turns)
-        message_id, fence, turn, initial, longest, listened_until, by_kind, has_flows = rows[0]
-        if not known:
-            has_flows = yield from self._look_for_flows()
+        rows = yield self._statement("begin_write", ids, fences, turns)
+        message_id, fence, turn, initial, longest, listened_until, by_kind, flows = rows[0]
         now = self._now()
         numbers = (message_id - ids + 1, fence - fences + 1, turn - turns + 1)
         heard = listened_until is not None and listened_until > now
-        return WriteState(*numbers, initial, longest, now, heard, bool(by_kind), bool(has_flows))
-
-    def _look_for_flows(self) -> Plan[bool]:
-        """Once for a client. Traffic goes on while a schema of an older version is upgraded."""
-        if not (yield self._statement("flow_tables", f"{self.schema}_flow")):
-            return False
-        self._has_flow_tables = True
-        rows = yield self._statement("any_flow")
-        return bool(rows[0][0])
+        return WriteState(*numbers, initial, longest, now, heard, bool(by_kind), bool(flows))
 
 
 def listed(values: Iterable[Any]) -> str:

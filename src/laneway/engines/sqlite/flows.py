@@ -45,6 +45,7 @@ class SqliteFlows(SqliteDeadLetters, SqliteWorkers, SqlitePublish):
         keep = micros(flow.keep)
         added = (flow.queue, flow.name, state.now, keep, held, len(roots))
         ((flow_id,),) = yield self._statement("add_flow", *added)
+        yield self._statement("count_flows", 1)
         ids = [state.message_id + number for number in range(len(nodes))]
         yield from self._add_nodes(flow_id, nodes, ids)
         # As if released: the same statements, and no second way to publish.

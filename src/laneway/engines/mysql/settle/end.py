@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from laneway.engines.mysql.append import WakeRow
 from laneway.engines.mysql.base import ChannelRef, pair_id
 from laneway.engines.mysql.events import MysqlEventOutbox
+from laneway.engines.mysql.flows_release import MysqlNodeEnds
 from laneway.plan import Plan
 
 
@@ -111,7 +112,7 @@ class LostLease(NamedTuple):
     fence: int
 
 
-class MysqlSettleEnd(MysqlBehind):
+class MysqlSettleEnd(MysqlNodeEnds, MysqlBehind):
     """What the verbs that end leases or messages have in common."""
 
     def _release_keys(self, ended: Sequence[EndedKey], now: int) -> Plan[None]:
@@ -174,19 +175,22 @@ class MysqlSettleEnd(MysqlBehind):
 
 
 class CompletedLease(NamedTuple):
-    """A row of lock_leases. ``tied``: it holds a slot of its channel, or its message has a key."""
+    """A row of lock_leases. ``tied``: it holds a slot of its channel, or its message has a key.
+    ``node``: it belongs to a flow."""
 
     id: int
     fence: int
     tied: bool
+    node: bool
     now: int
     history: bytes
 
     @classmethod
     def read(cls, text: bytes | str) -> "CompletedLease":
         plain = text.decode() if isinstance(text, bytes) else text
-        id, fence, tied, now, history = plain.split(",")
-        return cls(int(id), int(fence), tied == "1", int(now), history.encode())
+        id, fence, tied, node, now, history = plain.split(",")
+        flags = tied == "1", node == "1"
+        return cls(int(id), int(fence), *flags, int(now), history.encode())
 
 
 class SlotAndKey(NamedTuple):
@@ -239,6 +243,7 @@ class EndedLease(NamedTuple):
     spent: int
     max_attempts: int
     payload_size: int
+    flow_id: int | None
 
     @property
     def channel_ref(self) -> ChannelRef:
@@ -329,6 +334,8 @@ class MysqlRequeue(MysqlSettleEnd):
             keys = yield from self._lock_keys(keys)
             if passed_on := (yield from self._start_behind(keys, now)):
                 yield self._statement("forget_dead_keys", passed_on)
+        nodes = [lease.id for lease, _ in dying if lease.flow_id is not None]
+        yield from self._nodes_ended(nodes, {}, "dead", now)
 
 
 def _wake(requeue: Requeue) -> WakeRow:

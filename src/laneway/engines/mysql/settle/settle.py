@@ -44,6 +44,7 @@ class WaitingMessage(NamedTuple):
     now: int
     history: bytes
     by_kind: int
+    flow_id: int | None
 
 
 class MysqlCancel(MysqlSettleEnd, MysqlChannelLocks, MysqlResults):
@@ -91,6 +92,8 @@ class MysqlCancel(MysqlSettleEnd, MysqlChannelLocks, MysqlResults):
             yield from self._insert("add_history", [_history_row(m, outcome) for m in ending])
         yield from self._insert("add_wakes", [_wake(message) for message in ending])
         yield from self._release_keys([key for key in keys if key.id in done], now)
+        nodes = [message.id for message in ending if message.flow_id is not None]
+        yield from self._nodes_ended(nodes, {}, outcome.decode(), now)
         return done
 
     def _leave_lanes(self, messages: Sequence[WaitingMessage]) -> Plan[None]:
@@ -179,6 +182,8 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
         yield self._statement("delete_leased_messages", ids)
         yield from self._release_keys([key for tie in ties if (key := tie.ended_key)], now)
         yield from self._free_slots((tie.channel_ref for tie in ties if tie.counted), now)
+        nodes = {lease.id: lease.fence for lease in held if lease.node}
+        yield from self._nodes_ended(list(nodes), nodes, outcome, now)
 
     def _slots_and_keys(self, ids: Sequence[int]) -> Plan[list[SlotAndKey]]:
         if not ids:

@@ -3,13 +3,13 @@
 select id, channel_id, queue, channel from `laneway_message` where id in ($1...)
 
 -- name: waiting_messages
--- $1: ids, $2: now. Those that are not leased. We have locked their channels. The last column: how many queues are
--- claimed by kind.
+-- $1: ids, $2: now. Those that are not leased. We have locked their channels. The last columns: how many queues are
+-- claimed by kind, and its flow.
 select m.id, m.channel_id, m.queue, m.channel, m.kind, m.`key`, m.key_window, m.priority, m.attempt, m.due,
     m.published_at, m.first_published_at, octet_length(m.payload),
     coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
     (select s.history from `laneway_setting` s),
-    (select t.by_kind from `laneway_turnstile` t force index (primary) where t.name = 'pause')
+    (select t.by_kind from `laneway_turnstile` t force index (primary) where t.name = 'pause'), m.flow_id
 from `laneway_message` m
 where m.id in ($1...) and not exists (select 1 from `laneway_lease` l where l.message_id = m.id)
 order by m.id
@@ -29,9 +29,9 @@ straight_join `laneway_kind_message` k force index (primary) on k.channel_id = m
 
 -- name: lock_leases
 -- $1: (message id, fence) in order, $2: now. Locks the leases that are still held with this fence. All columns
--- are one text, which is cheaper for drivers in Python: id, fence, whether it is counted or has a key, now, and
--- which history is kept.
-select concat_ws(',', l.message_id, l.fence, l.counted or m.`key` is not null, coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
+-- are one text, which is cheaper for drivers in Python: id, fence, whether it is counted or has a key, whether it
+-- is a node of a flow, now, and which history is kept.
+select concat_ws(',', l.message_id, l.fence, l.counted or m.`key` is not null, m.flow_id is not null, coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
     (select s.history from `laneway_setting` s))
 from $1:pairs x
 straight_join `laneway_lease` l force index (primary) on l.message_id = x.id and l.fence = x.fence
@@ -44,7 +44,7 @@ for update
 select l.message_id, l.fence, l.channel_id, l.counted, m.queue, m.channel, m.`key`, m.key_window,
     coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), (select s.history from `laneway_setting` s),
     l.claimed_at, l.worker, m.kind, m.priority, m.due, m.published_at, m.first_published_at, m.attempt,
-    m.spent, m.max_attempts, octet_length(m.payload)
+    m.spent, m.max_attempts, octet_length(m.payload), m.flow_id
 from $1:pairs x
 straight_join `laneway_lease` l force index (primary) on l.message_id = x.id and l.fence = x.fence
 straight_join `laneway_message` m force index (primary) on m.id = l.message_id

@@ -26,18 +26,20 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
         rows = yield self._statement("node_rows", listed(ids))
         return {row[0]: FlowNodeRow(*row) for row in rows}
 
-    def _child_edges(self, ids: Iterable[int]) -> Plan[list[FlowEdgeRow]]:
+    def _child_edges(self, ids: Iterable[int], changes: FlowChanges) -> Plan[list[FlowEdgeRow]]:
         rows = yield self._statement("child_edges", listed(ids))
         return [FlowEdgeRow(*row) for row in rows]
 
-    def _staged_rows(self, adders: Iterable[int]) -> Plan[list[StagedRow]]:
+    def _staged_rows(self, adders: Mapping[int, FlowNodeRow]) -> Plan[list[StagedRow]]:
         rows = yield self._statement("staged_rows", listed(adders))
         return [
             StagedRow(id, flow_id, adder, fence, json.loads(parents), when, bool(cancelled))
             for id, flow_id, adder, fence, parents, when, cancelled in rows
         ]
 
-    def _add_staged(self, staged: Sequence[StagedRow], dropped: Sequence[int]) -> Plan[None]:
+    def _add_staged(
+        self, staged: Sequence[StagedRow], dropped: Sequence[int], changes: FlowChanges
+    ) -> Plan[None]:
         if dropped:
             yield self._statement("delete_held", listed(dropped))
         if staged:
@@ -89,7 +91,9 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
         )
         yield self._statement("delete_flow_edges", nodes)
         yield self._statement("delete_flow_nodes", nodes)
-        yield self._statement("delete_flows", state.now)
+        gone = yield self._statement("delete_flows", state.now)
+        if gone:
+            yield self._statement("count_flows", -len(gone))
         return len(json.loads(nodes))
 
 

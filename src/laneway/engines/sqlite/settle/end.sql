@@ -214,3 +214,8 @@ delete from "laneway_flow_node" where id in (select value from json_each($1))
 -- $1: now. Those that are no longer kept and have no nodes left.
 delete from "laneway_flow" where expires_at <= $1
     and not exists (select 1 from "laneway_flow_node" n where n.flow_id = "laneway_flow".id)
+returning id
+
+-- name: count_flows
+-- $1: how many more there are.
+update "laneway_state" set flows = flows + $1

@@ -85,6 +85,7 @@ create table if not exists `laneway_channel` (
     key channel_timed (paused_until)
 ) engine = InnoDB;
 
+-- flow_id: the flow that it is a node of, or null: then nothing that ends it looks at the tables of flows.
 create table if not exists `laneway_message` (
     id bigint auto_increment primary key,
     channel_id binary(16) not null,
@@ -106,6 +107,7 @@ create table if not exists `laneway_message` (
     state_type varbinary(1024),
     state longblob,
     payload longblob not null,
+    flow_id bigint,
     key message_order (channel_id, priority, due, id)
 ) engine = InnoDB row_format = dynamic;
 
@@ -198,6 +200,7 @@ create table if not exists `laneway_dead` (
     error longblob,
     traceback longblob,
     payload longblob not null,
+    flow_id bigint,
     key dead_order (queue, died_at, id),
     key dead_time (died_at, id)
 ) engine = InnoDB row_format = dynamic;

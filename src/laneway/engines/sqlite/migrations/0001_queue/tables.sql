@@ -21,7 +21,8 @@ create table "laneway_state" (
     backoff_initial integer not null default 1000000 check (backoff_initial >= 0),
     backoff_max integer not null default 300000000 check (backoff_max >= 0),
     audit_days integer not null default 90 check (audit_days >= 1),
-    by_kind integer not null default 0
+    by_kind integer not null default 0,
+    flows integer not null default 0
 );
 insert into "laneway_state" (single) values (1);
 

@@ -1,7 +1,7 @@
 -- Flows: messages that wait for other messages. A node is a message of a flow and has its id; one whose parents have
 -- not all been decided is not in the table of messages yet: its row for the publish lies in "laneway_flow_held".
 
--- While this table is empty, no verb looks at the others.
+-- state.flows says how many there are; while there are none, no verb looks at these tables.
 create table "laneway_flow" (
     id integer primary key,
     queue text not null,

@@ -1,0 +1,286 @@
+"""The verbs of flows.
+
+Invariant: a node has the id of its message from the beginning. The ids of those that are held come
+from the same counter: their rows are added to the messages and deleted again, in one transaction.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from laneway.engines.flows import FlowChanges
+from laneway.engines.times import micros, moment
+from laneway.errors import InvalidOption
+from laneway.flow import (
+    MOST_LINKS,
+    MOST_PARENTS,
+    DeadNode,
+    FlowDraft,
+    FlowInfo,
+    FlowLink,
+    FlowParent,
+    FlowPlace,
+    NodeDraft,
+    NodeInfo,
+    PublishedFlow,
+    StagedNodes,
+)
+from laneway.model import Draft
+from laneway.plan import Plan, Row
+
+from .append import new_rows
+from .base import chunks, pair_id, repeatable, text
+from .dead_letters import MysqlDeadLetters
+from .flows_release import parts, plain
+from .operate.control import MysqlWorkers
+from .publish import MysqlPublish
+from .settle.lease import MysqlLeases
+
+# A message that is deleted in the transaction that adds it: only its id is wanted.
+_ID_ONLY = (bytes(16), 0, 0, 0, None, None, 1, 0, b"", b"", b"", None, b"", None, b"", None)
+
+
+class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
+    @repeatable
+    def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
+        rows = yield self._statement("publish_state", self._now())
+        ((now, packet, step, any_gated, any_listener, by_kind),) = rows
+        batch = new_rows([node.draft for node in nodes], int(now))
+        first = [row for row, node in zip(batch, nodes, strict=True) if not node.parents]
+        if any_gated:
+            yield from self._refuse(first)
+            for row in first:
+                if row.status == "full" or row.status == "closed":
+                    return PublishedFlow(None, [], row.status)
+        existing = yield from self._take_name(flow, int(now))
+        if existing is not None:
+            return PublishedFlow(existing, [], "existing")
+        names = flow.queue.encode(), flow.name.encode()
+        counts = len(nodes) - len(first), len(first)
+        rows = yield self._statement("add_flow", [(*names, int(now), micros(flow.keep), *counts)])
+        flow_id = int(rows[0][0])
+        yield self._statement("give_flow_name", pair_id(*names), flow_id)
+        messages = [
+            (*row.row, flow_id) if not node.parents else _ID_ONLY
+            for row, node in zip(batch, nodes, strict=True)
+        ]
+        ids = yield from self._add_node_messages(messages, int(packet), int(step))
+        for row, id in zip(batch, ids, strict=True):
+            row.id = id
+        yield from self._add_nodes(flow_id, nodes, ids, int(packet))
+        yield from self._add_expiries(first)
+        queues = (yield from self._queues_by_kind()) if by_kind else set()
+        yield from self._add_wakes(first, int(now), queues)
+        if any_listener:
+            yield from self._add_message_events("published", [row.id for row in first if row.id])
+        return PublishedFlow(flow_id, ids, "published")
+
+    def _take_name(self, flow: FlowDraft, now: int) -> Plan[int | None]:
+        """The flow that has the name and has not ended; or none, and the name is locked. One that
+        is taken is only read, so that nobody waits for us."""
+        id = pair_id(flow.queue.encode(), flow.name.encode())
+        rows = yield self._statement("flow_of_name", id)
+        if rows and text(rows[0][2]) == "READ-COMMITTED" and rows[0][1]:
+            return int(rows[0][0])
+        yield self._statement("take_flow_name", [(id, 0)])
+        ((owner,),) = yield self._statement("owner_of_name", id)
+        if not owner:
+            return None
+        rows = yield self._statement("flow_of_name", id)
+        # What an old snapshot does not show has come since.
+        if not rows or int(rows[0][0]) != owner or rows[0][1] is None or rows[0][1]:
+            return int(owner)
+        # Upkeep has not noted yet that it has ended.
+        yield self._statement("end_flow", owner, now)
+        return None
+
+    def _add_node_messages(
+        self, rows: Sequence[tuple[Any, ...]], packet: int, step: int
+    ) -> Plan[list[int]]:
+        """The ids; of held nodes nothing else is left."""
+        ids: list[int] = []
+        for chunk in chunks(rows, packet):
+            added = yield self._statement("add_node_messages", chunk)
+            first = int(added[0][0])
+            ids += [first + number * step for number in range(len(chunk))]
+        held = [id for id, row in zip(ids, rows, strict=True) if row is _ID_ONLY]
+        for part in parts(held):
+            yield self._statement("delete_messages", part)
+        return ids
+
+    def _add_nodes(
+        self, flow_id: int, nodes: Sequence[NodeDraft], ids: Sequence[int], packet: int
+    ) -> Plan[None]:
+        children: dict[int, int] = defaultdict(int)
+        edges, rows, held = [], [], []
+        for id, node in zip(ids, nodes, strict=True):
+            strict = node.when == "completed"
+            for place, parent in enumerate(_ids(node.parents, ids)):
+                edges.append((parent, children[parent], id, strict, place))
+                children[parent] += 1
+        for id, node in zip(ids, nodes, strict=True):
+            draft, pending = node.draft, len(node.parents)
+            state = b"held" if pending else b"live"
+            where = draft.queue.encode(), draft.channel.encode(), draft.kind.encode()
+            counts = pending, children[id]
+            rows.append((id, flow_id, *counts, node.when.encode(), state, *where))
+            if pending:
+                held.append(_held_row(id, flow_id, draft))
+        yield from self._insert("add_nodes", rows)
+        yield from self._insert("add_edges", edges)
+        for chunk in chunks(held, packet):
+            yield self._statement("add_held", chunk)
+
+    @repeatable
+    def stage_nodes(self, lease: Row, nodes: Sequence[NodeDraft]) -> Plan[StagedNodes]:
+        adder, fence = int(lease[0]), int(lease[1])
+        if not (yield from self._lock_leases("lock_leases_to_extend", [(adder, fence)])):
+            return StagedNodes([], "lost")
+        ((flow_id,),) = yield self._statement("flow_of_message", adder)
+        if flow_id is None:
+            return StagedNodes([], "none")
+        added = yield from self._added_before(adder, fence)
+        known = {parent for node in nodes for parent in node.parents if parent > 0}
+        yield from self._check_parents(known - set(added), int(flow_id))
+        ((_, packet, step, *_),) = yield self._statement("publish_state", self._now())
+        ids = yield from self._add_node_messages([_ID_ONLY] * len(nodes), int(packet), int(step))
+        rows, held = [], []
+        for number, (id, node) in enumerate(zip(ids, nodes, strict=True), len(added)):
+            parents = json.dumps(_ids(node.parents, ids)).encode()
+            rows.append((adder, number, id, node.when.encode(), parents))
+            held.append(_held_row(id, int(flow_id), node.draft))
+        for chunk in chunks(rows, int(packet)):
+            yield self._statement("add_added", chunk)
+        for chunk in chunks(held, int(packet)):
+            yield self._statement("add_held", chunk)
+        yield self._statement("set_added", adder, len(added) + len(nodes), fence)
+        return StagedNodes(ids, "staged")
+
+    def _added_before(self, adder: int, fence: int) -> Plan[list[int]]:
+        """What this attempt has added so far; what earlier ones left is deleted."""
+        (node,) = (yield from self._node_rows([adder])).values()
+        keys = [(adder, number) for number in range(node.added)]
+        ids: list[int] = []
+        for part in parts(keys):
+            ids += [int(row[2]) for row in (yield self._statement("added_rows", part))]
+        if node.added_fence == fence:
+            return ids
+        for part in parts(keys):
+            yield self._statement("delete_added", part)
+        for part in parts(ids):
+            yield self._statement("delete_held", part)
+        return []
+
+    def _check_parents(self, ids: Iterable[int], flow_id: int) -> Plan[None]:
+        missing = set(ids)
+        for part in parts(sorted(missing)):
+            rows = yield self._statement("known_nodes", part, flow_id)
+            missing -= {int(row[0]) for row in rows}
+        if missing:
+            # A caller's old snapshot does not show what came later.
+            found = yield from self._node_rows(sorted(missing))
+            missing -= {id for id, node in found.items() if node.flow_id == flow_id}
+        if missing:
+            raise InvalidOption("a node can only come after nodes of the same flow")
+
+    @repeatable
+    def parents(self, message_id: int) -> Plan[list[FlowParent]]:
+        rows = yield self._statement("parents", message_id)
+        return [FlowParent(int(id), plain(kind), plain(state)) for id, kind, state in rows]
+
+    @repeatable
+    def flows(self, queue: str | None, limit: int, before: int | None) -> Plan[list[FlowInfo]]:
+        name = None if queue is None else queue.encode()
+        rows = yield self._statement("flows", name, before, limit)
+        return [_flow(row) for row in rows]
+
+    @repeatable
+    def flow(self, flow_id: int) -> Plan[FlowInfo | None]:
+        rows = yield self._statement("flow", flow_id)
+        return _flow(rows[0]) if rows else None
+
+    @repeatable
+    def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
+        rows = yield self._statement("flow_nodes", flow_id, after, limit)
+        return (yield from self._node_infos(rows))
+
+    def _node_infos(self, rows: Sequence[Row]) -> Plan[list[NodeInfo]]:
+        found: dict[int, list[int]] = defaultdict(list)
+        for part in parts([int(row[0]) for row in rows]):
+            for child, parent in (yield self._statement("node_parents", part, MOST_PARENTS)):
+                found[int(child)].append(int(parent))
+        return [
+            NodeInfo(
+                *(int(id), plain(queue), plain(channel), plain(kind), plain(when), plain(state)),  # type: ignore[arg-type]
+                *(moment(ended), found[int(id)], int(pending)),
+            )
+            for id, queue, channel, kind, when, state, ended, pending in rows
+        ]
+
+    @repeatable
+    def flow_place(self, message_id: int) -> Plan[FlowPlace | None]:
+        rows = yield self._statement("flow_place", message_id)
+        flow = (yield from self.flow(int(rows[0][-1]))) if rows else None
+        if flow is None:
+            return None
+        (node,) = yield from self._node_infos([row[:-1] for row in rows])
+        links = []
+        for side in ("parent", "child"):
+            rows = yield self._statement(f"{side}_links", message_id, MOST_LINKS)
+            links.append([FlowLink(side, int(id), *map(plain, rest)) for id, *rest in rows])  # type: ignore[arg-type, call-arg]
+        return FlowPlace(flow, node, *links)
+
+    @repeatable
+    def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
+        rows = yield self._statement("dead_nodes", flow_id, limit)
+        return [
+            DeadNode(int(id), plain(queue), plain(channel), plain(kind), moment(died))
+            for id, queue, channel, kind, died in rows
+        ]
+
+    @repeatable
+    def cancel_flow(self, flow_id: int) -> Plan[None]:
+        """Its messages' channels are locked first, as whoever ends them does."""
+        channels = yield self._statement("live_channels", flow_id)
+        yield from self._lock_channels([(row[0], row[1]) for row in channels])
+        if not (yield self._statement("lock_flow", flow_id)):
+            return
+        yield self._statement("mark_flow_cancelled", flow_id, self._now())
+        rows = yield self._statement("lock_open_nodes", flow_id)
+        states = {int(row[0]): plain(row[1]) for row in rows}
+        changes = FlowChanges()
+        held = [id for id, state in states.items() if state == "held"]
+        for node in (yield from self._known_rows(held, changes)).values():
+            changes.turn(node, "cancelled")
+            changes.dropped.append(node.id)
+        if changes.nodes:
+            ((now,),) = yield self._statement("clock", self._now())
+            yield from self._write_flow_changes(changes, int(now))
+        for part in parts([id for id, state in states.items() if state == "live"]):
+            yield from self.cancel_running(part)
+        for part in parts([id for id, state in states.items() if state == "dead"]):
+            yield from self.discard(part)
+
+
+def _ids(parents: Iterable[int], ids: Sequence[int]) -> list[int]:
+    return [ids[-parent - 1] if parent < 0 else parent for parent in parents]
+
+
+def _held_row(id: int, flow_id: int, draft: Draft) -> tuple[Any, ...]:
+    return (
+        *(id, flow_id, micros(draft.delay), micros(draft.at)),
+        *(micros(draft.expires_in), micros(draft.expires_at), draft.max_attempts, draft.priority),
+        *(draft.queue.encode(), draft.channel.encode(), draft.kind.encode()),
+        *(draft.content_type.encode(), draft.headers and draft.headers.encode(), draft.payload),
+    )
+
+
+def _flow(row: Row) -> FlowInfo:
+    id, queue, name, created, cancelled, ended, *rest = row
+    held, live, dead, completed, failed, skipped = map(int, rest)
+    state = "cancelled" if cancelled is not None else "failed" if failed else "completed"
+    state = "running" if live else "dead" if dead else state
+    times = moment(created), moment(cancelled), moment(ended)
+    counts = held, live, dead, completed, failed, skipped
+    return FlowInfo(int(id), plain(queue), plain(name), *times, state, *counts)  # type: ignore[arg-type]

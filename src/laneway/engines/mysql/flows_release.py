@@ -1,0 +1,269 @@
+"""Nodes of flows that end, the messages that this releases, and flows that have ended.
+
+Invariant: all that the end of nodes can touch is locked by one statement, in the order of ids, so
+that two calls that end parents of the same children do not wait in a circle. What to lock is read
+before, without a lock; whatever has changed until it is locked is locked late, and the server ends
+one of two that meet then. Locks flows before nodes, and both after leases, channels and letters.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from laneway.contract import BATCH
+from laneway.engines.flows import (
+    FlowChanges,
+    FlowEdgeRow,
+    FlowEnds,
+    FlowNodeRow,
+    StagedRow,
+)
+from laneway.plan import Plan
+
+from .append import MysqlAppend, ReleasedRow
+from .base import pair_id
+from .events import MysqlEventOutbox
+
+_FORGOTTEN = 100
+"""Expired flows that one upkeep looks at."""
+
+
+class ReachedEdge(NamedTuple):
+    """An edge as reach_nodes has it, with what its child is, or was a moment ago."""
+
+    parent: int
+    child: int
+    strict: int
+    state: str
+    run_when: str
+    missed: int
+
+
+class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
+    def _nodes_ended(
+        self, ids: Sequence[int], fences: Mapping[int, int], outcome: str, now: int
+    ) -> Plan[None]:
+        """Called by everything that ends messages, with those of them that are nodes."""
+        if ids:
+            yield from self._end_nodes(ids, fences, outcome, now)
+
+    def _lock_ahead(self, ids: Sequence[int], outcome: str, changes: FlowChanges) -> Plan[None]:
+        """These, their children, and theirs as far as they may turn out to be skipped."""
+        wanted, looked_at, level, first = set(ids), set[int](), sorted(set(ids)), True
+        adders: dict[int, int] = {}
+        while level:
+            edges, added = yield from self._edges_from(level)
+            if first and outcome == "completed":
+                adders = added
+            for edge in edges:
+                changes.edges[edge.parent].append(FlowEdgeRow(*edge[:3]))
+            looked_at.update(level)
+            before = outcome if first else None
+            spreading = {edge.child for edge in edges if _may_be_skipped(edge, before)}
+            wanted |= {edge.child for edge in edges}
+            level, first = sorted(spreading - looked_at), False
+        if adders:
+            # Whoever cancels the flow has it locked, and finds what was added before.
+            yield from self._cancelled_flows(adders.values())
+            for part in parts(sorted(adders)):
+                for (parents,) in (yield self._statement("added_parents", part)):
+                    wanted.update(json.loads(parents))
+        changes.known |= yield from self._node_rows(sorted(wanted))
+
+    def _edges_from(self, ids: Sequence[int]) -> Plan[tuple[list[ReachedEdge], dict[int, int]]]:
+        """The edges from here, and the flows of those to whom something was added."""
+        edges, adders = [], {}
+        for part in parts(ids):
+            for (text,) in (yield self._statement("reach_nodes", part)):
+                parent, flow, added, *rest = plain(text).split(",")
+                if added != "0":
+                    adders[int(parent)] = int(flow)
+                if rest:
+                    child, strict, state, when, missed = rest
+                    numbers = int(parent), int(child), int(strict)
+                    edges.append(ReachedEdge(*numbers, state, when, int(missed)))
+        return edges, adders
+
+    def _node_rows(self, ids: Iterable[int]) -> Plan[dict[int, FlowNodeRow]]:
+        found: dict[int, FlowNodeRow] = {}
+        for part in parts(list(ids)):
+            for (text,) in (yield self._statement("lock_nodes", part)):
+                id, flow, pending, missed, when, state, *rest = plain(text).split(",")
+                counts = int(id), int(flow), int(pending), int(missed)
+                found[int(id)] = FlowNodeRow(*counts, when, state, *map(int, rest))
+        return found
+
+    def _child_edges(self, ids: Iterable[int], changes: FlowChanges) -> Plan[list[FlowEdgeRow]]:
+        """As they were read before the lock, if no more have come to them since."""
+        edges: list[FlowEdgeRow] = []
+        unread: list[tuple[int, int]] = []
+        for id in ids:
+            node = changes.nodes.get(id) or changes.known[id]
+            if len(changes.edges[id]) == node.children:
+                edges += changes.edges[id]
+            else:
+                unread += [(id, number) for number in range(node.children)]
+        for part in parts(unread):
+            rows = yield self._statement("child_edges", part)
+            edges += [FlowEdgeRow(*map(int, row)) for row in rows]
+        return edges
+
+    def _cancelled_flows(self, ids: Iterable[int]) -> Plan[set[int]]:
+        rows = yield self._statement("lock_flows_shared", sorted(set(ids)))
+        return {int(row[0]) for row in rows if row[1]}
+
+    def _staged_rows(self, adders: Mapping[int, FlowNodeRow]) -> Plan[list[StagedRow]]:
+        adding = [node for node in adders.values() if node.added]
+        if not adding:
+            return []
+        cancelled = yield from self._cancelled_flows(node.flow_id for node in adding)
+        staged = []
+        for part in parts(_added_keys(adding)):
+            for adder, _, id, when, parents in (yield self._statement("added_rows", part)):
+                node = adders[int(adder)]
+                where = int(id), node.flow_id, node.id, node.added_fence or 0
+                later = node.flow_id in cancelled
+                staged.append(StagedRow(*where, json.loads(parents), plain(when), later))
+        return staged
+
+    def _add_staged(
+        self, staged: Sequence[StagedRow], dropped: Sequence[int], changes: FlowChanges
+    ) -> Plan[None]:
+        adding = [
+            node for node in changes.known.values() if node.added and node.id in changes.ended
+        ]
+        keys, taken = _added_keys(adding), {row.adder for row in staged}
+        for part in parts([key for key in keys if key[0] in taken]):
+            yield self._statement("add_added_nodes", part)
+        edges = []
+        for row in staged:
+            changes.known[row.id] = changes.nodes[row.id]._replace(pending=0)
+            for place, parent in enumerate(row.parents):
+                node = changes.nodes.get(parent) or changes.known[parent]
+                strict = int(row.run_when == "completed")
+                edges.append((parent, node.children, row.id, strict, place))
+                changes.nodes[parent] = node._replace(children=node.children + 1)
+                changes.edges[parent].append(FlowEdgeRow(parent, row.id, strict))
+        yield from self._insert("add_edges", edges)
+        for part in parts(keys):
+            yield self._statement("delete_added", part)
+        for ids in parts(list(dropped)):
+            yield self._statement("delete_held", ids)
+        for ids in parts([node.id for node in adding]):
+            yield self._statement("nothing_added", ids)
+
+    def _write_flow_changes(self, changes: FlowChanges, now: int) -> Plan[None]:
+        counts, turned = [], defaultdict(list)
+        for id, node in changes.nodes.items():
+            old = changes.known[id]
+            if (node.pending, node.missed, node.children) != (
+                *(old.pending, old.missed, old.children),
+            ):
+                counts.append((id, node.pending, node.missed, node.children))
+            if node.state != old.state:
+                turned[node.state].append(id)
+        for rows in parts(sorted(counts)):
+            yield self._statement("set_node_counts", rows)
+        for state, ids in turned.items():
+            for part in parts(sorted(ids)):
+                ended = None if state == "live" else now
+                yield self._statement("turn_nodes", part, state.encode(), ended)
+        yield from self._insert("add_flow_counts", changes.count_rows())
+        for part in parts(changes.dropped):
+            yield self._statement("delete_held", part)
+        for part in parts(sorted(changes.released)):
+            yield from self._release_held(part, now)
+
+    def _release_held(self, ids: Sequence[int], now: int) -> Plan[None]:
+        """Publishes them; no limit refuses them, because whoever ended their parents must not fail
+        for it."""
+        rows = yield self._statement("lock_held", ids)
+        new = [ReleasedRow(row, now) for row in rows]
+        yield self._statement("release_held", ids, now)
+        yield self._statement("delete_held", ids)
+        yield from self._add_expiries(new)
+        queues = (yield from self._queues_by_kind()) if rows[0][-1] else set()
+        yield from self._add_wakes(new, now, queues)
+        yield from self._add_message_events("published", ids)
+
+    def _revive_nodes(self, ids: Sequence[int], now: int) -> Plan[None]:
+        """Dead letters that were redriven."""
+        if not ids:
+            return
+        changes = FlowChanges()
+        for node in (yield from self._known_rows(ids, changes)).values():
+            changes.turn(node, "live")
+        yield from self._write_flow_changes(changes, now)
+
+    def _tend_flows(self, counted: bool, expired: bool, now: int, limit: int) -> Plan[int]:
+        """Part of upkeep: add up the counts of flows, note which have ended, and forget those that
+        ended long enough ago, a bounded number of nodes each time. Waits for nobody."""
+        if counted:
+            yield from self._add_up_flows(now, 10 * limit)
+        return (yield from self._forget_flows(now, limit)) if expired else 0
+
+    def _add_up_flows(self, now: int, limit: int) -> Plan[None]:
+        rows = yield self._statement("counted_flows", limit)
+        flows = yield self._statement("lock_free_flows", sorted(int(row[0]) for row in rows))
+        if not flows:
+            return
+        rows = yield self._statement("flow_changes", [int(row[0]) for row in flows])
+        changed = [int(row[0]) for row in rows]
+        locked = 0
+        for part in parts(changed):
+            locked += len((yield self._statement("lock_flow_changes", part)))
+        if locked < len(changed):
+            return  # a caller's old snapshot: others have added them up
+        sums: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        for _, flow, *counts in rows:
+            sums[int(flow)].update(dict(enumerate(map(int, counts))))
+        for part in parts(changed):
+            yield self._statement("delete_flow_changes", part)
+        for id, queue, name, held, live, dead, ended_at in flows:
+            more = sums[int(id)]
+            yield self._statement("add_to_flow", int(id), *(more[n] for n in range(6)))
+            open_nodes = (int(held) + more[0], int(live) + more[1], int(dead) + more[2])
+            if ended_at is None and not any(open_nodes):
+                yield self._statement("end_flow", int(id), now)
+                yield self._statement("free_flow_name", pair_id(queue, name), int(id))
+
+    def _forget_flows(self, now: int, limit: int) -> Plan[int]:
+        rows = yield self._statement("expired_flows", now, _FORGOTTEN)
+        flows = yield self._statement("lock_free_flows", sorted(int(row[0]) for row in rows))
+        done = 0
+        for flow, *_ in flows:
+            nodes = yield self._statement("nodes_of_flow", int(flow), limit - done)
+            ids = [int(row[0]) for row in nodes]
+            if ids:
+                yield self._statement("delete_node_edges", ids)
+                yield self._statement("delete_nodes", ids)
+            done += len(ids)
+            if done >= limit:
+                break
+            yield self._statement("delete_flow", int(flow))
+        return done
+
+
+def parts(items: Sequence[Any]) -> Iterator[Any]:
+    """As many as a statement lists."""
+    return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+
+
+def plain(text: bytes | str) -> str:
+    return text.decode() if isinstance(text, bytes) else text
+
+
+def _may_be_skipped(edge: ReachedEdge, outcome: str | None) -> bool:
+    """``outcome``: of its parent; None: that may be skipped itself."""
+    if edge.state != "held" or edge.run_when == "ended" or outcome == "dead":
+        return False
+    if outcome is None:
+        return True
+    if outcome == "completed":
+        return edge.run_when == "failed" or edge.missed > 0
+    return edge.run_when == "completed"
+
+
+def _added_keys(nodes: Iterable[FlowNodeRow]) -> list[tuple[int, int]]:
+    return [(node.id, number) for node in nodes for number in range(node.added)]

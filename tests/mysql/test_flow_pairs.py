@@ -1,0 +1,220 @@
+"""Two sessions on one flow: one stops after its statements, the other runs, the first one goes on.
+
+LANEWAY_EXHAUSTIVE=1 (`make pairs-mysql`) stops after every statement, and rolls back and kills too.
+"""
+
+import threading
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pymysql
+import pytest
+
+from laneway.dev.embedded import EmbeddedMariaDB
+from laneway.engines.mysql import MysqlEngine
+from laneway.flow import FlowDraft, NodeDraft
+from laneway.model import Deferral, Failure, HeldLease
+from laneway.plan import Plan
+from tests.flows.sound import flow_violations
+from tests.interleavings.flow_world import DEAD, EXPIRED, IDLE, NODES, ONE, TWO
+from tests.model.mysql import TABLES, connect
+from tests.mysql.invariants import violations
+from tests.mysql.test_pairs import EXHAUSTIVE, MINUTE, MOMENT, START, Session, Setup, Verb, _draft
+
+FLOW_TABLES = [
+    "flow",
+    "flow_name",
+    "flow_count",
+    "flow_node",
+    "flow_edge",
+    "flow_held",
+    "flow_added",
+]
+HOUR = 60 * MINUTE
+NO_DELAY = timedelta(0)
+
+
+def _node(number: int) -> NodeDraft:
+    node = NODES[number]
+    draft = _draft()._replace(delay=HOUR if node.delay else None)
+    return NodeDraft(draft, [-parent for parent in node.after], node.when)  # type: ignore[arg-type]
+
+
+class FlowSetup(Setup):
+    """The flow of tests/interleavings/flow_world.py."""
+
+    def set_up(self) -> None:
+        with self.observer.cursor() as cursor:
+            for table in [*TABLES, *FLOW_TABLES]:
+                cursor.execute(f"delete from `laneway_{table}`")  # noqa: S608
+        self.now = START
+        core = self.queue._core
+        nodes = [_node(number) for number in range(len(NODES))]
+        published = core.run(
+            core.engine.publish_flow(FlowDraft("default", "f", HOUR), nodes), atomic=True
+        )
+        self.flow, self.ids = published.id or 0, published.ids
+        claimed = [*self.queue.claim(3, lease=HOUR), *self.queue.claim(1, lease=MINUTE)]
+        self.fences = {message.id: message.fence for message in claimed}
+        assert sorted(self.fences) == [self.ids[n - 1] for n in (ONE, TWO, DEAD, EXPIRED)]
+        self.queue.fail([message for message in claimed if message.id == self.ids[DEAD - 1]])
+        core.run(self.adding(MysqlEngine(clock=self.clock)), atomic=True)
+
+    def lease(self, number: int) -> HeldLease:  # type: ignore[override]
+        id = self.ids[number - 1]
+        return HeldLease(id, self.fences[id])
+
+    def adding(self, engine: MysqlEngine) -> Plan[Any]:
+        nodes = [
+            NodeDraft(_draft(), [], "completed"),
+            NodeDraft(_draft(), [-1, self.ids[1]], "completed"),
+        ]
+        return engine.stage_nodes(self.lease(ONE), nodes)
+
+    def sound(self) -> list[str]:
+        self.observer.query("set transaction isolation level repeatable read")
+        self.observer.begin()
+        try:
+            return flow_violations(self._columns, "mysql")
+        finally:
+            self.observer.commit()
+
+    def _columns(self, columns: str, table: str) -> Any:
+        return self._fetch(f"select {columns} from laneway_{table}")  # noqa: S608
+
+    def _fetch(self, query: str) -> Any:
+        with self.observer.cursor() as cursor:
+            cursor.execute(query)
+            return cursor.fetchall()
+
+    def drain(self) -> None:
+        """Whatever happened, it goes on to its end."""
+        for _ in range(40):
+            self.now += 2 * HOUR
+            self.queue.upkeep()
+            self.queue.dead_letters.redrive(
+                [row[0] for row in self._fetch("select id from laneway_dead")]
+            )
+            if messages := self.queue.claim(4, lease=MINUTE):
+                self.queue.complete(messages)
+            elif not self._fetch("select 1 from laneway_message"):
+                break
+        self.queue.upkeep()
+        assert self.sound() == []
+        assert self._fetch("select id from laneway_flow where ended_at is null") == ()
+        assert self._fetch("select id from laneway_flow_held") == ()
+        assert self._fetch("select id from laneway_flow_added") == ()
+
+
+def _again(engine: MysqlEngine, setup: FlowSetup) -> Plan[Any]:
+    return engine.publish_flow(FlowDraft("default", "f", HOUR), [_node(0), _node(1)])
+
+
+def _defer(setup: FlowSetup) -> list[Deferral]:
+    return [Deferral(*setup.lease(ONE), None, None, True, *[None] * 5)]
+
+
+FLOW_VERBS: dict[str, Any] = {
+    "complete one": lambda e, s: e.complete([s.lease(ONE)]),
+    "complete two": lambda e, s: e.complete([s.lease(TWO)]),
+    "complete both": lambda e, s: e.complete([s.lease(ONE), s.lease(TWO)]),
+    "complete all": lambda e, s: e.complete([s.lease(EXPIRED), s.lease(TWO), s.lease(ONE)]),
+    "fail one": lambda e, s: e.fail([Failure(*s.lease(ONE), "no", None, None)]),
+    "defer one": lambda e, s: e.defer(_defer(s)),
+    "cancel idle": lambda e, s: e.cancel([s.ids[IDLE - 1]]),
+    "redrive dead": lambda e, s: e.redrive([s.ids[DEAD - 1]], None, NO_DELAY),
+    "discard dead": lambda e, s: e.discard([s.ids[DEAD - 1]]),
+    "add to one": lambda e, s: s.adding(e),
+    "cancel flow": lambda e, s: e.cancel_flow(s.flow),
+    "publish again": _again,
+    "upkeep": lambda e, s: e.upkeep(),
+    "claim": lambda e, s: e.claim(("default",), 10, MINUTE, "w"),
+}
+
+
+@pytest.fixture(scope="module")
+def setup(mariadb: Any) -> Iterator[FlowSetup]:
+    # Not durable, for speed: no server is killed here.
+    with EmbeddedMariaDB(settings={"innodb_flush_log_at_trx_commit": 0}) as server:
+        setup = FlowSetup(server.create_database("flow pairs"))
+        yield setup
+        setup.close()
+
+
+@pytest.mark.repeats("pairs of verbs on flows on PostgreSQL are in make test")
+@pytest.mark.timeout(3600 if EXHAUSTIVE else 240)
+@pytest.mark.parametrize("first", FLOW_VERBS)
+def test_pairs(first: str, setup: FlowSetup) -> None:
+    statements = _statements(first, setup)
+    for second in FLOW_VERBS:
+        cuts = range(1, statements + 1) if EXHAUSTIVE else (statements,)
+        for cut in cuts:
+            for ending in ("commit", "rollback", "kill") if EXHAUSTIVE else ("commit",):
+                _run_pair(setup, first, second, cut, ending)
+
+
+def _statements(first: str, setup: FlowSetup) -> int:
+    setup.set_up()
+    session = setup.sessions[0]
+    session.begin(FLOW_VERBS[first](MysqlEngine(clock=setup.clock), setup))
+    count = 1
+    while session.step():
+        count += 1
+    session.connection.rollback()
+    return count
+
+
+def _run_pair(setup: FlowSetup, first: str, second: str, cut: int, ending: str) -> None:
+    case = f"{first} stopped after {cut}, {second}, then {ending}"
+    setup.set_up()
+    setup.now += 2 * MINUTE  # one lease has run out, for upkeep
+    one, two = setup.sessions
+    failed: list[BaseException] = []
+    one.begin(FLOW_VERBS[first](MysqlEngine(clock=setup.clock), setup))
+    going = all(one.step() for _ in range(cut))
+
+    def run() -> None:
+        try:
+            _repeated(two, FLOW_VERBS[second], setup)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join(MOMENT)
+    try:
+        if ending == "kill":
+            one.connection._force_close()
+            setup.sessions = Session(connect(setup.url)), two
+        elif ending == "rollback":
+            one.connection.rollback()
+        elif going:
+            one.finish()
+        else:
+            one.connection.commit()
+    except pymysql.err.OperationalError as error:
+        # The server ended this one of the two; our runner would begin it anew.
+        if error.args[0] != 1213:
+            raise
+        one.connection.rollback()
+        _repeated(one, FLOW_VERBS[first], setup)
+    thread.join(20)
+    assert not thread.is_alive(), f"{case}: it hangs"
+    assert not failed, f"{case}: {failed}"
+    assert setup.sound() == [], case
+    assert violations(setup.observer, "laneway") == [], case
+    setup.drain()
+
+
+def _repeated(session: Session, verb: Verb, setup: FlowSetup) -> None:
+    """As our runner does after a deadlock."""
+    for _ in range(3):
+        session.begin(verb(MysqlEngine(clock=setup.clock), setup))
+        try:
+            return session.finish()
+        except pymysql.err.OperationalError as error:
+            if error.args[0] != 1213:
+                raise
+            session.connection.rollback()
+    raise AssertionError("a deadlock each time")
