@@ -92,7 +92,7 @@ class FlowSetup(Setup):
         """Whatever happened, it goes on to its end."""
         for _ in range(40):
             self.now += 2 * HOUR
-            # Time was turned back: an engine looks only once a minute for leases that ended earlier.
+            # Time was turned back, and only once a minute an engine looks for older leases.
             self.queue._core.engine._full_lease_scan_at = 0.0  # type: ignore[attr-defined]
             self.queue.upkeep()
             self.queue.dead_letters.redrive(

@@ -18,7 +18,7 @@ LOOKS = (
     "schema_version clock schedules next_firing messages message channels policy queue_stats "
     "channel_stats count_dead_letters history history_since totals settings subscriptions "
     "endings progress results payload dead_letters notify_channel diagnose minutes workers "
-    "dead_letter_groups parents flows flow flow_nodes"
+    "dead_letter_groups parents flows flow flow_nodes flow_place dead_nodes"
 )
 OWNERS = {"uninstall", "install_roles"}
 USERS = {

@@ -7,7 +7,7 @@ from the same counter: their rows are added to the messages and deleted again, i
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from laneway.engines.flows import FlowChanges
 from laneway.engines.times import micros, moment
@@ -225,10 +225,9 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         if flow is None:
             return None
         (node,) = yield from self._node_infos([row[:-1] for row in rows])
-        links = []
-        for side in ("parent", "child"):
-            rows = yield self._statement(f"{side}_links", message_id, MOST_LINKS)
-            links.append([FlowLink(side, int(id), *map(plain, rest)) for id, *rest in rows])  # type: ignore[arg-type, call-arg]
+        parents = yield self._statement("parent_links", message_id, MOST_LINKS)
+        children = yield self._statement("child_links", message_id, MOST_LINKS)
+        links = [_link("parent", row) for row in parents], [_link("child", row) for row in children]
         return FlowPlace(flow, node, *links)
 
     @repeatable
@@ -274,6 +273,11 @@ def _held_row(id: int, flow_id: int, draft: Draft) -> tuple[Any, ...]:
         *(draft.queue.encode(), draft.channel.encode(), draft.kind.encode()),
         *(draft.content_type.encode(), draft.headers and draft.headers.encode(), draft.payload),
     )
+
+
+def _link(side: Literal["parent", "child"], row: Row) -> FlowLink:
+    id, queue, channel, kind, state = row
+    return FlowLink(side, int(id), plain(queue), plain(channel), plain(kind), plain(state))  # type: ignore[arg-type]
 
 
 def _flow(row: Row) -> FlowInfo:
