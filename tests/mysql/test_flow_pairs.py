@@ -4,7 +4,7 @@ LANEWAY_EXHAUSTIVE=1 (`make pairs-mysql`) stops after every statement, and rolls
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +20,7 @@ from tests.flows.sound import flow_violations
 from tests.interleavings.flow_world import DEAD, EXPIRED, IDLE, NODES, ONE, TWO
 from tests.model.mysql import TABLES, connect
 from tests.mysql.invariants import violations
-from tests.mysql.test_pairs import EXHAUSTIVE, MINUTE, MOMENT, START, Session, Setup, Verb, _draft
+from tests.mysql.test_pairs import EXHAUSTIVE, MINUTE, MOMENT, START, Session, Setup, _draft
 
 FLOW_TABLES = [
     "flow",
@@ -117,7 +117,8 @@ def _defer(setup: FlowSetup) -> list[Deferral]:
     return [Deferral(*setup.lease(ONE), None, None, True, *[None] * 5)]
 
 
-FLOW_VERBS: dict[str, Any] = {
+FlowVerb = Callable[[MysqlEngine, FlowSetup], Plan[Any]]
+FLOW_VERBS: dict[str, FlowVerb] = {
     "complete one": lambda e, s: e.complete([s.lease(ONE)]),
     "complete two": lambda e, s: e.complete([s.lease(TWO)]),
     "complete both": lambda e, s: e.complete([s.lease(ONE), s.lease(TWO)]),
@@ -209,7 +210,7 @@ def _run_pair(setup: FlowSetup, first: str, second: str, cut: int, ending: str) 
     setup.drain()
 
 
-def _repeated(session: Session, verb: Verb, setup: FlowSetup) -> None:
+def _repeated(session: Session, verb: FlowVerb, setup: FlowSetup) -> None:
     """As our runner does after a deadlock."""
     for _ in range(3):
         session.begin(verb(MysqlEngine(clock=setup.clock), setup))
