@@ -5,6 +5,7 @@ Every package of Laneway that has ``-- name:`` blocks is found and checked.
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,13 @@ BY_NAME = (
 )
 # The same for methods of a store or a catalog: ``store.ask("clock")``, ``self.ask("clock")``.
 OF_A_STORE = ("ask", "ask_with_names", "_ask", "tell", "tell_many", "stream", "fetch", "text")
+# What a migration creates, and which tables get another column.
+_CREATE = re.compile(
+    r"^create (?:or replace )?(?:unique )?(?:unlogged )?"
+    r"(table|view|function|index|sequence|type|trigger) (?:if not exists )?([^\s(]+)",
+    re.MULTILINE,
+)
+_ADD_COLUMN = re.compile(r"^alter table ([^\s(]+)\s+add column", re.MULTILINE)
 
 
 def _packages() -> list[Path]:
@@ -170,6 +178,19 @@ def test_a_name_means_the_same_verb_in_every_dialect() -> None:
         if len(found) > 1 and not set.intersection(*found.values())
     }
     assert not differing
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_migration_creates_everything_once(engine: str) -> None:
+    """A column where its table is created, a function in its last form: nothing is replaced later
+    in the same migration."""
+    for folder in (SOURCE / "engines" / engine / "migrations").iterdir():
+        texts = [file.read_text() for file in folder.rglob("*.sql")]
+        created = Counter(found for text in texts for found in _CREATE.findall(text))
+        assert created
+        assert [name for name, times in created.items() if times > 1] == []
+        altered = {table for text in texts for table in _ADD_COLUMN.findall(text)}
+        assert altered.isdisjoint(name for _, name in created)
 
 
 def test_every_wake_names_its_lane() -> None:

@@ -6,16 +6,15 @@ import logging
 from datetime import timedelta
 from typing import Any
 
-import psycopg
 import pytest
 from prometheus_client import CollectorRegistry
-from psycopg import sql
 
 from laneway import AsyncMessage, AsyncQueue, Constant, Defer, Worker
 from laneway.errors import SchemaTooOld
 from laneway.worker.telemetry.logs import JsonFormatter
 from laneway.worker.telemetry.metrics import Metrics
 from tests.client.worlds import run_async
+from tests.next_version import add_migration
 from tests.place import Place
 from tests.worker.test_outages import Proxy
 from tests.worker.test_worker import client, until
@@ -65,12 +64,11 @@ async def test_health_tells_a_dead_database_from_a_dead_worker(place: Place) -> 
 
 
 @run_async
-async def test_a_schema_that_is_too_old_is_refused(place: Place) -> None:
+async def test_a_schema_that_is_too_old_is_refused(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with client(place) as queue:
-        connection = await psycopg.AsyncConnection.connect(place.url, autocommit=True)
-        async with connection:
-            table = sql.Identifier(place.schema, "migration")
-            await connection.execute(sql.SQL("delete from {} where number > 1").format(table))
+        add_migration(monkeypatch, "postgresql")
         worker = Worker(queue)
         worker.default_handler(lambda payload: None)
         with pytest.raises(SchemaTooOld, match="upgrade"):

@@ -11,7 +11,8 @@ _ENDS = {"tables.sql": 0, "views.sql": 2}
 
 class Migration(NamedTuple):
     """One folder ``0001_name``, with folders in it: files called ``tables.sql`` first, those called
-    ``views.sql`` last, the others between them; by path."""
+    ``views.sql`` last, the others between them; of each, those of a folder before those of the
+    folders in it, by name."""
 
     number: int
     name: str
@@ -42,9 +43,13 @@ def check_known(version: int, known: int, schema: str) -> None:
 
 def _read(folder: Traversable) -> Migration:
     number, _, name = folder.name.partition("_")
-    found = sorted(_sql_files(folder), key=lambda one: (_ENDS.get(one[1].name, 1), one[0]))
+    found = sorted(_sql_files(folder), key=lambda one: _order(one[0]))
     texts = [file.read_text(encoding="utf-8") for _, file in found]
     return Migration(int(number), name, "\n".join(texts))
+
+
+def _order(path: tuple[str, ...]) -> tuple[int, int, tuple[str, ...]]:
+    return _ENDS.get(path[-1], 1), len(path), path
 
 
 def _sql_files(

@@ -269,3 +269,24 @@ create table if not exists `laneway_mail` (
     events longblob not null,
     key mail_order (listener_id, number)
 ) engine = InnoDB;
+
+-- Topics: which queues get a copy of what is published to a topic. Only publishers read it. channel
+-- and kind replace those of the message; null keeps them.
+create table if not exists `laneway_subscription` (
+    topic varbinary(255) not null,
+    queue varbinary(255) not null,
+    channel varbinary(255),
+    kind varbinary(255),
+    primary key (topic, queue)
+) engine = InnoDB;
+
+-- What handlers have already done, by a key of their choice; kept until a time. The id is computed
+-- from queue and key. mark tells a session whether the row is the one that it inserted.
+create table if not exists `laneway_done` (
+    id binary(16) primary key,
+    queue varbinary(255) not null,
+    `key` varbinary(255) not null,
+    keep_until bigint not null,
+    mark bigint not null,
+    key done_expiry (keep_until)
+) engine = InnoDB;

@@ -70,11 +70,20 @@ from (
         case when w.n > 0 and w.due <= timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)) then w.due end
     from `laneway_wake` w
     union all
+    select w.queue, w.channel,
+        case when w.due <= timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)) then w.n else 0 end,
+        case when w.due > timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)) then w.n else 0 end,
+        0, 0,
+        case when w.n > 0 and w.due <= timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)) then w.due end
+    from `laneway_kind_wake` w
+    union all
     select c.queue, c.name, 0, 0, l.n, 0, null
     from (select k.channel_id, count(*) as n from `laneway_lease` k group by k.channel_id) l
     join `laneway_channel` c on c.id = l.channel_id
     union all
     select d.queue, d.channel, 0, 0, 0, d.n, null from `laneway_dead_count` d
+    union all
+    select d.queue, d.channel, 0, 0, 0, d.n, null from `laneway_dead_sum` d
 ) p
 group by p.queue, p.channel
 having sum(p.waiting) <> 0 or sum(p.scheduled) <> 0 or sum(p.leased) <> 0 or sum(p.dead) <> 0;
@@ -95,3 +104,10 @@ from (
         sum(n.dead) as dead, count(*) as channels, min(n.oldest_due) as oldest_due
     from `laneway_stats` n group by n.queue
 ) q;
+
+create or replace view `laneway_subscription_v1` as
+select convert(s.topic using utf8mb4) collate utf8mb4_bin as topic,
+    convert(s.queue using utf8mb4) collate utf8mb4_bin as queue,
+    convert(s.channel using utf8mb4) collate utf8mb4_bin as channel,
+    convert(s.kind using utf8mb4) collate utf8mb4_bin as kind
+from `laneway_subscription` s;

@@ -15,14 +15,16 @@ create table "laneway".migration (
     applied_at timestamptz not null default clock_timestamp()
 );
 
--- One row: the settings of the schema.
+-- One row: the settings of the schema. history_changes: how often "history" was changed; what happened around a
+-- change is not known for certain.
 create table "laneway".setting (
     single boolean primary key default true check (single),
     history text not null default 'all' check (history in ('all', 'failures', 'none')),
     history_days integer not null default 30 check (history_days >= 1),
     backoff_initial interval not null default '1 second' check (backoff_initial >= interval '0'),
     backoff_max interval not null default '5 minutes' check (backoff_max >= interval '0'),
-    audit_days integer not null default 90 check (audit_days >= 1)
+    audit_days integer not null default 90 check (audit_days >= 1),
+    history_changes bigint not null default 0
 );
 insert into "laneway".setting default values;
 
@@ -53,13 +55,19 @@ create index channel_bound on "laneway".channel (id) where weight <> 1 or concur
 
 -- Channels that are paused for a time, which upkeep resumes in their rows.
 create index channel_timed on "laneway".channel (paused_until) where paused_until is not null;
+-- To look for channels by name, and for those with a policy.
+create index channel_name on "laneway".channel (queue, name);
+create index channel_limited on "laneway".channel (queue, name)
+    where weight <> 1 or concurrency is not null or rate is not null or backlog is not null or paused or closing;
 
 create sequence "laneway".message_id;
 -- One number a claim. No cache: with one a later claim could get a lower fence.
 create sequence "laneway".fence;
 
+-- part: of a bulk publish (staged_part). by_kind: its queue is claimed by kind, so that it is also found by its kind.
+-- flow_id: null outside of flows. Bulk loads take ids from the sequence.
 create table "laneway".message (
-    id bigint primary key,
+    id bigint primary key default nextval('"laneway".message_id'),
     channel_id uuid not null,
     due timestamptz not null,
     published_at timestamptz not null,
@@ -79,12 +87,15 @@ create table "laneway".message (
     state_type text,
     state bytea,
     payload bytea not null,
-    part bigint
+    part bigint,
+    by_kind boolean,
+    flow_id bigint
 );
 create index message_order on "laneway".message (channel_id, priority, due, id);
 create index message_expiry on "laneway".message (expires_at) where expires_at is not null;
+create index message_kind on "laneway".message (channel_id, kind, priority, due, id) where by_kind;
 
--- What a task of a bulk publish (migration 5) has loaded into the table of messages while its job is not
+-- What a task of a bulk publish (staging/parts.sql) has loaded into the table of messages while its job is not
 -- committed. As long as the part of a message is here, the message is there for nobody; the job's commit
 -- deletes the row, and with that all of its messages are published at once. Its ids lie between first_id
 -- and last_id, among those of others.
@@ -99,7 +110,8 @@ create table "laneway".staged_part (
 
 -- "Look at this channel, from this position on": n messages more (or fewer) wait there, or
 -- `freed` leases of a limited channel ended. Appended by whoever changes a channel without owning
--- it; consumed only by the owner, who looks afterwards, so none can be lost.
+-- it; consumed only by the owner, who looks afterwards, so none can be lost. lane: whom it concerns: '=' and a
+-- kind; '-' all kinds; '' all kinds, in a queue that is not claimed by kind.
 create table "laneway".wake (
     at timestamptz not null,
     channel_id uuid not null,
@@ -109,16 +121,20 @@ create table "laneway".wake (
     freed bigint not null default 0,
     priority smallint not null,
     queue text collate "C" not null,
-    channel text collate "C" not null
+    channel text collate "C" not null,
+    lane text collate "C" not null default ''
 );
 create index wake_order on "laneway".wake (queue, at);
 -- Wakes of messages that may have to start before those of earlier wakes: a visit reads all of these.
 create index wake_ahead on "laneway".wake (channel_id, at) where priority > 0 or due < at;
+create index wake_lane on "laneway".wake (queue, lane, at) where lane <> '';
 
 -- The schedule of a channel that has known work (or state to remember), one live row each; every
 -- visit of an owner replaces it by a higher version. turn: when its turn came (in the ring), when
 -- its rate allows the next start (future), or null: parked until a wake (limit full, paused, idle).
--- pri/due/mid: for each priority that has work, the position of the last message taken.
+-- pri/due/mid: for each priority that has work, the position of the last message taken. lanes: the lane of each
+-- position, null in queues that are not claimed by kind. slots: the lanes that have work, sorted; the fourth is '*'
+-- if there are more than four. turns: when the turn of each came; the token's own turn is the first of them.
 create table "laneway".token (
     channel_id uuid not null,
     version bigint not null,
@@ -131,14 +147,34 @@ create table "laneway".token (
     queue text collate "C" not null,
     pri smallint[] not null,
     due timestamptz[] not null,
-    mid bigint[] not null
+    mid bigint[] not null,
+    lanes text[] collate "C",
+    slots text[] collate "C",
+    turns timestamptz[]
 );
 -- Read backwards: the live version is the rightmost, dead ones lie behind it.
 create unique index token_latest on "laneway".token (channel_id, version);
 create index token_ring on "laneway".token (queue, turn) where turn is not null;
 create index token_parked on "laneway".token (queue) where turn is null and n <> 0;
+create index token_slot1 on "laneway".token (queue, (slots[1]), (turns[1])) where slots[1] is not null and turns[1] is not null;
+create index token_slot2 on "laneway".token (queue, (slots[2]), (turns[2])) where slots[2] is not null and turns[2] is not null;
+create index token_slot3 on "laneway".token (queue, (slots[3]), (turns[3])) where slots[3] is not null and turns[3] is not null;
+create index token_slot4 on "laneway".token (queue, (slots[4]), (turns[4])) where slots[4] is not null and turns[4] is not null;
+
+-- Queues from which somebody claims by kind (docs/decisions/0016-claims-by-kind.md). It has no index: while there is
+-- none the table has no pages, so that the look of a publish or a claim reads none. settled: no wake without a lane
+-- can come any more; horizon: a transaction number that is higher than those of all who did not see the row (see
+-- by_kind_v1).
+create table "laneway".kind_queue (
+    queue text collate "C" not null,
+    horizon bigint,
+    settled boolean not null default false
+);
 
 create type "laneway".positions_v1 as (pri smallint[], due timestamptz[], mid bigint[]);
+-- What a token says of its lanes (claim_visit_kinds_v1).
+create type "laneway".lanes_v1 as (lanes text[], pri smallint[], due timestamptz[], mid bigint[]);
+create type "laneway".slots_v1 as (slots text[], turns timestamptz[]);
 
 -- The channels that a claim owns (claim_own_v1).
 create type "laneway".owned_v1 as (
@@ -202,12 +238,16 @@ create table "laneway".stray (
     channel text collate "C" not null
 );
 
--- A publish key in use. expires_at null: until the message ends; else until then.
+-- A publish key in use. expires_at null: until the message ends; else until then. behind: a running message that had
+-- the key before; the key's message (message_id) waits until it has ended, and is due at behind_due then
+-- (docs/decisions/0017-key-modes.md).
 create table "laneway".dedupe (
     queue text collate "C" not null,
     key text collate "C" not null,
     message_id bigint not null,
     expires_at timestamptz,
+    behind bigint,
+    behind_due timestamptz,
     primary key (queue, key)
 );
 create index dedupe_expiry on "laneway".dedupe (expires_at) where expires_at is not null;
@@ -234,9 +274,13 @@ create table "laneway".dead (
     error_type text,
     error text,
     traceback text,
-    payload bytea not null
+    payload bytea not null,
+    flow_id bigint
 );
 create index dead_order on "laneway".dead (queue, died_at, id);
+-- Of all queues, the newest first.
+create index dead_time on "laneway".dead (died_at, id);
+create index dead_flow on "laneway".dead (flow_id, id) where flow_id is not null;
 
 -- Changes of the number of dead letters, appended; upkeep adds them to the totals.
 create table "laneway".dead_count (
@@ -292,11 +336,12 @@ create table "laneway".history_other partition of "laneway".history default;
 
 -- Sleeping workers that want to be notified when a message comes to their queue, until a time; see
 -- notify_workers_v1. Read by `until`, so that dead row versions which an old snapshot keeps are not read.
--- A crash of the server empties it: those workers poll until they sleep again.
+-- A crash of the server empties it: those workers poll until they sleep again. kinds: which they wait for; null: all.
 create unlogged table "laneway".sleeper (
     until timestamptz not null,
     queue text collate "C" not null,
-    worker text collate "C" not null
+    worker text collate "C" not null,
+    kinds text[] collate "C"
 );
 create index sleeper_until on "laneway".sleeper (until);
 

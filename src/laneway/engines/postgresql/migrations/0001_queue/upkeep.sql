@@ -265,12 +265,6 @@ begin
 end
 $$;
 
--- Part of upkeep: whether a day of history is still needed after the retention. Never here; migration 7
--- replaces this for lakes that have not copied it yet.
-create or replace function "laneway".history_kept_v1(p_day date) returns boolean
-language sql
-as $$ select false $$;
-
 -- Part of upkeep: delete expired keys and removed channels that are empty, and add up the counts of dead
 -- letters.
 create or replace function "laneway".cleanup_v1(p_limit integer, p_now timestamptz default null)

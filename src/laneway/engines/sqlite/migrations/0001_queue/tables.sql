@@ -9,8 +9,7 @@ create table "laneway_migration" (
 );
 
 -- One row: the last numbers that were given out, the settings of all queues, and how many of them are claimed by
--- kind. Every verb that writes
--- updates it first, which takes the write lock before anything is read.
+-- kind. Every verb that writes updates it first, which takes the write lock before anything is read.
 create table "laneway_state" (
     single integer primary key check (single = 1),
     message_id integer not null default 0,
@@ -71,6 +70,11 @@ create index "laneway_channel_parked" on "laneway_channel" (queue, next_due)
     where turn is null and waiting > 0;
 create index "laneway_channel_timed" on "laneway_channel" (paused_until) where paused_until is not null;
 create index "laneway_channel_closing" on "laneway_channel" (id) where closing;
+-- Lists of channels by policy. Publish, claim and complete change none of these columns.
+create index "laneway_channel_limited" on "laneway_channel" (queue, name)
+    where concurrency is not null or rate is not null or backlog is not null or weight <> 1 or paused
+        or closing;
+create index "laneway_channel_paused" on "laneway_channel" (queue, name) where paused;
 -- Its messages and leases know the channel by id only: without its row they would have no name and no
 -- turn, and the next channel could get the id, with counts that do not match.
 create trigger "laneway_channel_in_use" before delete on "laneway_channel"
@@ -78,18 +82,6 @@ when old.waiting > 0 or old.leased > 0
 begin
     select raise(abort, 'laneway: this channel has messages: remove it with queue.channel(name).remove()');
 end;
-
--- A queue, or one kind of it (kind: null for all), that starts nothing until a time (null: until it is
--- resumed).
-create table "laneway_pause" (
-    id integer primary key,
-    queue text not null,
-    kind text,
-    until integer,
-    since integer not null,
-    actor text not null,
-    reason text not null
-);
 
 -- Inserted and deleted; updated only when the message is put back.
 create table "laneway_message" (
@@ -183,6 +175,8 @@ create table "laneway_dead" (
     payload blob not null
 );
 create index "laneway_dead_order" on "laneway_dead" (queue, died_at, id);
+-- Of all queues, the newest first.
+create index "laneway_dead_time" on "laneway_dead" (died_at, id);
 
 create table "laneway_dead_count" (
     queue text not null,
@@ -242,3 +236,22 @@ create table "laneway_history" (
     error text
 );
 create index "laneway_history_message" on "laneway_history" (message_id);
+
+-- Subscriptions: which queues get a copy of what is published to a topic. channel and kind replace
+-- those of the message; null keeps them.
+create table "laneway_subscription" (
+    topic text not null,
+    queue text not null,
+    channel text,
+    kind text,
+    primary key (topic, queue)
+) without rowid;
+
+-- Keys of work that handlers have done already; kept until a time.
+create table "laneway_done" (
+    queue text not null,
+    key text not null,
+    keep_until integer not null,
+    primary key (queue, key)
+) without rowid;
+create index "laneway_done_expiry" on "laneway_done" (keep_until);

@@ -56,3 +56,6 @@ select queue, sum(waiting) as waiting, sum(scheduled) as scheduled, sum(leased) 
     sum(dead) as dead, count(*) as channels
 from "laneway_channel_stats_v1"
 group by queue;
+
+create view "laneway_subscription_v1" as
+select topic, queue, channel, kind from "laneway_subscription";
