@@ -23,8 +23,7 @@ from laneway.engines.mysql import MysqlEngine
 from laneway.engines.postgresql import PostgresqlEngine
 from laneway.engines.sqlite import SqliteEngine
 from laneway.model import HeldLease
-from laneway.plan import Plan, Row, Statement
-from laneway.taken import Taken
+from laneway.plan import Plan, Row, Statement, Taken
 
 from . import mariadb
 from .bench import PAYLOAD, Bench, running, say, tidy

@@ -61,9 +61,8 @@ from .operations import (
     Pause,
     WorkerInfo,
 )
-from .plan import Plan, Row
+from .plan import Plan, Row, Taken
 from .schedule import FireReport, Schedule, ScheduleTerms
-from .taken import Taken
 from .topic import Subscription, TopicCopy
 
 DEFAULT_MAX_ATTEMPTS = 20

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from laneway.engines.mysql import MysqlEngine
-from laneway.taken import Taken
+from laneway.plan import Taken
 from tests.model.mysql import connect
 from tests.mysql.test_pairs import Session, Setup
 from tests.stores import Databases

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any, get_origin, is_typeddict
 
 from laneway.errors import DecodeError
-from laneway.pydantic_models import is_model_class, read_model
+from laneway.to_json import is_model_class, read_model
 
 from .annotations import hints_of, unresolved
 from .reader import REFUSALS, Build, Notes, Read, Reader, expect, name_of, told, unreadable

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from laneway.model import ClaimStatus, Return, Settled
-from laneway.plan import Plan
-from laneway.taken import Taken
+from laneway.plan import Plan, Taken
 
 SHORTEST, LONGEST = timedelta(seconds=10), timedelta(minutes=5)
 _ZERO = timedelta(0)

@@ -13,8 +13,8 @@ from laneway.contract import Ability
 from laneway.convert import Unresolved
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, InvalidTime, shown
-from laneway.kept_results import check_keep_result
 from laneway.names import check_kind
+from laneway.payload import check_keep_result
 from laneway.retry import Exponential, Retry
 
 from .binding import BatchOptions, Binding, bind, bind_batch

@@ -17,8 +17,8 @@ from laneway.client.shared.settle_items import deferrals, extensions, failures, 
 from laneway.contract import BATCH, Engine
 from laneway.errors import ConnectionUnavailable, DatabaseFailed, InvalidPayload, LanewayError
 from laneway.event import StoredResult
-from laneway.kept_results import kept_result
 from laneway.model import KeptResult, Settled
+from laneway.payload import kept_result
 from laneway.plan import Plan
 
 from .clock import Backoff, now

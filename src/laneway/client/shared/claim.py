@@ -11,7 +11,7 @@ from typing import TypeVar, overload
 from laneway.drivers.errors import LOCK_TIMEOUTS
 from laneway.errors import DatabaseFailed
 from laneway.model import ClaimStatus
-from laneway.taken import Taken
+from laneway.plan import Taken
 
 _log = logging.getLogger("laneway")
 

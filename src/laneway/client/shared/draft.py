@@ -16,11 +16,10 @@ from laneway.errors import (
     PublishRefused,
     shown,
 )
-from laneway.kept_results import KEEP_RESULT, check_keep_result
 from laneway.model import Draft, KeyMode, NewMessage, OnDuplicate, Published
 from laneway.names import check_kind, check_name
-from laneway.payload import JSON, encode, encode_json
-from laneway.pydantic_models import is_model
+from laneway.payload import JSON, KEEP_RESULT, check_keep_result, encode, encode_json
+from laneway.to_json import is_model
 from laneway.topic import TopicCopy
 
 from .checks import check_choice, check_delay_or_at, check_number

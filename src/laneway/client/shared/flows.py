@@ -17,10 +17,9 @@ from laneway.errors import (
 )
 from laneway.event import MessageEnd, StoredResult
 from laneway.flow import WHEN, NodeDraft, PublishedFlow, When
-from laneway.kept_results import check_keep_result
 from laneway.model import NewMessage
 from laneway.names import check_name
-from laneway.payload import decode
+from laneway.payload import check_keep_result, decode
 from laneway.plan import Plan
 
 from .checks import check_choice, check_number

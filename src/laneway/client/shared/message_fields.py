@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, overload
 
-from laneway.kept_results import keep_result_of
-from laneway.payload import decode, decode_json, decode_text
+from laneway.payload import decode, decode_json, decode_text, keep_result_of
 from laneway.plan import Row
 
 T = TypeVar("T")

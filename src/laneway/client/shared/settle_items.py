@@ -12,7 +12,6 @@ from laneway.drivers.errors import masked
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, LeaseLost, shown
 from laneway.inspection import MessageInfo
-from laneway.kept_results import kept_result
 from laneway.model import (
     KEEP,
     Deferral,
@@ -25,6 +24,7 @@ from laneway.model import (
     Return,
     Settled,
 )
+from laneway.payload import kept_result
 from laneway.plan import Plan, Row
 
 from .checks import check_delay_or_at, check_lease, check_storable

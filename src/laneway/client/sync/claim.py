@@ -12,7 +12,7 @@ from laneway.client.shared.claim import Claim, busy_if_locked, distribute
 from laneway.durations import Duration
 from laneway.errors import DatabaseFailed, SchemaError
 from laneway.model import UpkeepReport
-from laneway.taken import Taken
+from laneway.plan import Taken
 
 from .core import Core
 from .dead_letters import Operations

@@ -27,9 +27,9 @@ from laneway.event import (
     StoredResult,
     What,
 )
-from laneway.kept_results import read_result
 from laneway.model import Published
 from laneway.names import check_kind, check_name
+from laneway.payload import read_result
 
 from .core import Core
 from .waits import EndBell, IdleWait, pause

@@ -5,8 +5,7 @@ import time
 from datetime import UTC, datetime, timedelta
 
 from laneway.model import ClaimStatus, UpkeepReport
-from laneway.plan import Plan
-from laneway.taken import Taken
+from laneway.plan import Plan, Taken
 
 from .base import Clock, PostgresqlBase
 

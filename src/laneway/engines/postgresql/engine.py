@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
 from laneway.engines.kind_pauses import without_paused
-from laneway.plan import Plan
-from laneway.taken import Taken
+from laneway.plan import Plan, Taken
 
 from .channels import PostgresqlChannels
 from .claim import PostgresqlClaim

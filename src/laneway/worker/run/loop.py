@@ -13,8 +13,7 @@ from laneway.drivers.choice import open_notifier
 from laneway.errors import ConnectionUnavailable, DatabaseFailed, LanewayError, SchemaTooOld
 from laneway.model import ClaimStatus
 from laneway.names import wake_names
-from laneway.plan import Plan
-from laneway.taken import Taken
+from laneway.plan import Plan, Taken
 from laneway.worker.clock import Backoff, now
 from laneway.worker.definition import WorkerDefinition
 from laneway.worker.execute.pool import MAX_PREFETCH

@@ -25,8 +25,7 @@ from laneway.engines.mysql.base import Clock, MysqlChannelLocks
 from laneway.engines.mysql.events import MysqlEventOutbox
 from laneway.engines.times import micros, moment
 from laneway.model import ClaimStatus
-from laneway.plan import Plan, Row
-from laneway.taken import Taken
+from laneway.plan import Plan, Row, Taken
 
 from .channel import PARKED
 from .scan import MysqlScan, NextDue, Scan, Whose, supply

@@ -15,8 +15,7 @@ from laneway.engines.sqlite.base import WriteState, listed
 from laneway.engines.sqlite.channels import SqliteChannelRows
 from laneway.engines.times import micros, moment
 from laneway.model import ClaimStatus
-from laneway.plan import Plan, Row
-from laneway.taken import Taken
+from laneway.plan import Plan, Row, Taken
 
 from .channel import SqliteClaimChannel, Start
 

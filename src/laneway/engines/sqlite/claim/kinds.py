@@ -14,8 +14,7 @@ from laneway.engines.sqlite.base import WriteState, listed
 from laneway.engines.sqlite.channels import CountChanges
 from laneway.engines.times import micros
 from laneway.model import ClaimStatus
-from laneway.plan import Plan, Row
-from laneway.taken import Taken
+from laneway.plan import Plan, Row, Taken
 
 from .channel import SqliteClaimChannel, SqliteKindVisit, SqliteLane, Start
 from .claim import WOKEN, ClaimBatch, SqliteClaim, nothing
