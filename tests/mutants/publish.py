@@ -38,6 +38,6 @@ MUTANTS: list[Mutant] = [
          "            try:\n                return _split(self.run(verb(merged)), parts)\n"
          "            except ConnectionUnavailable:\n                return _split(self.run(verb(merged)), parts)"),
         faults="cut,server"),
-    python("completing ignores the caller's transaction", "effects", "client/sync/settle.py",
+    python("completing ignores the caller's transaction", "effects", "client/sync/message.py",
         ("engine.complete, rows, connection", "engine.complete, rows, None")),
 ]  # fmt: skip

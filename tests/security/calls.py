@@ -8,8 +8,8 @@ from laneway import AsyncQueue, NewMessage
 from laneway.client.aio.dead_letters import AsyncDeadLetters
 from laneway.client.aio.message import AsyncMessage
 from laneway.client.aio.operate import AsyncChannel
+from laneway.client.aio.publish import AsyncTopic
 from laneway.client.aio.schedules import AsyncSchedules
-from laneway.client.aio.topic import AsyncTopic
 
 Arguments = dict[str, Any]
 # What takes many messages: of one it is tried below.

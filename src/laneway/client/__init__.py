@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from .aio.dead_letters import AsyncDeadLetters
     from .aio.events import AsyncEvents
     from .aio.operate import AsyncChannel
+    from .aio.publish import AsyncTopic
     from .aio.schedules import AsyncSchedules
-    from .aio.topic import AsyncTopic
     from .sync.dead_letters import DeadLetters
     from .sync.events import Events
     from .sync.operate import Channel
+    from .sync.publish import Topic
     from .sync.schedules import Schedules
-    from .sync.topic import Topic
 
 __all__ = [
     "AsyncChannel",
@@ -42,13 +42,13 @@ _MODULE_OF = {
     "AsyncEvents": ".aio.events",
     "AsyncExecutor": "laneway.drivers.caller.detect",
     "AsyncSchedules": ".aio.schedules",
-    "AsyncTopic": ".aio.topic",
+    "AsyncTopic": ".aio.publish",
     "Channel": ".sync.operate",
     "DeadLetters": ".sync.dead_letters",
     "Events": ".sync.events",
     "Executor": "laneway.drivers.caller.detect",
     "Schedules": ".sync.schedules",
-    "Topic": ".sync.topic",
+    "Topic": ".sync.publish",
 }
 
 

@@ -13,18 +13,18 @@ from laneway.client.aio.events import AsyncEvents
 from laneway.client.aio.flow import AsyncFlow, AsyncFlowAddition, AsyncFlows
 from laneway.client.aio.message import AsyncMessage
 from laneway.client.aio.operate import AsyncChannel
+from laneway.client.aio.publish import AsyncTopic
 from laneway.client.aio.queue import AsyncQueue
 from laneway.client.aio.schedules import AsyncSchedules
-from laneway.client.aio.topic import AsyncTopic
 from laneway.client.shared.claim import Claim
 from laneway.client.sync.dead_letters import DeadLetters, Operations
 from laneway.client.sync.events import Events
 from laneway.client.sync.flow import Flow, FlowAddition, Flows
 from laneway.client.sync.message import Message
 from laneway.client.sync.operate import Channel
+from laneway.client.sync.publish import Topic
 from laneway.client.sync.queue import Queue
 from laneway.client.sync.schedules import Schedules
-from laneway.client.sync.topic import Topic
 
 _TWINS: dict[type, type] = {
     Queue: AsyncQueue,

@@ -14,8 +14,7 @@ from laneway.plan import Taken
 
 from .core import AsyncCore
 from .dead_letters import AsyncOperations
-from .message import AsyncMessage
-from .settle import AsyncSettleVerbs
+from .message import AsyncMessage, AsyncSettleVerbs
 
 _log = logging.getLogger("laneway")
 

@@ -1,15 +1,182 @@
-"""A claimed message and what its holder may do with it."""
+"""A claimed message and what its holder may do with it; the settling calls for many messages."""
 
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 
-from laneway.client.shared.message_fields import MessageFields
-from laneway.client.shared.settle_items import Error, checked_progress, held
-from laneway.durations import Duration
-from laneway.model import KEEP, Keep
+from laneway.client.shared.checks import check_ids
+from laneway.client.shared.message_fields import MessageFields, leases_of
+from laneway.client.shared.operate import check_flag
+from laneway.client.shared.settle_items import (
+    Error,
+    checked_progress,
+    complete_after_waits,
+    complete_with_results,
+    deferrals,
+    extensions,
+    failures,
+    held,
+    listed_messages,
+    notes_of,
+    results_to_keep,
+    returns,
+    traceback_text,
+    waits,
+)
+from laneway.durations import Duration, check_duration
+from laneway.errors import InvalidOption
+from laneway.model import KEEP, Cancelled, Keep, Settled
+from laneway.names import check_name
 from laneway.plan import Row
 
-from .flow import AsyncFlowMessage
-from .settle import KEPT, AsyncSettleVerbs
+from .core import AsyncCore
+from .flow import AsyncFlowMessage, AsyncFlowMessageVerbs
+
+# The settling calls for many messages: they return a status per message instead of raising.
+
+KEPT = timedelta(days=30)
+
+
+class AsyncSettleVerbs(AsyncFlowMessageVerbs):
+    """A part of the client: the calls that end or extend leases, for many messages at once."""
+
+    def __init__(self, core: AsyncCore) -> None:
+        self._core = core
+
+    def _traceback(self, error: Error) -> str | None:
+        """What is kept with a dead letter."""
+        return traceback_text(error)
+
+    async def complete(
+        self,
+        messages: Iterable[MessageFields],
+        *,
+        results: Sequence[object] | None = None,
+        connection: object = None,
+    ) -> list[Settled]:
+        """Completes many messages in one round trip. ``results``, one each, are stored with those
+        that were published with ``keep_result``.
+
+        >>> lost = [s for s in await queue.complete(messages) if s.lost]
+        """
+        engine, run = self._core.engine, self._core.run_items
+        messages = list(listed_messages(messages))
+        rows, waited = leases_of(messages), waits(messages)
+        kept = results_to_keep(messages, results, self._core.options.max_payload)
+        if kept:
+            ends = [(row, waited.get(row[0]), kept.get((row[0], row[1]))) for row in rows]
+            return await run(complete_with_results(engine), ends, connection)
+        if waited:
+            items = [(row, waited.get(row[0])) for row in rows]
+            return await run(complete_after_waits(engine), items, connection)
+        return await run(engine.complete, rows, connection)
+
+    async def defer(
+        self,
+        messages: Iterable[MessageFields],
+        delay: Duration | None = None,
+        *,
+        at: datetime | None = None,
+        state: object | Keep = KEEP,
+        reason: str | None = None,
+        error: Error = None,
+        connection: object = None,
+    ) -> list[Settled]:
+        """Defers many messages in one round trip, all in the same way.
+
+        >>> await queue.defer(messages, timedelta(minutes=5))
+        """
+        most = self._core.options.max_payload
+        trace = self._traceback(error)
+        items = deferrals(messages, delay, at, state, reason, error, most, trace)
+        return await self._core.run_items(self._core.engine.defer, items, connection)
+
+    async def fail(
+        self,
+        messages: Iterable[MessageFields],
+        reason: str = "failed",
+        *,
+        error: Error = None,
+        connection: object = None,
+    ) -> list[Settled]:
+        """Makes many messages dead letters in one round trip, all with the same reason.
+
+        >>> await queue.fail(messages, "the account was closed")
+        """
+        items = failures(messages, reason, error, self._traceback(error))
+        return await self._core.run_items(self._core.engine.fail, items, connection)
+
+    async def extend(
+        self,
+        messages: Iterable[MessageFields],
+        length: Duration | None = None,
+        *,
+        connection: object = None,
+    ) -> list[Settled]:
+        """Extends many leases in one round trip, by default to the client's lease from now on, and
+        stores what ``message.progress()`` was told.
+
+        >>> await queue.extend(messages)
+        """
+        messages = list(listed_messages(messages))
+        items = extensions(messages, self._core.options.lease if length is None else length)
+        if notes := notes_of(messages):
+            return await self._core.run(self._core.engine.extend(items, notes), connection)
+        return await self._core.run_items(self._core.engine.extend, items, connection)
+
+    async def give_back(
+        self,
+        messages: Iterable[MessageFields],
+        delay: Duration | None = None,
+        *,
+        connection: object = None,
+    ) -> list[Settled]:
+        """Gives many messages back in one round trip; the attempts are not counted.
+
+        >>> await queue.give_back(messages)
+        """
+        items = returns(messages, delay)
+        return await self._core.run_items(self._core.engine.give_back, items, connection)
+
+    async def once(
+        self,
+        connection: object,
+        key: str,
+        *,
+        queue: str | None = None,
+        keep: Duration = KEPT,
+    ) -> bool:
+        """Notes in the caller's transaction that ``key`` is done; True if it was not done before.
+
+        The note and the caller's own writes commit together, so the work under the key is done
+        once, however often it is attempted. The key is remembered for ``keep``, which must be
+        longer than the message can take to come back.
+
+        >>> if await queue.once(connection, f"invoice:{order.id}"): ...
+        """
+        if connection is None:
+            raise InvalidOption(
+                "once() needs your connection: the note is part of your transaction"
+            )
+        target = self._core.options.queue if queue is None else check_name("queue", queue)
+        plan = self._core.engine.once(target, check_name("key", key), check_duration("keep", keep))
+        return await self._core.run(plan, connection)
+
+    async def cancel(self, ids: Iterable[int], *, running: bool = False) -> list[Cancelled]:
+        """Ends waiting messages without an attempt; a leased one stays with its holder.
+
+        With ``running=True`` the worker that holds a leased one is asked to stop its handler, which
+        it learns within 10 seconds: an async handler is cancelled, a process ended, a handler in a
+        thread sees ``message.cancel_requested``. The message then ends as cancelled and is not
+        retried. A handler that ends before wins.
+
+        >>> await queue.cancel([published.id], running=True)
+        """
+        wanted = check_ids(ids)
+        if not wanted:
+            return []
+        engine = self._core.engine
+        cancel = engine.cancel_running if check_flag("running", running) else engine.cancel
+        return await self._core.run(cancel(wanted))
 
 
 class AsyncMessage(AsyncFlowMessage, MessageFields):

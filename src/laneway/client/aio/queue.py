@@ -29,10 +29,10 @@ from .core import AsyncCore
 from .events import AsyncListenVerbs
 from .flow import AsyncFlowVerbs
 from .inspect import AsyncInspectVerbs
+from .message import AsyncSettleVerbs
 from .operate import AsyncOperateVerbs
 from .publish import AsyncPublishVerbs
 from .schedules import AsyncScheduleVerbs
-from .settle import AsyncSettleVerbs
 
 
 class AsyncQueue(

@@ -16,8 +16,7 @@ from laneway.plan import Taken
 
 from .core import Core
 from .dead_letters import Operations
-from .message import Message
-from .settle import SettleVerbs
+from .message import Message, SettleVerbs
 
 _log = logging.getLogger("laneway")
 

@@ -31,10 +31,10 @@ from .core import Core
 from .events import ListenVerbs
 from .flow import FlowVerbs
 from .inspect import InspectVerbs
+from .message import SettleVerbs
 from .operate import OperateVerbs
 from .publish import PublishVerbs
 from .schedules import ScheduleVerbs
-from .settle import SettleVerbs
 
 
 class Queue(

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db import connections, transaction
 
+from laneway.client.sync.publish import Topic
 from laneway.client.sync.queue import Queue
 from laneway.client.sync.schedules import Schedules
-from laneway.client.sync.topic import Topic
 from laneway.contract import Engine
 from laneway.errors import PublishRefused
 from laneway.model import Published

@@ -11,14 +11,12 @@ from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind
 
 from laneway.client.aio.claim import AsyncClaimVerbs
-from laneway.client.aio.publish import AsyncPublishVerbs
-from laneway.client.aio.settle import AsyncSettleVerbs
-from laneway.client.aio.topic import AsyncTopic
+from laneway.client.aio.message import AsyncSettleVerbs
+from laneway.client.aio.publish import AsyncPublishVerbs, AsyncTopic
 from laneway.client.shared.message_fields import MessageFields
 from laneway.client.sync.claim import ClaimVerbs
-from laneway.client.sync.publish import PublishVerbs
-from laneway.client.sync.settle import SettleVerbs
-from laneway.client.sync.topic import Topic
+from laneway.client.sync.message import SettleVerbs
+from laneway.client.sync.publish import PublishVerbs, Topic
 from laneway.model import Draft
 
 from .conventions import (

@@ -8,14 +8,12 @@ from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 from laneway.client.aio.core import AsyncCore
-from laneway.client.aio.message import AsyncMessage
-from laneway.client.aio.settle import AsyncSettleVerbs
+from laneway.client.aio.message import AsyncMessage, AsyncSettleVerbs
 from laneway.client.shared.flows import Parent
 from laneway.client.shared.message_fields import MessageFields
 from laneway.client.shared.settle_items import Error
 from laneway.client.sync.core import Core
-from laneway.client.sync.message import Message
-from laneway.client.sync.settle import SettleVerbs
+from laneway.client.sync.message import Message, SettleVerbs
 from laneway.durations import Duration, to_seconds
 from laneway.errors import LanewayError
 from laneway.flow import NodeDraft, StagedNodes
