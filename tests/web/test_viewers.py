@@ -21,7 +21,17 @@ from laneway.web.hints import EVERY
 from tests.web.browser import mounted, serving
 
 MANY = 100
-PAGES = ("", "queue?name=default", "channels", "messages", "dead-letters", "limits", "system")
+PAGES = (
+    "",
+    "queue?name=default",
+    "channels",
+    "messages",
+    "dead-letters",
+    "flows",
+    "flows/1",
+    "limits",
+    "system",
+)
 
 
 class Counted:
@@ -61,6 +71,8 @@ def served(tmp_path: Path, keep: float) -> Iterator[tuple[Any, str]]:
         queue.publish_many([NewMessage(n, channel=f"c{n % 7}") for n in range(50)])
         for message in queue.claim(5):
             message.fail("no")
+        with queue.flow("import") as flow:
+            flow.add("merge", after=[flow.add(n) for n in range(5)])
         app = dashboard(queue)
         app.dashboard.cache = SharedCache(keep=keep)
         with serving(mounted(all=app)) as base, closing(app.dashboard):
