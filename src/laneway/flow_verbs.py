@@ -50,6 +50,10 @@ class FlowEngine(Protocol):
         none, or that is no longer kept."""
         ...
 
+    def flows_with_dead(self, limit: int) -> Plan[list[FlowInfo]]:
+        """The oldest flows that have a dead letter; how many others there are costs nothing."""
+        ...
+
     def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
         """The first of its nodes, by id, that are dead letters now."""
         ...

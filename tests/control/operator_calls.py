@@ -135,6 +135,7 @@ CALLS: dict[str, Call] = {
     "flow": lambda o, w, c: o.flow(1),
     "flow_nodes": lambda o, w, c: o.flow_nodes(1),
     "flow_place": lambda o, w, c: o.flow_place(w.dead["flow"]),
+    "flows_with_dead": lambda o, w, c: o.flows_with_dead(),
     "dead_nodes": lambda o, w, c: o.dead_nodes(1),
     "redrive_flow": lambda o, w, c: o.redrive_flow(1),
     "cancel_flow": lambda o, w, c: o.cancel_flow(1),

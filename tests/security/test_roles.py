@@ -89,6 +89,7 @@ VERBS = {
     "flow": Verb(LOOK, lambda e: e.flow(1)),
     "flow_nodes": Verb(LOOK, lambda e: e.flow_nodes(1, 10, 0)),
     "flow_place": Verb(LOOK, lambda e: e.flow_place(1)),
+    "flows_with_dead": Verb(LOOK, lambda e: e.flows_with_dead(10)),
     "dead_nodes": Verb(LOOK, lambda e: e.dead_nodes(1, 10)),
     "cancel_flow": Verb({ADMIN}, lambda e: e.cancel_flow(1)),
     "schema_version": Verb(ALL, lambda e: e.schema_version()),

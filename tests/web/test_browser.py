@@ -29,6 +29,8 @@ CUT_OFF = """() => Array.from(document.querySelectorAll("button, .button, h1, h2
   .filter(e => e.getClientRects().length && getComputedStyle(e).clipPath === "none")
   .filter(e => e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline")
   .map(e => e.tagName + ": " + e.textContent.trim().slice(0, 60))"""
+# Those in drawings too, whose property href is no text.
+LINKS = "all => all.map(a => new URL(a.getAttribute('href'), location.href).href.split('#')[0])"
 PAGES = (
     "",
     "queue?name=default",
@@ -38,6 +40,10 @@ PAGES = (
     "messages/1",
     "dead-letters",
     "dead-letters/bulk?action=redrive",
+    "flows",
+    "flows/1",
+    "flows/2",
+    "messages/78",
     "schedules",
     "topics",
     "limits",
@@ -72,6 +78,26 @@ def fill(client: Queue) -> None:
     client.schedule("nightly", {"n": 1}, every=timedelta(hours=1), kind="report")
     client.topic("orders").subscribe("letters")
     client.claim(limit=3)
+    fill_flows(client)
+
+
+def fill_flows(client: Queue) -> None:
+    """One that stands still, with a node that has run, a dead one and two that are held; one that
+    is too large to be drawn node by node."""
+    if "flows" in client._core.engine.lacks:
+        return
+    with client.flow("import:42", queue="imports", channel="tenant-1") as flow:
+        pages = [flow.add({"n": n}, kind="fetch") for n in range(4)]
+        merged = flow.add("merge", kind="merge", after=pages)
+        flow.add("tell", kind="tell", after=merged, when="ended")
+    for message in client.claim(limit=4, queues=["imports"]):
+        if message.id == pages[0].id:
+            message.fail(reason="no such page", error=LookupError("page 0 is gone"))
+        else:
+            message.complete()
+    with client.flow("statements", queue="wide", channel="tenant-2") as flow:
+        parts = [flow.add(n, kind="statement", delay=3600) for n in range(210)]
+        flow.add("send", kind="send", after=parts)
 
 
 @pytest.fixture(scope="module")
@@ -212,6 +238,19 @@ def test_every_action(browser: Browser, address: str, queue: Queue, scripts: boo
     assert queue.channel("tenant-2").policy().concurrency == 3
     assert queue.channel("tenant-2").policy().rate == 5, "only what was changed"
 
+    page.goto(address + "channels?queue=default&search=tenant-2")
+    queue.channel("tenant-2").limit(backlog=900)  # by somebody else, after the page was made
+    row = page.locator("tr", has_text="tenant-2")
+    row.locator("summary").click()
+    row.locator("[name=rate]").fill("8")
+    row.locator("button:text-is('Save')").click()
+    assert "limits of channel “tenant-2” are changed" in result.inner_text()
+    policy = queue.channel("tenant-2").policy()
+    assert (policy.concurrency, policy.rate, policy.backlog) == (3, 8, 900)
+    page.click("text=Restore the old limits")
+    policy = queue.channel("tenant-2").policy()
+    assert (policy.concurrency, policy.rate, policy.backlog) == (3, 5, 900)
+
     waiting = queue.messages(state="waiting", channel="tenant-0", limit=1)[0].id
     page.goto(address + f"messages/{waiting}")
     page.click("button:has-text('Cancel')")
@@ -282,7 +321,47 @@ def test_every_action(browser: Browser, address: str, queue: Queue, scripts: boo
     page.locator("tr", has_text="other").locator("text=Unsubscribe").click()
     page.click("button:has-text('Yes, unsubscribe')")
     assert ("orders", "other") not in {(s.topic, s.queue) for s in queue.subscriptions()}
+    page.goto(address + "flows?state=dead")
+    page.click("text=import:42")
+    assert "1 dead letter holds 2 nodes" in page.inner_text("main")
+    assert "page 0 is gone" in page.inner_text("main")
+    page.click("button:text-is('Redrive 1 …')")
+    assert "import:42" in page.inner_text("main")
+    page.click("button:has-text('Yes, redrive')")
+    assert "1 dead letter put back" in result.inner_text()
+    assert queue.flows.get(1).state == "running"
+    page.click("text=Cancel the flow …")
+    page.click("text=No, go back")
+    assert queue.flows.get(1).state == "running"
+    page.click("text=Cancel the flow …")
+    page.click("button:has-text('Yes, cancel')")
+    assert "nothing more of it begins" in result.inner_text()
+    assert queue.flows.get(1).state == "cancelled"
+
+    page.goto(address + "queue?name=letters")
+    page.locator("tr", has_text="bad").locator("button:text-is('Pause')").click()
+    assert "Kind “bad” of queue “letters” is paused" in result.inner_text()
+    page.click("#result button")  # undo
+    assert not queue.pauses()
+    operation = queue.operations.start("redrive", reason="of nobody", expected=0)
+    page.goto(address + "dead-letters")
+    page.locator(".notice", has_text="Redrive running").locator("button").click()
+    assert "Cancelled" in result.inner_text()
+    assert queue.operations.get(operation.id).state == "cancelled"
+    queue.schedule("for once", {"n": 1}, every=timedelta(hours=1))
+    page.goto(address + "schedules")
+    page.locator("tr", has_text="for once").locator("text=Remove …").click()
+    page.click("button:has-text('Yes, remove')")
+    assert [one.name for one in queue.schedules.list()] == ["nightly"]
+    page.goto(address + "channel?channel=tenant-8")
+    page.click("text=Remove …")
+    page.click("button:has-text('Yes, remove')")
+    assert queue.channel("tenant-8").policy().closing
+
     page.goto(address + "audit")
+    shown = page.inner_text("table")
+    for action in ("redrive flow", "cancel flow", "cancel operation", "remove schedule"):
+        assert action in shown, action
     for action in ("unsubscribe", "discard", "redrive", "cancel", "run now", "limit", "pause"):
         assert action in page.inner_text("table"), action
     if scripts:
@@ -343,6 +422,41 @@ def test_by_keyboard_alone(window: Window, address: str, queue: Queue) -> None:
     page.wait_for_selector("text=starts messages again")
     assert not queue.channel("tenant-1").policy().paused
 
+    page.goto(address + "channels?queue=default&search=tenant-1")
+    tab_to("none")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.type("4")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#result")
+    assert queue.channel("tenant-1").policy().concurrency == 4
+
+    with queue.flow("by keyboard", queue="keys") as flow:
+        flow.add("after", kind="after", after=flow.add("first", kind="first"))
+    for message in queue.claim(queues=["keys"]):
+        message.fail("no")
+    page.goto(address + "flows")
+    tab_to("by keyboard")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/flows/*")
+    tab_to("Redrive 1 …")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("button:has-text('Yes, redrive')")
+    page.keyboard.press("Enter")  # the button has the focus
+    page.wait_for_selector("#result")
+    assert flow.id is not None
+    assert queue.flows.get(flow.id).state == "running"
+    held = page.evaluate("document.querySelector('.graph a:last-of-type title').textContent")
+    assert "held" in held
+    page.goto(address + f"flows/{flow.id}")
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if "held" in page.evaluate("document.activeElement.textContent"):
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/messages/*")
+    assert "1 of what it comes after has not ended yet" in page.inner_text("main")
+
 
 def test_numbers_change_without_a_reload(window: Window, address: str, queue: Queue) -> None:
     page = window.page
@@ -362,6 +476,21 @@ def test_numbers_change_without_a_reload(window: Window, address: str, queue: Qu
     queue.publish(1, channel="lively")
     page.wait_for_selector("td:has-text('42')", timeout=25_000)
     assert page.evaluate("document.activeElement.textContent") == "lively"
+
+
+@pytest.mark.repeats("waits for seconds in which nothing may happen")
+def test_a_hidden_tab_asks_for_nothing(window: Window, address: str, queue: Queue) -> None:
+    page = window.page
+    page.goto(address + "flows?queue=unseen")
+    page.wait_for_selector("text=No flow")
+    page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
+    with queue.flow("unseen", queue="unseen") as flow:
+        flow.add(1, delay=3600)
+    page.wait_for_timeout(7000)
+    assert page.locator("tbody th").count() == 0
+    page.evaluate("delete document.hidden")
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.wait_for_selector("th:has-text('unseen')", timeout=25_000)
 
 
 def test_a_viewer_gets_no_buttons(window: Window, address: str) -> None:
@@ -387,7 +516,7 @@ def test_links_stay_below_the_mount(window: Window, address: str) -> None:
         assert answer.status in (200, 400), url
         if "json" in answer.headers["content-type"]:
             continue
-        links = page.eval_on_selector_all("a[href]", "all => all.map(a => a.href.split('#')[0])")
+        links = page.eval_on_selector_all("a[href]", LINKS)
         assert all(link.startswith(address) for link in links)
         for link in links:
             place = re.sub(r"\d+", "0", link.split("?")[0])
@@ -398,15 +527,17 @@ def test_links_stay_below_the_mount(window: Window, address: str) -> None:
 
 
 @pytest.mark.repeats("regions fetch themselves again in the test of changing numbers")
-def test_a_cut_connection_is_said_and_mended(browser: Browser, queue: Queue) -> None:
+@pytest.mark.parametrize("page", ["channels?search=cut", "flows?queue=cut"])
+def test_a_cut_connection_is_said_and_mended(browser: Browser, queue: Queue, page: str) -> None:
     port = free_port()
     made = Window(browser, viewport={"width": 1280, "height": 800})
     with serving(dashboard(queue), port) as base:
-        made.page.goto(f"{base}/channels?search=cut")
+        made.page.goto(f"{base}/{page}")
         assert not made.page.locator("#connection").is_visible()
     made.page.wait_for_selector("#connection:visible", timeout=25_000)
     assert "from before" in made.page.inner_text("#connection")
-    queue.publish(1, channel="cut")
+    with queue.flow("cut off", queue="cut", channel="cut") as flow:
+        flow.add(1, delay=3600)
     with serving(dashboard(queue), port):
         made.page.wait_for_selector("#connection:not(:visible)", state="attached", timeout=25_000)
         made.page.wait_for_selector("th:has-text('cut')", timeout=25_000)
@@ -436,9 +567,11 @@ def test_hostile_names_run_nothing(browser: Browser, tmp_path: Path) -> None:
             client.topic(name).subscribe(name, channel=name, kind=name)
             client.channel(name).limit(concurrency=1)
             client.publish(1, queue=name, channel=name)
+        flow_ids = hostile_flows(client)
         made = Window(browser, viewport={"width": 1280, "height": 800})
         with serving(dashboard(client)) as base:
-            for path in (*PAGES, "dead-letters/bulk?action=discard", *_ALL_MESSAGES):
+            flows = [f"flows/{id}" for id in flow_ids]
+            for path in (*PAGES, "dead-letters/bulk?action=discard", *_ALL_MESSAGES, *flows):
                 made.page.goto(f"{base}/{path}")
                 made.check()
             for name in HOSTILE[::20]:
@@ -450,8 +583,31 @@ def test_hostile_names_run_nothing(browser: Browser, tmp_path: Path) -> None:
             made.page.click("button:text-is('Pause')")
             made.page.wait_for_selector("#result")
             made.check()
+            made.page.goto(f"{base}/flows/{flow_ids[-1]}")
+            made.page.click("text=Cancel the flow …")
+            made.check()
+            made.page.click("button:has-text('Yes, cancel')")
+            made.page.wait_for_selector("#result")
+            made.check()
             assert made.page.evaluate("document.querySelectorAll('script').length") == 5
             made.context.close()
+
+
+def hostile_flows(client: Queue) -> list[int]:
+    """All names as kinds of nodes, of one flow of 100 that are drawn and one of 200 in groups; some
+    as names of flows, queues and channels."""
+    made = []
+    for number, kinds in enumerate((HOSTILE[:100], [*HOSTILE, *HOSTILE[:20]])):
+        with client.flow(HOSTILE[number], channel=HOSTILE[number], queue="hostile") as flow:
+            flow.add(1, kind=HOSTILE[1], after=[flow.add(n, kind=n) for n in kinds[1:]])
+        made.append(flow.id or 0)
+    for message in client.claim(limit=5, queues=["hostile"]):
+        message.fail(reason=message.kind, error=ValueError(message.kind))
+    for name in HOSTILE[::10]:
+        with client.flow(name, channel=name, queue=name) as flow:
+            flow.add(name, kind=name, after=flow.add(name, kind=name))
+        made.append(flow.id or 0)
+    return made
 
 
 @pytest.mark.repeats("on SQLite in the other tests here")

@@ -42,6 +42,11 @@ class FlowActions(Base):
         return self._queue.flows.place(message_id)
 
     @verb(Right.VIEW, "refused")
+    def flows_with_dead(self, *, limit: int = 20) -> Sequence[FlowInfo]:
+        """The oldest flows that have a dead letter, which holds what waits for it."""
+        return self._queue.flows.with_dead_letters(limit=limit)
+
+    @verb(Right.VIEW, "refused")
     def dead_nodes(self, flow_id: int, *, limit: int = 100) -> Sequence[DeadNode]:
         """The nodes of a flow that are dead letters now, which hold the others."""
         return self._queue.flows.dead(flow_id, limit=limit)

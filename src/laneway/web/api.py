@@ -57,6 +57,7 @@ _PATHS = {
     "flow": "flows/{flow_id}",
     "flow_nodes": "flows/{flow_id}/nodes",
     "flow_place": "messages/{message_id}/flow",
+    "flows_with_dead": "flows/with-dead-letters",
     "dead_nodes": "flows/{flow_id}/dead-letters",
     "cancel_flow": "flows/cancel",
     "redrive_flow": "flows/redrive",

@@ -215,6 +215,13 @@ class AsyncFlows:
         number = check_number("a message's id", message_id, 1, _MOST_IDS)
         return await self._core.run(self._core.engine.flow_place(number))
 
+    async def with_dead_letters(self, *, limit: int = 20) -> Sequence[FlowInfo]:
+        """The oldest flows that have a dead letter: what waits for it is held.
+
+        >>> for flow in await queue.flows.with_dead_letters(): ...
+        """
+        return await self._core.run(self._core.engine.flows_with_dead(check_limit(limit)))
+
     async def dead(self, flow_id: int, *, limit: int = 100) -> Sequence[DeadNode]:
         """Its nodes that are dead letters now, by id: what holds the others.
 

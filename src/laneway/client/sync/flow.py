@@ -217,6 +217,13 @@ class Flows:
         number = check_number("a message's id", message_id, 1, _MOST_IDS)
         return self._core.run(self._core.engine.flow_place(number))
 
+    def with_dead_letters(self, *, limit: int = 20) -> Sequence[FlowInfo]:
+        """The oldest flows that have a dead letter: what waits for it is held.
+
+        >>> for flow in queue.flows.with_dead_letters(): ...
+        """
+        return self._core.run(self._core.engine.flows_with_dead(check_limit(limit)))
+
     def dead(self, flow_id: int, *, limit: int = 100) -> Sequence[DeadNode]:
         """Its nodes that are dead letters now, by id: what holds the others.
 

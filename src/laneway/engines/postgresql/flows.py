@@ -83,6 +83,10 @@ class PostgresqlFlows(PostgresqlDeadLetters, PostgresqlWorkers):
             [link for link in links if link.side == "child"],
         )
 
+    def flows_with_dead(self, limit: int) -> Plan[list[FlowInfo]]:
+        rows = yield self._statement("flows_with_dead", limit)
+        return [FlowInfo(*row) for row in rows]
+
     def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
         rows = yield self._statement("dead_nodes", flow_id, limit)
         return [DeadNode(*row) for row in rows]

@@ -63,6 +63,18 @@ from (
 ) l join "laneway".flow_node_v1 n on n.id = l.id
 order by l.side, l.place, n.id
 
+-- name: flows_with_dead
+-- $1: how many. From one flow to the next, however many dead letters each has.
+with recursive found (id, n) as (
+    (select d.flow_id, 1 from "laneway".flow_dead_v1 d order by d.flow_id limit 1)
+    union all
+    select (select d.flow_id from "laneway".flow_dead_v1 d where d.flow_id > f.id order by d.flow_id limit 1), f.n + 1
+    from found f where f.id is not null and f.n < CAST($1 AS integer)
+)
+select v.id, v.queue, v.name, v.created_at, v.cancelled_at, v.ended_at, v.state, v.held, v.live, v.dead, v.completed,
+    v.failed, v.skipped
+from found f join "laneway".flow_v1 v on v.id = f.id order by f.n
+
 -- name: dead_nodes
 -- $1: flow, $2: how many.
 select id, queue, channel, kind, died_at from "laneway".flow_dead_v1

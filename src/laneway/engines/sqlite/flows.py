@@ -139,6 +139,10 @@ class SqliteFlows(SqliteDeadLetters, SqliteWorkers, SqlitePublish):
             [link for link in links if link.side == "child"],
         )
 
+    def flows_with_dead(self, limit: int) -> Plan[list[FlowInfo]]:
+        rows = yield self._read_outside("flows_with_dead", limit)
+        return [_flow(row) for row in rows]
+
     def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
         rows = yield self._read_outside("dead_nodes", flow_id, limit)
         return [DeadNode._make((*about, moment(died))) for *about, died in rows]

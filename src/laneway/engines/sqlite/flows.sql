@@ -102,6 +102,21 @@ left join "laneway_waiting" w on w.channel_id = m.channel_id and w.priority = m.
     and w.message_id = m.id
 order by l.side, l.place, n.id
 
+-- name: flows_with_dead
+-- $1: how many. From one flow to the next, however many dead letters each has.
+with recursive found (id, n) as (
+    select * from (select n.flow_id, 1 from "laneway_flow_node" n where n.state = 'dead' order by n.flow_id limit 1)
+    union all
+    select (select n.flow_id from "laneway_flow_node" n where n.state = 'dead' and n.flow_id > f.id
+        order by n.flow_id limit 1), f.n + 1
+    from found f where f.id is not null and f.n < $1
+)
+select v.id, v.queue, v.name, v.created_at, v.cancelled_at, v.ended_at,
+    case when v.live > 0 then 'running' when v.dead > 0 then 'dead' when v.cancelled_at is not null then 'cancelled'
+        when v.failed > 0 then 'failed' else 'completed' end,
+    v.held, v.live, v.dead, v.completed, v.failed, v.skipped
+from found f cross join "laneway_flow" v where v.id = f.id order by f.n
+
 -- name: dead_nodes
 -- $1: flow, $2: how many.
 select n.id, n.queue, n.channel, n.kind, n.ended_at from "laneway_flow_node" n

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from laneway.engines.findings import STALLED, UNSERVED
-from laneway.flow import DeadNode, FlowInfo, FlowPage
+from laneway.flow import DeadNode, FlowInfo
 from laneway.inspection import ChannelInfo, Finding
 from laneway.model import QueueStats
 from laneway.operations import Minute, Pause
@@ -253,7 +253,8 @@ def still_flows(context: Context) -> list[Alarm]:
     """Flows of which nothing runs, because a dead letter holds the rest."""
     if not context.may("flows") or context.lacks("flows") is not None:
         return []
-    still: FlowPage = context.read("flows", state="dead", limit=_SHOWN + 1)
+    found_dead: Sequence[FlowInfo] = context.read("flows_with_dead")
+    still = [flow for flow in found_dead if flow.state == "dead"]
     found = [_still_flow(context, flow) for flow in still[:_SHOWN]]
     if len(still) > _SHOWN:
         link = context.link("flows", state="dead")

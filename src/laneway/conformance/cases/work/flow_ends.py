@@ -183,6 +183,12 @@ async def stands_still(world: World) -> None:
     elsewhere = await queue.flows.list(queue="elsewhere")
     assert {one.queue for one in elsewhere} == {"elsewhere"} and elsewhere[0].id == other.id
     assert (await queue.flows.list(limit=1)).next == other.id
+    troubled = await queue.flows.with_dead_letters(limit=10_000)
+    assert [one for one in troubled if one.id in (flow.id, other.id)] == [
+        await queue.flows.get(flow.id)
+    ]
+    assert [one.id for one in troubled] == sorted(one.id for one in troubled)
+    assert await queue.flows.with_dead_letters(limit=1) == troubled[:1]
     dead = await queue.flows.dead(flow.id)
     assert [(one.id, one.kind, one.channel) for one in dead] == [
         (pages[0].id, "page", "tenant"),
