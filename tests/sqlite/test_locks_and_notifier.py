@@ -15,8 +15,7 @@ import pytest
 from laneway import AsyncQueue, Queue
 from laneway.drivers.choice import open_notifier
 from laneway.drivers.sqlite import write_queue
-from laneway.drivers.sqlite.notifier import SqliteNotifier
-from laneway.drivers.sqlite.runner import SqliteRunner
+from laneway.drivers.sqlite.runner import SqliteNotifier, SqliteRunner
 from laneway.drivers.sqlite.url import read_url
 from laneway.drivers.sqlite.write_queue import WriteQueue, retry_while_busy
 from laneway.errors import DatabaseFailed

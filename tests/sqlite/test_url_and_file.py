@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from laneway import AsyncQueue, Queue, install_sql, upgrade_sql
-from laneway.drivers.sqlite.notifier import sqlite_notifier
+from laneway.drivers.sqlite.runner import sqlite_notifier
 from laneway.drivers.sqlite.url import connect, read_url
 from laneway.errors import (
     ConnectionUnavailable,

@@ -36,7 +36,7 @@ _PSYCOPG = Driver(
     "psycopg.aio:AsyncPsycopgRunner",
     "psycopg 3",
     "postgresql",
-    "psycopg.listener:psycopg_notifier",
+    "psycopg.connection:psycopg_notifier",
 )
 _ASYNCPG = Driver(
     "postgresql",
@@ -63,7 +63,7 @@ _SQLITE = Driver(
     "sqlite.runner:AsyncSqliteRunner",
     "sqlite3",
     "sqlite",
-    "sqlite.notifier:sqlite_notifier",
+    "sqlite.runner:sqlite_notifier",
 )
 
 DRIVERS = {

@@ -1,5 +1,4 @@
-"""Connections of psycopg: they do not wait for a silent server for ever, and send columns as
-arrays."""
+"""Connections of psycopg: bounded in time, with columns as arrays; and one that listens."""
 
 import sys
 from array import array
@@ -9,7 +8,7 @@ from struct import Struct
 from time import monotonic
 from typing import Any, ClassVar, TypeVar
 
-from psycopg import AsyncConnection, Connection
+from psycopg import AsyncConnection, AsyncRawCursor, Connection, sql
 from psycopg.abc import AdaptContext, DumperKey, PyFormat
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
@@ -17,6 +16,8 @@ from psycopg.rows import TupleRow
 from psycopg.types.array import ListBinaryDumper
 
 from laneway.drivers.deadline import NoAnswer
+from laneway.drivers.listener import PATIENCE, Listener, ListenNotifier
+from laneway.drivers.postgresql import PROBE, Pooled
 
 # Connections of psycopg that do not wait for a silent server for ever.
 #
@@ -160,3 +161,52 @@ def _kind(items: list[Any]) -> type | None:
     if kind is int and not -(2**63) <= min(items) <= max(items) < 2**63:
         return None
     return kind if kind in _COLUMNS else None
+
+
+class PsycopgListener:
+    """A psycopg 3 connection that listens."""
+
+    def __init__(self, connection: AsyncBoundedConnection, channel: str) -> None:
+        self._connection = connection
+        self._channel = channel
+
+    @classmethod
+    async def open(cls, url: str, channel: str) -> "PsycopgListener":
+        connection = await AsyncBoundedConnection.connect(
+            url, autocommit=True, prepare_threshold=None
+        )
+        connection.patience = PATIENCE
+        try:
+            cursor = await connection.execute(PROBE)
+            ((process, _),) = await cursor.fetchall()
+            if process != connection.info.backend_pid:
+                raise Pooled
+            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        except BaseException:
+            await connection.close()
+            raise
+        return cls(connection, channel)
+
+    async def receive(self, seconds: float) -> list[str]:
+        self._connection.patience = None
+        notifies = self._connection.notifies(timeout=seconds, stop_after=1)
+        heard = [notify.payload async for notify in notifies]
+        self._connection.patience = PATIENCE
+        return heard
+
+    async def notify(self, payload: str) -> None:
+        cursor = AsyncRawCursor(self._connection)
+        await cursor.execute("SELECT pg_notify($1, $2)", (self._channel, payload))
+
+    async def probe(self) -> None:
+        await self._connection.execute("SELECT 1")
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+
+def psycopg_notifier(url: str, channel: str, wanted: frozenset[str]) -> ListenNotifier:
+    async def connect() -> Listener:
+        return await PsycopgListener.open(url, channel)
+
+    return ListenNotifier(connect, wanted)
