@@ -150,7 +150,7 @@ crowd: $(STAMP) #: Eight processes on one SQLite file for a minute, killed with 
 pairs-mysql: $(STAMP) #: Pairs of verbs on MariaDB, stopped after every statement
 	@LANEWAY_EXHAUSTIVE=1 $(PYTEST) tests/mysql/test_pairs.py
 
-shop-kills: $(STAMP) #: Shops on FastAPI, Django and taskiq, web and workers killed for a minute each: one receipt for each order
+shop-kills: $(STAMP) #: Shops on FastAPI, Django, Flask and taskiq, web and workers killed for a minute each: one receipt for each order
 	@LANEWAY_SHOP_SECONDS=60 $(PYTEST) tests/shop
 
 crash-mysql: $(STAMP) #: A minute of processes and a MariaDB that are killed: nothing lost, nothing twice

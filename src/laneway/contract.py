@@ -66,6 +66,8 @@ from .schedule import FireReport, Schedule, ScheduleTerms
 from .topic import Subscription, TopicCopy
 
 DEFAULT_MAX_ATTEMPTS = 20
+HIGHEST_PRIORITY = 200
+"""From 0, which messages have that name none and which costs least."""
 BATCH = 10_000
 """The most messages in one statement."""
 

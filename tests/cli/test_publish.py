@@ -148,7 +148,7 @@ def test_lines_that_are_messages_themselves(cli: Cli, queue: Queue) -> None:
         {"payload": 2, "queue": "other", "priority": 9, "headers": {"h": 1}},
         {"payload": 3, "chanel": "typo"},
         {"no": "payload"},
-        {"payload": 4, "priority": 77},
+        {"payload": 4, "priority": 777},
         {"payload": 5, "delay": "later"},
         {"payload": 6, "at": "0001-01-01"},
     ]

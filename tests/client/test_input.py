@@ -44,7 +44,7 @@ BAD_PUBLISHES: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (InvalidTime, "exclude", {"delay": SECOND, "at": datetime.now(UTC)}),
     (InvalidTime, "exclude", {"expires_in": SECOND, "expires_at": datetime.now(UTC)}),
     (InvalidTime, "century", {"expires_in": timedelta.max}),
-    (InvalidOption, "priority is 10", {"priority": 10}),
+    (InvalidOption, "priority is 201", {"priority": 201}),
     (InvalidOption, "int, not bool", {"priority": True}),
     (InvalidOption, "max_attempts is 0", {"max_attempts": 0}),
     (InvalidOption, "give a key", {"key_window": SECOND}),

@@ -195,16 +195,15 @@ class Run(Case):
         )
 
     def test_tasks_start_by_priority(self) -> None:
-        """In the order of the levels that the backend names, and equal ones by time."""
-        for priority in (0, -100, 100, -10, 99, 10, 5, 11):
-            jobs.tell.using(backend="second", priority=priority).enqueue(priority)
-        work(concurrency=1, backend=["second"])
-        self.assertEqual([args[0] for args, _ in jobs.seen], [100, 99, 10, 11, 0, 5, -10, -100])
-
-    def test_priorities_without_levels(self) -> None:
-        for priority in (-100, 0, 50, 100):
+        for priority in (0, -100, 100, -1, 99, 1, 11):
             jobs.tell.using(priority=priority).enqueue(priority)
         work(concurrency=1)
+        self.assertEqual([args[0] for args, _ in jobs.seen], [100, 99, 11, 1, 0, -1, -100])
+
+    def test_priorities_below_the_lowest(self) -> None:
+        for priority in (-100, 0, 50, 100):
+            jobs.tell.using(backend="second", priority=priority).enqueue(priority)
+        work(concurrency=1, backend=["second"])
         self.assertEqual([args[0] for args, _ in jobs.seen], [100, 50, -100, 0])
 
     def test_run_after(self) -> None:
@@ -287,9 +286,9 @@ class Checks(Case):
         self.assertEqual(found, ["laneway.E002", "laneway.W002"])
 
     def test_wrong_priorities(self) -> None:
-        for wrong in ([], [0, 0], [1, 0], [-101], [101], [1.5], "0", list(range(11))):
-            with self.subTest(wrong), self.assertRaisesMessage(ImproperlyConfigured, "[-10, 0, 10"):
-                LanewayBackend("default", {"OPTIONS": {"priorities": wrong}})
+        for wrong in (-101, 101, 1.5, "0", True, None):
+            with self.subTest(wrong), self.assertRaisesMessage(ImproperlyConfigured, "-100 to 100"):
+                LanewayBackend("default", {"OPTIONS": {"lowest_priority": wrong}})
 
 
 class Admin(Case):

@@ -63,7 +63,7 @@ TASKS = {
         "OPTIONS": {
             "channel": "tests.django_backend.jobs.tenant_of",
             "retry": "tests.django_backend.jobs.twice",
-            "priorities": [-100, -10, 0, 10, 99, 100],
+            "lowest_priority": 0,
         },
     },
     "elsewhere": {

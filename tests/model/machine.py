@@ -85,7 +85,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
         @rule(
             client=clients,
             channel=channels,
-            priority=st.sampled_from([0, 0, 0, 5, 9]),
+            priority=st.sampled_from([0, 0, 0, 1, 60, 61, 200]),
             delay=delays,
             attempts=st.integers(1, 3),
             key=st.sampled_from([None, None, "k", "l"]),
@@ -122,7 +122,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
         @rule(
             client=clients,
             channel=st.sampled_from(["free", "small"]),
-            priority=st.sampled_from([0, 0, 9]),
+            priority=st.sampled_from([0, 0, 100]),
             delay=st.sampled_from([0.5, 5]),
             attempts=st.integers(1, 2),
             key=st.sampled_from(["k", "l", "m"]),
@@ -168,7 +168,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
                 self.model.publish(answer.id, answer.status, message)
 
         @precondition(lambda self: store.open_transactions and self.open is None)
-        @rule(client=clients, channel=channels, priority=st.sampled_from([0, 9]), delay=delays)
+        @rule(client=clients, channel=channels, priority=st.sampled_from([0, 100]), delay=delays)
         def begin(self, client: int, channel: str, priority: int, delay: float | None) -> None:
             """A publish in a transaction that stays open for a while."""
             message, options = self.draft(channel, priority, delay, 2)

@@ -77,7 +77,7 @@ where leased > concurrency and turn is not null
 union all
 select 'channel ' || name || ' misses a band' from channel c
 where exists (select 1 from "laneway_waiting" w where w.channel_id = c.id
-    and not (c.bands >> w.priority) & 1 and w.expires_at is null)
+    and not (c.bands >> min(w.priority, 61)) & 1 and w.expires_at is null)
 union all
 select 'channel ' || name || ' is due later than its first message' from channel c
 where exists (select 1 from "laneway_waiting" w where w.channel_id = c.id
@@ -122,7 +122,7 @@ union all
 select 'lane ' || name || '/' || kind || ' misses a band, or a message is due earlier' from lane l
 where exists (select 1 from "laneway_kind_waiting" k where k.channel_id = l.channel_id
     and k.kind = l.kind and k.expires_at is null
-    and (not (l.bands >> k.priority) & 1 or l.next_due is null or l.next_due > k.due))
+    and (not (l.bands >> min(k.priority, 61)) & 1 or l.next_due is null or l.next_due > k.due))
 union all
 select 'lane ' || name || '/' || kind || ' is in two places' from lane
 where turn is not null and wake_at is not null

@@ -37,7 +37,7 @@ MUTANTS: list[Mutant] = [
                 order by r.at""", """where v_part is null or r.message_id % 16 = v_part
                 order by r.at""")),
     sql("priorities are ignored", "priorities", "claim_pick_v1",
-        ("order by m.young, m.priority desc, m.due, m.id limit", "order by m.due, m.id limit")),
+        ("order by m.young, m.priority desc, m.due, m.id)", "order by m.due, m.id)")),
     Mutant("what is not due begins", frozenset({"too_early"}), [
         Patch(function("startable_v1"), "(k.due, k.id) > (p_due, p_mid) and k.due <= p_now",
               "(k.due, k.id) > (p_due, p_mid)"),

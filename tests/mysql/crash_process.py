@@ -52,7 +52,7 @@ class CrashProcess:
         self._published += 1
         key = f"{self._name}-{self._published}"
         delay = timedelta(seconds=0.2) if self._rng.random() < 0.1 else None
-        channel, priority = self._rng.choice(CHANNELS), self._rng.choice([0, 0, 0, 5])
+        channel, priority = self._rng.choice(CHANNELS), self._rng.choice([0, 0, 0, 5, 200])
         return NewMessage(key, channel=channel, key=key, delay=delay, priority=priority)
 
     def _work(self) -> None:

@@ -204,7 +204,7 @@ def test_a_full_or_closed_channel_refuses_the_whole_frame(
         ("'x' as text", "the frame has no column 'payload'"),
         ("'x' as payload & 1 as colour", "a message has no field 'colour'"),
         ("'x' as payload & 1 as channel", "column 'channel' is int: it must be string"),
-        ("'x' as payload & 11 as priority", "column 'priority' has values from 11 to 11"),
+        ("'x' as payload & 211 as priority", "column 'priority' has values from 211 to 211"),
         ("'x' as payload & repeat('y', 300) as key", "a key has 300 bytes, 255 are allowed"),
         ("'x' as payload & '' as channel", "a channel is empty"),
         ("cast(null as string) as payload", "a payload is null"),

@@ -106,8 +106,8 @@ class CeleryStyleTask(Generic[P, R]):
         connection: object = None,
     ) -> CallResult:
         """Publishes the call. ``task_id`` becomes the key: while a message with it is unfinished,
-        the answer is that one. ``priority`` is 0 to 9, 9 first. ``connection`` is your own, whose
-        transaction the message then belongs to; ``channel`` is the tenant."""
+        the answer is that one. ``priority`` is 0 to 200, higher first. ``connection`` is your
+        own, whose transaction the message then belongs to; ``channel`` is the tenant."""
         given: dict[str, Any] = {
             "delay": countdown,
             "at": eta,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from laneway.client.shared.checks import check_lease
 from laneway.client.shared.draft import check_content_type
-from laneway.contract import BATCH
+from laneway.contract import BATCH, HIGHEST_PRIORITY
 from laneway.durations import check_duration
 from laneway.errors import InvalidOption
 from laneway.names import check_kind, check_name, check_schema
@@ -118,7 +118,7 @@ OPTIONS = (
     Option("poll", _length, _STREAMS, timedelta(seconds=1)),
     Option("idempotency_key", _name, frozenset(("write",))),
     Option("content_type", lambda _, text: check_content_type(text), _WRITES),
-    Option("priority", _whole(0, 9), _WRITES),
+    Option("priority", _whole(0, HIGHEST_PRIORITY), _WRITES),
     Option("max_attempts", _whole(1, _LARGEST), _WRITES),
     Option("max_payload", _whole(1, _LARGEST), _WRITES, MAX_PAYLOAD),
 )

@@ -22,6 +22,7 @@ from laneway.cli.publish_lines import (
 )
 from laneway.cli.stdio import OutputLost
 from laneway.cli.times import length, moment
+from laneway.contract import HIGHEST_PRIORITY
 from laneway.errors import DatabaseFailed
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def publish(
             help="With --on-duplicate debounce: how long it may be moved at most, e.g. 5m.",
         ),
     ] = None,
-    priority: Annotated[int, typer.Option(min=0, max=9, help="9 is the most urgent.")] = 0,
+    priority: Annotated[
+        int, typer.Option(min=0, max=HIGHEST_PRIORITY, help="The highest goes first.")
+    ] = 0,
     delay: Annotated[
         str | None,
         typer.Option(metavar="DURATION", help="Delay before the message becomes due, e.g. 5m."),

@@ -219,7 +219,8 @@ class AsyncPublishVerbs(AsyncListenVerbs):
     ) -> AsyncPublishedMessage:
         """Publishes one message.
 
-        The payload is bytes, text, or anything that is JSON. ``priority`` is 0 to 9, higher first.
+        The payload is bytes, text, or anything that is JSON. ``priority`` is 0 to 200, higher
+        first.
         While a message with the same ``key`` is in the queue, and for ``key_window`` after it has
         ended, nothing is published and the status is "existing", with that one's id. With
         ``on_duplicate="replace"`` a waiting message gets the new content instead ("replaced"), and

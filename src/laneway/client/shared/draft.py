@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, get_args
 
-from laneway.contract import DEFAULT_MAX_ATTEMPTS
+from laneway.contract import DEFAULT_MAX_ATTEMPTS, HIGHEST_PRIORITY
 from laneway.durations import Duration, check_duration
 from laneway.errors import (
     BacklogFull,
@@ -144,7 +144,7 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
             None if message.key_window is None else _key_window(message.key, message.key_window),
             0
             if priority.__class__ is int and not priority
-            else check_number("priority", priority, 0, 9),
+            else check_number("priority", priority, 0, HIGHEST_PRIORITY),
             delay,
             at,
             expires_in,

@@ -66,7 +66,7 @@ async def times(world: World) -> None:
 @case("input", "impossible options are refused")
 async def options(world: World) -> None:
     bad: list[dict[str, Any]] = [
-        {"priority": 10},
+        {"priority": 201},
         {"priority": -1},
         {"priority": 1.5},
         {"max_attempts": 0},
@@ -118,5 +118,5 @@ async def limits(world: World) -> None:
 @case("input", "one bad message refuses its whole batch")
 async def whole_batch(world: World) -> None:
     with raises(InvalidOption):
-        await world.queue.publish_many([1, 2, NewMessage(3, priority=99)])
+        await world.queue.publish_many([1, 2, NewMessage(3, priority=999)])
     await nothing_written(world)

@@ -53,6 +53,28 @@ async def priority(world: World) -> None:
     assert [m.priority for m in await world.queue.claim(9)] == [4, 4, 3, 3, 2, 2, 1, 1, 0]
 
 
+@case("order", "from the lowest priority to the highest")
+async def whole_range(world: World) -> None:
+    given = [100, 1, 0, 200, 99, 61, 60, 101]
+    await world.queue.publish_many([NewMessage(n, priority=n, channel="a") for n in given])
+    found = [await world.claim_one() for _ in given]
+    assert [m.priority for m in found] == sorted(given, reverse=True)
+
+
+@case("order", "all priorities at once, in one batch and one by one")
+async def all_priorities(world: World) -> None:
+    """One start in ten goes to the longest waiting: here that is the lowest one."""
+    for number in range(201):
+        await world.publish(number, channel="a", priority=number)
+        world.clock.advance(0.001)
+    batch = [m.priority for m in await world.queue.claim(100)]
+    assert sorted(batch) == [*range(10), *range(111, 201)]
+    rest = [(await world.claim_one()).priority for _ in range(101)]
+    by_priority = [n for place, n in enumerate(rest, 1) if place % 10]
+    assert by_priority == sorted(by_priority, reverse=True)
+    assert rest[9::10] == sorted(rest[9::10]) and sorted(rest) == list(range(10, 111))
+
+
 @case("order", "a higher priority overtakes those that wait already")
 async def overtakes(world: World) -> None:
     await world.fill("a", 5)

@@ -101,7 +101,9 @@ class Producer:
         queue = self._rng.choice((WORK, MANUAL))
         self._publish(
             [
-                self._message(PRIORITIZED, queue=queue, priority=self._rng.choice((0, 0, 4, 9)))
+                self._message(
+                    PRIORITIZED, queue=queue, priority=self._rng.choice((0, 0, 4, 9, 200))
+                )
                 for _ in range(5)
             ]
         )

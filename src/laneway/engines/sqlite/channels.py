@@ -11,6 +11,7 @@ from laneway.model import Policy
 from laneway.plan import Plan, Row
 
 from .base import WriteState, listed
+from .claim.channel import band
 from .events import SqliteEventOutbox
 
 
@@ -76,7 +77,7 @@ class CountChanges:
     ) -> None:
         old_more, old_leased, bands, first = self._rows.get(channel_id, (0, 0, 0, None))
         if due is not None:
-            bands |= 1 << priority
+            bands |= band(priority)
             first = due if first is None else min(first, due)
         self._rows[channel_id] = (old_more + more, old_leased + leased, bands, first)
 

@@ -9,7 +9,7 @@ where m.id = j.value and c.id = m.channel_id and q.queue = c.queue
 -- name: add_to_lanes
 -- $1: message ids that wait again, or for the first time.
 insert into "laneway_lane" (channel_id, kind, queue, waiting, bands, next_due)
-select m.channel_id, m.kind, c.queue, count(*), sum(distinct 1 << m.priority), min(m.due)
+select m.channel_id, m.kind, c.queue, count(*), sum(distinct 1 << min(m.priority, 61)), min(m.due)
 from json_each($1) j cross join "laneway_message" m cross join "laneway_channel" c
 cross join "laneway_kind_queue" q
 where m.id = j.value and c.id = m.channel_id and q.queue = c.queue and q.ready

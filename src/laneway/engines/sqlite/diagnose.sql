@@ -34,9 +34,15 @@ alarm as (
         order by r.wake_at limit 20)
 )
 select q.name,
-    (select min((select w.due from "laneway_waiting" w
-            where w.channel_id = h.channel_id and w.priority = p.value order by w.due limit 1))
-        from head h cross join json_each('[0,1,2,3,4,5,6,7,8,9]') p where h.queue = q.name),
+    (select min((
+            with recursive p (value) as (
+                select (select min(x.priority) from "laneway_waiting" x where x.channel_id = h.channel_id)
+                union all
+                select (select min(x.priority) from "laneway_waiting" x where x.channel_id = h.channel_id and x.priority > p.value)
+                from p where p.value is not null)
+            select min((select w.due from "laneway_waiting" w
+                where w.channel_id = h.channel_id and w.priority = p.value order by w.due limit 1)) from p))
+        from head h where h.queue = q.name),
     (select max(k.claimed_at) from (select fence, claimed_at from "laneway_claim" order by fence desc limit 100) k
         where exists (select 1 from "laneway_lease" l join "laneway_channel" c on c.id = l.channel_id
             where l.fence = k.fence and c.queue = q.name)),

@@ -11,7 +11,7 @@ from django.utils.connection import ConnectionDoesNotExist
 from .database_url import url_of
 from .site_queue import SETTINGS, queue_connection, site_settings
 
-OPTIONS = ("channel", "retry", "priorities", "keep_result")
+OPTIONS = ("channel", "retry", "lowest_priority", "keep_result")
 
 
 def check_backend(backend: Any) -> Iterator[checks.CheckMessage]:

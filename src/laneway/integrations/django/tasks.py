@@ -19,7 +19,6 @@ from laneway.durations import Duration
 from laneway.retry import NoRetry, Retry
 
 from .backend_checks import check_backend
-from .priority_levels import checked_levels, level_of
 from .site_queue import SiteQueue
 from .task_api import BaseTaskBackend, TaskResultDoesNotExist, task_enqueued
 from .task_class import LanewayTask, task
@@ -29,6 +28,8 @@ from .task_results import find_result
 __all__ = ["LanewayBackend", "LanewayTask", "task"]
 
 KEEP_RESULT = timedelta(days=1)
+DJANGO_LOWEST, DJANGO_HIGHEST = -100, 100
+"""The priorities of tasks, of which a channel has as many: its own begin at 0."""
 
 _queue = SiteQueue()
 
@@ -40,7 +41,8 @@ class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
       that names it, so that tenants are served fairly
     - ``retry``: a strategy or its dotted path; without one a failed task is not run again, as
       Django's contract says
-    - ``priorities``: those that the site's tasks have, at most ten of -100 to 100, in rising order
+    - ``lowest_priority``: that the site's tasks have, -100 unless this says otherwise; tasks of the
+      lowest cost least, and one below it goes with it
     - ``keep_result``: how long what became of a task can be read after it succeeded, a day unless
       this says otherwise; 0 keeps nothing. Failed ones can be read until they are removed
     """
@@ -55,7 +57,7 @@ class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
         super().__init__(alias, params)
         self._channel = _channel_of(self.options.get("channel", "default"))
         self._keep_result = self.options.get("keep_result", KEEP_RESULT)
-        self._levels = checked_levels(self.options.get("priorities"))
+        self._lowest = _lowest_of(self.options.get("lowest_priority", DJANGO_LOWEST))
         self.retry = _retry_of(self.options.get("retry"))
 
     def enqueue(self, task: Any, args: Any, kwargs: Any) -> Any:
@@ -100,7 +102,7 @@ class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
             "queue": task.queue_name,
             "channel": call.channel or self._channel(task, call.args, call.kwargs),
             "key": call.key,
-            "priority": level_of(task.priority, self._levels),
+            "priority": max(0, task.priority - self._lowest),
             "at": _aware(task.run_after),
             "expires_in": getattr(task, "expires_in", None),
             "keep_result": self._kept_for(task),
@@ -121,6 +123,15 @@ def _channel_of(option: object) -> Callable[[Any, Any, Any], str]:
     if "." not in option:
         return lambda task, args, kwargs: option
     return import_string(option)  # type: ignore[no-any-return]
+
+
+def _lowest_of(option: object) -> int:
+    if type(option) is not int or not DJANGO_LOWEST <= option <= DJANGO_HIGHEST:
+        raise ImproperlyConfigured(
+            f'OPTIONS["lowest_priority"] of a task backend is {option!r}: give the lowest priority '
+            f"that your tasks have, {DJANGO_LOWEST} to {DJANGO_HIGHEST}"
+        )
+    return option
 
 
 def _retry_of(option: object) -> Retry:

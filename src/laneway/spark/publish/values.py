@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from laneway.client.shared.draft import check_content_type, header_text
+from laneway.contract import HIGHEST_PRIORITY
 from laneway.errors import (
     InvalidInput,
     InvalidName,
@@ -22,7 +23,7 @@ from laneway.names import NAME_BYTES
 
 from .fields import LENGTHS, TEXTS, TIMES
 
-RANGES = {"priority": (0, 9), "max_attempts": (1, 2**31 - 1)}
+RANGES = {"priority": (0, HIGHEST_PRIORITY), "max_attempts": (1, 2**31 - 1)}
 _CENTURY = 100 * 366 * 86_400 * 10**6
 # Some drivers use the first and the last moment for infinity.
 _FIRST, _LAST = -62_135_596_800_000_000 + 1, 253_402_300_799_999_999 - 1

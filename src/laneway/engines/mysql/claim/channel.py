@@ -6,11 +6,18 @@ waited longest, so that no priority starves.
 Positions in a channel: for each priority that has known work, after which message it begins.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import NamedTuple
 
-from laneway.engines.fairness import Share, next_skips, rate_limit, start_order, startable
+from laneway.engines.fairness import (
+    OLDEST_OF,
+    Share,
+    next_skips,
+    rate_limit,
+    start_order,
+    startable,
+)
 from laneway.engines.mysql.base import text
 from laneway.plan import Row
 
@@ -105,8 +112,28 @@ class Picked(NamedTuple):
     """Where those begin."""
 
 
-def pick(found: Sequence[DueMessage], positions: Positions, wanted: int, skips: int) -> Picked:
-    """``found`` holds up to ``wanted`` + 1 messages of each priority."""
+class DueReads:
+    """What was read of a channel, from its highest priority down: ``wanted`` + 1 in all, and of
+    each priority as many as are owed a start because they have waited longest."""
+
+    def __init__(self, positions: Positions, wanted: int, skips: int) -> None:
+        self.found: list[DueMessage] = []
+        self.asked: dict[int, int] = {}
+        """How many at most, of which priorities."""
+        self._wanted, self._owed = wanted, (skips + wanted) // OLDEST_OF
+        self._unread = sorted(positions, reverse=True)
+
+    def next(self, count: int | None) -> list[tuple[int, int]]:
+        """So many of the priorities that were not read (None: all), each with how many to read."""
+        most = max(self._wanted + 1 - len(self.found), self._owed)
+        reading = self._unread[:count] if most > 0 else []
+        del self._unread[: len(reading)]
+        self.asked |= dict.fromkeys(reading, most)
+        return [(priority, most) for priority in reading]
+
+
+def pick(reads: DueReads, positions: Positions, wanted: int, skips: int) -> Picked:
+    found = reads.found
     taken = list(found[:wanted])
     if len(positions) > 1:
         taken = start_order(found, wanted, skips, attrgetter("priority"), attrgetter("position"))
@@ -116,7 +143,7 @@ def pick(found: Sequence[DueMessage], positions: Positions, wanted: int, skips: 
     left: Positions = {}
     for priority, position in positions.items():
         mine = [row.position for row in taken if row.priority == priority]
-        if counts[priority] > len(mine):
+        if counts[priority] > len(mine) or counts[priority] >= reads.asked.get(priority, 0):
             left[priority] = max(mine, default=position)
     return Picked(taken, bool(left), left)
 

@@ -12,11 +12,14 @@ from laneway.engines.fairness import divide, rounds_for
 from laneway.engines.mysql.base import MysqlBase
 from laneway.plan import Plan, Row
 
-from .channel import ChannelVisit, DueMessage, Picked, due_message, pick
+from .channel import ChannelVisit, DueReads, Picked, due_message, pick
 from .scan import Scan
 
 MAX_WAKES = 5_000
 MAX_SELECTS = 200  # in one statement
+AT_ONCE = 4
+"""Of how many priorities of a channel, the highest ones, as many messages are read as it may start.
+Of lower ones only what is still missing then."""
 
 
 class Served(NamedTuple):
@@ -81,18 +84,21 @@ class MysqlServe(MysqlBase):
         self, order: Sequence[ChannelVisit], now: int
     ) -> Plan[list[tuple[ChannelVisit, Picked]]]:
         """The messages of each channel, in the order in which they start."""
-        wanted = [
-            (number, visit.channel.id, priority, *position, now, visit.taken + 1)
-            for number, visit in enumerate(order)
-            if visit.taken > 0
-            for priority, position in visit.positions.items()
+        starting = [
+            (visit, DueReads(visit.positions, visit.taken, visit.channel.skips)) for visit in order
         ]
-        messages: dict[int, list[DueMessage]] = {}
-        for start in range(0, len(wanted), MAX_SELECTS):
-            rows = yield self._union("due_messages", wanted[start : start + MAX_SELECTS])
-            for message in map(due_message, rows):
-                messages.setdefault(message.visit, []).append(message)
-        return [(visit, _picked(visit, messages.get(n, []))) for n, visit in enumerate(order)]
+        for highest in (True, False):
+            wanted = [
+                (number, visit.channel.id, priority, *visit.positions[priority], now, most)
+                for number, (visit, reads) in enumerate(starting)
+                if visit.taken > 0
+                for priority, most in reads.next(AT_ONCE if highest else None)
+            ]
+            for start in range(0, len(wanted), MAX_SELECTS):
+                rows = yield self._union("due_messages", wanted[start : start + MAX_SELECTS])
+                for message in map(due_message, rows):
+                    starting[message.visit][1].found.append(message)
+        return [(visit, _picked(visit, reads)) for visit, reads in starting]
 
     def _add_leases(
         self,
@@ -141,10 +147,10 @@ def last_place(scan: Scan, visits: Mapping[bytes, ChannelVisit], now: int) -> in
     return max(places, default=scan.channels[-1].place)
 
 
-def _picked(visit: ChannelVisit, messages: Sequence[DueMessage]) -> Picked:
+def _picked(visit: ChannelVisit, reads: DueReads) -> Picked:
     if visit.taken == 0:
         return Picked([], bool(visit.positions), visit.positions)
-    return pick(messages, visit.positions, visit.taken, visit.channel.skips)
+    return pick(reads, visit.positions, visit.taken, visit.channel.skips)
 
 
 def text(value: bytes | str) -> str:

@@ -1,10 +1,11 @@
 """A channel in a claim: how much it may start now, by lanes if by kind, and its rows afterwards."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
 from laneway.engines.fairness import (
+    OLDEST_OF,
     QUANTUM,
     Share,
     next_skips,
@@ -17,6 +18,61 @@ from laneway.plan import Row
 Start = tuple[int, int, int]
 """A message that may start: priority, due, id."""
 _PRIORITY, _POSITION = itemgetter(0), itemgetter(1, 2)
+
+HIGH = 61
+"""Which priorities a channel may have messages of, is kept as bits of one number (its bands), so
+that one with few of them is known from its row alone. A priority below this has a bit of its own;
+all from here on share this bit, and which of them there are, the waiting messages tell
+(``high_priorities``). A number in SQLite has 63 bits."""
+
+
+def band(priority: int) -> int:
+    return 1 << min(priority, HIGH)
+
+
+def bands_of(priorities: Iterable[int]) -> int:
+    bands = 0
+    for priority in priorities:
+        bands |= band(priority)
+    return bands
+
+
+def low_priorities(bands: int) -> list[int]:
+    """Those that have a bit of their own, the highest first."""
+    own = bands & ((1 << HIGH) - 1)
+    return [priority for priority in reversed(range(own.bit_length())) if own >> priority & 1]
+
+
+def has_high(bands: int) -> bool:
+    return bool(bands >> HIGH)
+
+
+def several(bands: int) -> bool:
+    """Whether there may be several priorities."""
+    return has_high(bands) or bool(bands & (bands - 1))
+
+
+class DueReads:
+    """What is due of a channel, read from its highest priority down and no further than it must be:
+    once ``reach`` are known a lower priority can only have the longest waiting, so no more of it is
+    read than are owed such a start."""
+
+    def __init__(self, reach: int, skips: int) -> None:
+        self.starts: list[Start] = []
+        self.all_known = True
+        self._reach = reach
+        self._owed = (skips + reach) // OLDEST_OF
+        self._asked = 0
+
+    def most(self) -> int:
+        """How many to read of the next priority; 0: none, though there may be some."""
+        self._asked = max(self._reach - len(self.starts), self._owed)
+        self.all_known = self.all_known and self._asked > 0
+        return self._asked
+
+    def add(self, rows: Sequence[Row]) -> None:
+        self.starts += rows  # type: ignore[arg-type]
+        self.all_known = self.all_known and len(rows) < self._asked
 
 
 class SqliteClaimChannel:
@@ -51,18 +107,14 @@ class SqliteClaimChannel:
         self.rate = rate_limit(rate, burst)
         self.taken: list[Start] = []
         self.known: list[Start] = []
-        """What is due, as far as it was read: the first ``reach`` of each priority."""
+        """What is due, as far as it was read: enough to start the first ``reach``."""
         self.reach = 0
         self.all_known = False
 
     @property
-    def priorities(self) -> list[int]:
-        return [band for band in range(self.bands.bit_length()) if self.bands >> band & 1]
-
-    @property
     def mixed(self) -> bool:
         """Whether it has several priorities."""
-        return bool(self.bands & (self.bands - 1))
+        return several(self.bands)
 
     def room(self) -> int:
         """How many more its limits let start now."""
@@ -148,10 +200,6 @@ class SqliteLane:
         self.kind: str = row[12]
         self.known: list[Start] = []
 
-    @property
-    def priorities(self) -> list[int]:
-        return [band for band in range(self.bands.bit_length()) if self.bands >> band & 1]
-
 
 class SqliteKindVisit(SqliteClaimChannel):
     """Made from the rows of lanes_of_channels. The first lane has waited longest for its turn: its
@@ -193,11 +241,6 @@ class SqliteKindVisit(SqliteClaimChannel):
                 runs.append([priority, due, id, id])
         return [(self.id, *run) for run in runs]  # type: ignore[misc]
 
-    @property
-    def channel_priorities(self) -> list[int]:
-        bands = self.channel_bands
-        return [band for band in range(bands.bit_length()) if bands >> band & 1]
-
     def merged(self) -> list[Start]:
         """What is known of all lanes, in order if there is one priority."""
         starts = [start for lane in self.lanes for start in lane.known]
@@ -234,6 +277,6 @@ class SqliteKindVisit(SqliteClaimChannel):
         open_at = None if self.rate is None else self.rate.open_at(self.tat, self.now)
         skips = self.channel_skips
         if self.strict:
-            several = self.channel_bands & (self.channel_bands - 1)
-            skips = next_skips(skips, len(self.taken)) if several else 0
+            mixed = several(self.channel_bands)
+            skips = next_skips(skips, len(self.taken)) if mixed else 0
         return self.id, self.tat, open_at, skips

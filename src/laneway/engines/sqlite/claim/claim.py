@@ -17,7 +17,15 @@ from laneway.engines.times import micros, moment
 from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row, Taken
 
-from .channel import SqliteClaimChannel, Start
+from .channel import (
+    HIGH,
+    DueReads,
+    SqliteClaimChannel,
+    Start,
+    bands_of,
+    has_high,
+    low_priorities,
+)
 
 WOKEN = 100
 """A claim wakes at most this many channels more than its batch has messages."""
@@ -167,23 +175,33 @@ class SqliteClaim(SqliteChannelRows):
         channel.learn(starts, reach, all_known)
 
     def _read_due(self, channel: SqliteClaimChannel, reach: int) -> Plan[tuple[list[Start], bool]]:
-        """The first ``reach`` of each priority, and whether these are all."""
-        starts: list[Start] = []
-        all_known = True
-        for priority in channel.priorities:
-            rows = yield self._statement("due_messages", channel.id, priority, channel.now, reach)
-            starts += rows  # type: ignore[arg-type]
-            all_known = all_known and len(rows) < reach
-        return starts, all_known
+        """What the first ``reach`` starts are taken from, and whether that is all that is due."""
+        known = DueReads(reach, channel.skips)
+        for priority in (yield from self._priorities(channel.id, channel.bands)):
+            if most := known.most():
+                params = (channel.id, priority, channel.now, most)
+                known.add((yield self._statement("due_messages", *params)))
+        return known.starts, known.all_known
+
+    def _priorities(self, channel_id: int, bands: int, kind: str | None = None) -> Plan[list[int]]:
+        """Those that the channel may have messages of (of one kind), the highest first."""
+        if not has_high(bands):
+            return low_priorities(bands)
+        if kind is None:
+            rows = yield self._statement("high_priorities", channel_id, HIGH)
+        else:
+            rows = yield self._statement("high_priorities_of_kind", channel_id, kind, HIGH)
+        return [row[0] for row in rows] + low_priorities(bands)
 
     def _next_due(self, channel: SqliteClaimChannel) -> Plan[int | None]:
         """When the channel can start its next message; clears the bits of priorities that have no
         messages."""
         if channel.has_more() or channel.waiting == len(channel.taken):
             return channel.next_due()
-        rows = yield self._statement("next_due", channel.id, channel.bands, channel.now)
+        priorities = yield from self._priorities(channel.id, channel.bands)
+        rows = yield self._statement("next_due", channel.id, listed(priorities), channel.now)
         dues = {priority: due for priority, due in rows if due is not None}
-        channel.bands = sum(1 << priority for priority in dues)
+        channel.bands = bands_of(dues)
         return min(dues.values(), default=None)
 
 

@@ -54,6 +54,18 @@ select priority, due, message_id from "laneway_waiting"
 where channel_id = $1 and priority = $2 and due <= $3 and (expires_at is null or expires_at > $3)
 order by due, message_id limit $4
 
+-- name: high_priorities
+-- $1: channel, $2: from which priority on. Those that its waiting messages have, the highest first: from one to the
+-- next lower one, whatever number of messages lies between.
+with recursive p (value) as (
+    select (select max(w.priority) from "laneway_waiting" w where w.channel_id = $1 and w.priority >= $2)
+    union all
+    select (select max(w.priority) from "laneway_waiting" w
+        where w.channel_id = $1 and w.priority >= $2 and w.priority < p.value)
+    from p where p.value is not null
+)
+select value from p where value is not null
+
 -- name: add_claim
 -- $1: fence, $2: until, $3: now, $4: worker.
 insert into "laneway_claim" (fence, until, claimed_at, worker) values ($1, $2, $3, $4)
@@ -84,13 +96,12 @@ from json_each($1) j cross join "laneway_message" m cross join "laneway_channel"
 where m.id = j.value and c.id = m.channel_id
 
 -- name: next_due
--- $1: channel, $2: its bands, $3: now. For each priority when its first unexpired message is due.
+-- $1: channel, $2: priorities, $3: now. For each of them when its first unexpired message is due.
 select p.value as priority, (
     select w.due from "laneway_waiting" w
     where w.channel_id = $1 and w.priority = p.value and (w.expires_at is null or w.expires_at > $3)
     order by w.due limit 1) as due
-from json_each('[0,1,2,3,4,5,6,7,8,9]') p
-where ($2 >> p.value) & 1
+from json_each($2) p
 
 -- name: update_served_channel
 -- $1: channel, $2..$11: its counts and schedule after a claim.

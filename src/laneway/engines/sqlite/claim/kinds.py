@@ -16,7 +16,14 @@ from laneway.engines.times import micros
 from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row, Taken
 
-from .channel import SqliteClaimChannel, SqliteKindVisit, SqliteLane, Start
+from .channel import (
+    DueReads,
+    SqliteClaimChannel,
+    SqliteKindVisit,
+    SqliteLane,
+    Start,
+    bands_of,
+)
 from .claim import WOKEN, ClaimBatch, SqliteClaim, nothing
 
 _MOVED = 20_000
@@ -141,19 +148,19 @@ class SqliteKindClaim(SqliteClaim):
             return (yield from super()._read_due(channel, reach))
         all_known = True
         for lane in channel.lanes:
-            starts: list[Start] = []
-            for priority in lane.priorities:
-                params = (channel.id, lane.kind, priority, channel.now, reach)
-                rows = yield self._statement("due_messages_of_kind", *params)
-                starts += rows  # type: ignore[arg-type]
-                all_known = all_known and len(rows) < reach
-            lane.known = starts
+            known = DueReads(reach, channel.skips)
+            for priority in (yield from self._priorities(channel.id, lane.bands, lane.kind)):
+                if most := known.most():
+                    params = (channel.id, lane.kind, priority, channel.now, most)
+                    known.add((yield self._statement("due_messages_of_kind", *params)))
+            lane.known = known.starts
+            all_known = all_known and known.all_known
         return channel.merged(), all_known
 
     def _read_head(self, visit: SqliteKindVisit) -> Plan[None]:
         """A channel that starts one message at a time: the next one, if it is of these kinds."""
         heads: list[Start] = []
-        for priority in visit.channel_priorities:
+        for priority in (yield from self._priorities(visit.id, visit.channel_bands)):
             heads += yield self._statement("due_messages", visit.id, priority, visit.now, 1)  # type: ignore[arg-type]
         first = start_order(heads, 1, visit.channel_skips, itemgetter(0), itemgetter(1, 2))
         visit.learn([], 1, True)
@@ -218,8 +225,9 @@ class SqliteKindClaim(SqliteClaim):
         messages."""
         if lane.waiting == len(visit.taken_of(lane)):
             return None
-        params = (visit.id, lane.kind, lane.bands, visit.now)
+        priorities = yield from self._priorities(visit.id, lane.bands, lane.kind)
+        params = (visit.id, lane.kind, listed(priorities), visit.now)
         rows = yield self._statement("next_due_of_kind", *params)
         dues = {priority: due for priority, due in rows if due is not None}
-        lane.bands = sum(1 << priority for priority in dues)
+        lane.bands = bands_of(dues)
         return min(dues.values(), default=None)

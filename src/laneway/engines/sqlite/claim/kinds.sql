@@ -77,7 +77,7 @@ update "laneway_kind_queue" set moved_to = $2, ready = $3 where queue = $1
 -- name: add_lanes
 -- $1: queue. All lanes of a queue in which everything was moved; their turns are given afterwards.
 insert into "laneway_lane" (channel_id, kind, queue, waiting, bands, next_due)
-select k.channel_id, k.kind, c.queue, count(*), sum(distinct 1 << k.priority), min(k.due)
+select k.channel_id, k.kind, c.queue, count(*), sum(distinct 1 << min(k.priority, 61)), min(k.due)
 from "laneway_channel" c cross join "laneway_kind_waiting" k
 where c.queue = $1 and k.channel_id = c.id
 group by k.channel_id, k.kind
@@ -134,6 +134,18 @@ select priority, due, message_id from "laneway_kind_waiting"
 where channel_id = $1 and kind = $2 and priority = $3 and due <= $4 and (expires_at is null or expires_at > $4)
 order by due, message_id limit $5
 
+-- name: high_priorities_of_kind
+-- $1: channel, $2: kind, $3: from which priority on. As high_priorities.
+with recursive p (value) as (
+    select (select max(w.priority) from "laneway_kind_waiting" w
+        where w.channel_id = $1 and w.kind = $2 and w.priority >= $3)
+    union all
+    select (select max(w.priority) from "laneway_kind_waiting" w
+        where w.channel_id = $1 and w.kind = $2 and w.priority >= $3 and w.priority < p.value)
+    from p where p.value is not null
+)
+select value from p where value is not null
+
 -- name: kind_and_expiry
 -- $1: message.
 select kind, expires_at from "laneway_message" where id = $1
@@ -157,14 +169,13 @@ where channel_id = $1 and kind = $2 and priority = $3 and (due, message_id) <= (
     and (expires_at is null or expires_at > $6)
 
 -- name: next_due_of_kind
--- $1: channel, $2: kind, $3: its bands, $4: now. For each priority when its first unexpired message is due.
+-- $1: channel, $2: kind, $3: priorities, $4: now. For each of them when its first unexpired message is due.
 select p.value as priority, (
     select w.due from "laneway_kind_waiting" w
     where w.channel_id = $1 and w.kind = $2 and w.priority = p.value
         and (w.expires_at is null or w.expires_at > $4)
     order by w.due limit 1) as due
-from json_each('[0,1,2,3,4,5,6,7,8,9]') p
-where ($3 >> p.value) & 1
+from json_each($3) p
 
 -- name: update_served_lane
 -- $1: channel, $2: kind, $3: how many were taken, $4: credit, $5: skips, $6: turn. More of it is due.
@@ -198,12 +209,17 @@ update "laneway_channel" set tat = $2, open_at = $3, skips = $4 where id = $1
 -- message expires (or null), $4: now. The lane wakes then, or when its next message is due, which may come first;
 -- and whatever changes in the channel wakes it too.
 update "laneway_lane" set turn = null, credit = 0, wake_at = (
+    with recursive p (value) as (
+        select (select min(x.priority) from "laneway_kind_waiting" x where x.channel_id = $1 and x.kind = $2)
+        union all
+        select (select min(x.priority) from "laneway_kind_waiting" x where x.channel_id = $1 and x.kind = $2 and x.priority > p.value)
+        from p where p.value is not null)
     select min(t.at) from (
         select (
             select w.due from "laneway_kind_waiting" w
             where w.channel_id = $1 and w.kind = $2 and w.priority = p.value and w.due > $4
             order by w.due limit 1) as at
-        from json_each('[0,1,2,3,4,5,6,7,8,9]') p
+        from p
         union all
         select $3) t)
 where channel_id = $1 and kind = $2

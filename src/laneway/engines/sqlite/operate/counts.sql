@@ -22,16 +22,26 @@ select c.id, c.queue, c.waiting, c.leased, c.next_due, case
         select count(*) from (select 1 from "laneway_waiting" w
             where w.channel_id = c.id and w.priority = 0 and w.due > $3 limit $4))
     else (
-        select count(*) from (select 1 from "laneway_waiting" w
-            where w.channel_id = c.id and w.priority in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
-                and w.due > $3 limit $4)) end as later
+        select count(*) from (
+            with recursive p (value) as (
+                select (select min(x.priority) from "laneway_waiting" x where x.channel_id = c.id)
+                union all
+                select (select min(x.priority) from "laneway_waiting" x where x.channel_id = c.id and x.priority > p.value)
+                from p where p.value is not null)
+            select 1 from p cross join "laneway_waiting" w
+            where w.channel_id = c.id and w.priority = p.value and w.due > $3 limit $4)) end as later
 from "laneway_channel" c
 where c.id > $1 and c.id <= $2 and (c.waiting > 0 or c.leased > 0)
 
 -- name: count_scheduled
 -- $1: channel, $2: now.
-select count(*) from "laneway_waiting" w
-where w.channel_id = $1 and w.priority in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9) and w.due > $2
+with recursive p (value) as (
+    select (select min(x.priority) from "laneway_waiting" x where x.channel_id = $1)
+    union all
+    select (select min(x.priority) from "laneway_waiting" x where x.channel_id = $1 and x.priority > p.value)
+    from p where p.value is not null)
+select count(*) from p cross join "laneway_waiting" w
+where w.channel_id = $1 and w.priority = p.value and w.due > $2
 
 -- name: sum_dead_counts
 select queue, sum(n), sum(n > 0) from "laneway_dead_count" group by queue

@@ -57,8 +57,8 @@ where queue = $1 and name >= $3 and name < $4 order by name limit $2
 -- name: look_at_channels
 -- $1: ids, $2: now, $3: how far to count. Their counts, schedule and policy. later: how many are scheduled,
 -- due: how many are due, counted only if there are more of the others than that; neither is counted
--- further. If nothing is due before next_due, all are scheduled. Most channels have one priority, which
--- saves nine lookups.
+-- further. If nothing is due before next_due, all are scheduled. Most channels have one priority; of the others p
+-- goes from one priority that they have to the next, as high_priorities does.
 with found as materialized (
     select c.*, case
         when c.waiting = 0 then 0
@@ -67,24 +67,38 @@ with found as materialized (
             select count(*) from (select 1 from "laneway_waiting" w
                 where w.channel_id = c.id and w.priority = 0 and w.due > $2 limit $3))
         else (
-            select count(*) from (select 1 from "laneway_waiting" w
-                where w.channel_id = c.id and w.priority in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
-                    and w.due > $2 limit $3)) end as later
+            select count(*) from (
+                with recursive p (value) as (
+                    select (select min(x.priority) from "laneway_waiting" x where x.channel_id = c.id)
+                    union all
+                    select (select min(x.priority) from "laneway_waiting" x where x.channel_id = c.id and x.priority > p.value)
+                    from p where p.value is not null)
+                select 1 from p cross join "laneway_waiting" w
+                where w.channel_id = c.id and w.priority = p.value and w.due > $2 limit $3)) end as later
     from json_each($1) j cross join "laneway_channel" c where c.id = j.value
 )
 select f.id, f.queue, f.name, f.waiting, f.leased, f.later,
     case when f.later >= $3 and f.later < f.waiting then (
-        select count(*) from (select 1 from "laneway_waiting" w
-            where w.channel_id = f.id and w.priority in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
-                and w.due <= $2 limit $3)) end as due,
+        select count(*) from (
+            with recursive p (value) as (
+                select (select min(x.priority) from "laneway_waiting" x where x.channel_id = f.id)
+                union all
+                select (select min(x.priority) from "laneway_waiting" x where x.channel_id = f.id and x.priority > p.value)
+                from p where p.value is not null)
+            select 1 from p cross join "laneway_waiting" w
+            where w.channel_id = f.id and w.priority = p.value and w.due <= $2 limit $3)) end as due,
     case when f.later = f.waiting then null
         when f.bands = 1 then (
             select w.due from "laneway_waiting" w
             where w.channel_id = f.id and w.priority = 0 order by w.due limit 1)
         else (
+            with recursive p (value) as (
+                select (select min(x.priority) from "laneway_waiting" x where x.channel_id = f.id)
+                union all
+                select (select min(x.priority) from "laneway_waiting" x where x.channel_id = f.id and x.priority > p.value)
+                from p where p.value is not null)
             select min((select w.due from "laneway_waiting" w
-                where w.channel_id = f.id and w.priority = p.value order by w.due limit 1))
-            from json_each('[0,1,2,3,4,5,6,7,8,9]') p where (f.bands >> p.value) & 1) end as oldest,
+                where w.channel_id = f.id and w.priority = p.value order by w.due limit 1)) from p) end as oldest,
     coalesce((select d.n from "laneway_dead_count" d where d.queue = f.queue and d.channel = f.name), 0),
     (select s.scheduled from "laneway_split_count" s where s.channel_id = f.id),
     f.next_due, f.open_at,

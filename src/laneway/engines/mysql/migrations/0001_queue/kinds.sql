@@ -12,7 +12,7 @@ create table if not exists `laneway_kind_queue` (
 create table if not exists `laneway_kind_message` (
     channel_id binary(16) not null,
     lane varbinary(256) not null,
-    priority tinyint not null,
+    priority smallint not null,
     due bigint not null,
     message_id bigint not null,
     primary key (channel_id, lane, priority, due, message_id)
@@ -27,7 +27,7 @@ create table if not exists `laneway_kind_wake` (
     due bigint not null,
     message_id bigint not null,
     n bigint not null,
-    priority tinyint not null,
+    priority smallint not null,
     ahead boolean not null,
     queue varbinary(255) not null,
     channel varbinary(255) not null,
@@ -47,7 +47,7 @@ create table if not exists `laneway_lane` (
     turn bigint not null,
     credit double not null default 0,
     skips bigint not null default 0,
-    places varbinary(1000) not null,
+    places varbinary(9000) not null,
     primary key (channel_id, lane),
     key lane_ring (queue, lane, turn)
 ) engine = InnoDB;

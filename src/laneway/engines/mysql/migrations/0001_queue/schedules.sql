@@ -19,7 +19,7 @@ create table if not exists `laneway_schedule` (
     kind varbinary(255) not null,
     `key` varbinary(255),
     key_window bigint,
-    priority tinyint not null,
+    priority smallint not null,
     headers longblob,
     content_type varbinary(1024) not null,
     payload longblob not null,

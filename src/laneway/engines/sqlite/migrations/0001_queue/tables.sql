@@ -28,7 +28,7 @@ insert into "laneway_state" (single) values (1);
 -- One row per channel: its policy and its schedule.
 --   waiting    its messages without a lease, due or not
 --   leased     its leases, including expired ones that upkeep has not ended yet
---   bands      a bit per priority that may have messages
+--   bands      a bit per priority that may have messages; those from 61 on share the highest
 --   next_due   no message is due before this time; null if none can start
 --   open_at    its rate limit allows no start before this time
 --   tat        theoretical arrival time of the rate limit

@@ -36,8 +36,14 @@ from "laneway_channel";
 create view "laneway_channel_stats_v1" as
 with known as (
     select c.queue, c.name as channel, c.waiting, c.leased, c.id,
-        (select count(*) from "laneway_waiting" w
-            where w.channel_id = c.id and w.priority in (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+        (
+            with recursive p (value) as (
+                select (select min(x.priority) from "laneway_waiting" x where x.channel_id = c.id)
+                union all
+                select (select min(x.priority) from "laneway_waiting" x where x.channel_id = c.id and x.priority > p.value)
+                from p where p.value is not null)
+            select count(*) from p cross join "laneway_waiting" w
+            where w.channel_id = c.id and w.priority = p.value
                 and w.due > (julianday('now') - 2440587.5) * 86400000000) as scheduled
     from "laneway_channel" c
     where c.waiting > 0 or c.leased > 0

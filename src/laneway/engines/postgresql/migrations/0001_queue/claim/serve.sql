@@ -165,30 +165,66 @@ $$;
 
 -- Part of claim: the next p_quota messages of a channel that has several priorities, in the order in
 -- which they start: the highest priority first, but one start in ten goes to the longest waiting.
--- rest: there are more than the quota.
+-- done: priorities of which nothing is left but what was picked. rest: there are more than the quota.
+--
+-- Looks from the highest priority down, and not further than it must: once the quota is filled a lower
+-- priority can only have the longest waiting, so no more of it is read than are owed such a start.
 create or replace function "laneway".claim_pick_v1(
     p_channel_id uuid, p_pri smallint[], p_due timestamptz[], p_mid bigint[], p_quota bigint, p_skips bigint,
     p_now timestamptz,
-    out ids bigint[], out tids tid[], out dues timestamptz[], out pris smallint[], out rest boolean
+    out ids bigint[], out tids tid[], out dues timestamptz[], out pris smallint[], out done smallint[], out rest boolean
 )
 language plpgsql
 as $$
 #variable_conflict use_column
+declare
+    v_owed bigint := (p_skips + p_quota) / 10;
+    v_most bigint;
+    v_at record;
+    v_found record;
+    v_left smallint[];
 begin
-    select array_agg(m.id), array_agg(m.tid), array_agg(m.due), array_agg(m.priority), coalesce(max(m.seen) > p_quota, false)
-    into ids, tids, dues, pris, rest
+    ids := '{}'; tids := '{}'; dues := '{}'; pris := '{}'; done := '{}'; rest := false;
+    for v_at in
+        select h.pri, h.due, h.mid from unnest(p_pri, p_due, p_mid) h(pri, due, mid) order by h.pri desc
+    loop
+        v_most := greatest(p_quota + 1 - cardinality(ids), v_owed);
+        if v_most = 0 then
+            rest := true;
+            exit;
+        end if;
+        select array_agg(m.id) as ids, array_agg(m.tid) as tids, array_agg(m.due) as dues, count(*) as n into v_found
+        from (
+            select k.tid, k.id, k.due from startable_v1(p_channel_id, v_at.pri, v_at.due, v_at.mid, p_now) k
+            order by k.due, k.id limit v_most
+        ) m;
+        if v_found.n < v_most then
+            done := done || v_at.pri;
+        end if;
+        if v_found.n > 0 then
+            ids := ids || v_found.ids;
+            tids := tids || v_found.tids;
+            dues := dues || v_found.dues;
+            pris := pris || array_fill(v_at.pri, array[v_found.n::integer]);
+        end if;
+    end loop;
+    rest := rest or cardinality(ids) > p_quota;
+    select array_agg(o.id order by o.place) filter (where o.place <= p_quota),
+        array_agg(o.tid order by o.place) filter (where o.place <= p_quota),
+        array_agg(o.due order by o.place) filter (where o.place <= p_quota),
+        array_agg(o.priority order by o.place) filter (where o.place <= p_quota),
+        array_agg(o.priority) filter (where o.place > p_quota)
+    into ids, tids, dues, pris, v_left
     from (
-        select m.* from (
-            select m.*, h.priority, count(*) over () as seen,
-                row_number() over (order by m.due, m.id) > (p_skips + p_quota) / 10 as young
-            from unnest(p_pri, p_due, p_mid) h(priority, due, mid)
-            cross join lateral (
-                select k.tid, k.id, k.due from startable_v1(p_channel_id, h.priority, h.due, h.mid, p_now) k
-                order by k.due, k.id limit p_quota + 1
-            ) m
+        select m.*, row_number() over (order by m.young, m.priority desc, m.due, m.id) as place
+        from (
+            select m.*, row_number() over (order by m.due, m.id) > v_owed as young
+            from unnest(ids, tids, dues, pris) m(id, tid, due, priority)
         ) m
-        order by m.young, m.priority desc, m.due, m.id limit p_quota
-    ) m;
+    ) o;
+    if v_left is not null then
+        done := array(select d from unnest(done) d where d <> all(v_left));
+    end if;
 end
 $$;
 
@@ -251,18 +287,21 @@ as $$
 $$;
 
 -- Part of claim: the positions of a channel with several priorities after its first p_taken messages
--- (of those picked) were taken: the last one of each priority, or the old position.
+-- (of those picked) were taken: the last one of each priority, or the old position. Priorities of which
+-- nothing is left (p_done, see claim_pick_v1) have none: the next wake brings one.
 create or replace function "laneway".advanced_positions_v1(
     p_pri smallint[], p_due timestamptz[], p_mid bigint[],
-    p_pris smallint[], p_dues timestamptz[], p_ids bigint[], p_taken bigint
+    p_pris smallint[], p_dues timestamptz[], p_ids bigint[], p_taken bigint, p_done smallint[]
 ) returns "laneway".positions_v1
 language sql immutable
 as $$
-    select array_agg(b.pri), array_agg(coalesce(t.due, b.due)), array_agg(coalesce(t.id, b.mid))
+    select coalesce(array_agg(b.pri), '{}'), coalesce(array_agg(coalesce(t.due, b.due)), '{}'),
+        coalesce(array_agg(coalesce(t.id, b.mid)), '{}')
     from unnest(p_pri, p_due, p_mid) b(pri, due, mid)
     left join (
         select distinct on (t.pri) t.pri, t.due, t.id
         from unnest(p_pris[1 : p_taken], p_dues[1 : p_taken], p_ids[1 : p_taken]) t(pri, due, id)
         order by t.pri, t.due desc, t.id desc
     ) t on t.pri = b.pri
+    where b.pri <> all(p_done) or b.pri = any(p_pris[p_taken + 1 :])
 $$;

@@ -97,7 +97,7 @@ begin
     ),
     -- The messages of each channel, in the order in which they start.
     found as materialized (
-        select r.*, m.ids, m.tids, m.dues, null::smallint[] as pris,
+        select r.*, m.ids, m.tids, m.dues, null::smallint[] as pris, null::smallint[] as done,
             least(coalesce(cardinality(m.ids), 0), r.quota) as found, coalesce(cardinality(m.ids) > r.quota, false) as rest
         from room r
         cross join lateral (
@@ -112,12 +112,12 @@ begin
         ) m
         where r.quota > 0 and cardinality(r.pri) = 1
         union all
-        select r.*, m.ids, m.tids, m.dues, m.pris, coalesce(cardinality(m.ids), 0), m.rest
+        select r.*, m.ids, m.tids, m.dues, m.pris, m.done, coalesce(cardinality(m.ids), 0), m.rest
         from room r
         cross join lateral claim_pick_v1(r.channel_id, r.pri, r.due, r.mid, r.quota, r.skips, p_now) m
         where r.quota > 0 and cardinality(r.pri) > 1
         union all
-        select r.*, null, null, null, null, 0, coalesce(cardinality(r.pri) > 0, false) from room r
+        select r.*, null, null, null, null, null, 0, coalesce(cardinality(r.pri) > 0, false) from room r
         where r.quota = 0 or r.pri is null or cardinality(r.pri) = 0
     ),
     -- What it could start if the batch had no end: what the end cuts off stays as credit.
@@ -185,7 +185,7 @@ begin
                 case when s.taken < s.upto then s.rounds - 1 else least(s.rounds, p_rounds - 1) end as ended,
                 -- Rounded up to the clock's step: rounding to the nearest would let the rate creep over.
                 case when s.pris is not null and s.taken > 0 then
-                    advanced_positions_v1(s.pri, s.due, s.mid, s.pris, s.dues, s.ids, s.taken) end as advanced,
+                    advanced_positions_v1(s.pri, s.due, s.mid, s.pris, s.dues, s.ids, s.taken, s.done) end as advanced,
                 case when s.rate is not null then
                     s.tat + ceil(s.taken / s.rate * 1e6 - 1e-3) * interval '1 microsecond' end as next_tat
             from share s

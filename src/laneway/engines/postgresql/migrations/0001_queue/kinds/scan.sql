@@ -163,11 +163,20 @@ create or replace function "laneway".claim_head_v1(
 )
 language sql stable
 as $$
+    -- Of the many that a channel may have, the priorities that it has: from one to the next lower one.
+    with recursive p(priority) as (
+        (select k.priority from "laneway".message k where k.channel_id = p_channel_id order by k.priority desc limit 1)
+        union all
+        select (
+            select k.priority from "laneway".message k where k.channel_id = p_channel_id and k.priority < p.priority
+            order by k.priority desc limit 1)
+        from p where p.priority is not null
+    )
     select m.id, m.message, m.due, m.priority, m.lane
     from (
-        select m.*, p.priority::smallint as priority,
+        select m.*, p.priority,
             row_number() over (order by m.due, m.id) > (p_skips + 1) / 10 as young
-        from generate_series(0, 9) p(priority)
+        from p
         cross join lateral (
             select k as message, k.id, k.due, '=' || k.kind as lane
             from "laneway".message k
