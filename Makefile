@@ -80,7 +80,7 @@ clean: ## Remove everything that can be made again
 
 # Parts of make test and make test-all
 
-.PHONY: contracts generated test-quick test-rest test-failed test-spark-long test-postgresql
+.PHONY: contracts generated test-quick test-rest test-failed test-spark-long test-postgresql taskiq-suite airflow-suite
 
 contracts: $(STAMP) #: Which layer may import which
 	@$(BIN)/lint-imports --no-logo
@@ -104,6 +104,12 @@ test-spark-long: $(STAMP) #: Spark on a cluster of processes, by spark-submit, o
 
 test-django-suites: #: The published tests of Django's tasks and of django-tasks-db on our backend; needs Python 3.12
 	@$(PYTHON) -m tests.django_suites
+
+taskiq-suite: #: The published tests of taskiq on our broker and result backend
+	@$(PYTHON) -m tests.taskiq_suite
+
+airflow-suite: #: The message queue provider in a real Airflow, in an environment of its own under .cache
+	@$(PYTHON) -m tests.airflow_suite
 
 test-postgresql: $(STAMP) #: The tests of PostgreSQL on another server's programs; PROGRAMS=/usr/lib/postgresql/15/bin
 	@test -x "$(PROGRAMS)/postgres" || { echo "PROGRAMS=folder with initdb, pg_ctl and postgres"; exit 1; }

@@ -40,7 +40,7 @@ class InMemoryBroker(LanewayBroker):
     ) -> None:
         file = Path(tempfile.mkdtemp(dir=_home)) / "jobs.db"
         super().__init__(AsyncQueue(f"sqlite:///{file}"))
-        self.result_backend = LanewayResultBackend(self.queue)
+        self.result_backend: LanewayResultBackend[Any] = LanewayResultBackend(self.queue)
         self.executor = ThreadPoolExecutor(sync_tasks_pool_size)
         self.receiver = Receiver(
             broker=self,
@@ -71,8 +71,10 @@ class InMemoryBroker(LanewayBroker):
 
     async def wait_all(self) -> None:
         """Until nothing waits that is due, and nothing runs."""
-        while self._running_tasks or any(n.waiting or n.leased for n in await self.queue.stats()):
-            await asyncio.sleep(0.01)  # noqa: ASYNC110
+        while self._running_tasks or any(  # noqa: ASYNC110
+            n.waiting or n.leased for n in await self.queue.stats()
+        ):
+            await asyncio.sleep(0.01)
 
     async def startup(self) -> None:
         """Of a client and of a worker, which are one process here."""

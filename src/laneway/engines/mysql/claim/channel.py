@@ -6,7 +6,7 @@ waited longest, so that no priority starves.
 Positions in a channel: for each priority that has known work, after which message it begins.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -112,7 +112,7 @@ class Picked(NamedTuple):
     """Where those begin."""
 
 
-class DueReads:
+class MysqlDueReads:
     """What was read of a channel, from its highest priority down: ``wanted`` + 1 in all, and of
     each priority as many as are owed a start because they have waited longest."""
 
@@ -132,7 +132,7 @@ class DueReads:
         return [(priority, most) for priority in reading]
 
 
-def pick(reads: DueReads, positions: Positions, wanted: int, skips: int) -> Picked:
+def pick(reads: MysqlDueReads, positions: Positions, wanted: int, skips: int) -> Picked:
     found = reads.found
     taken = list(found[:wanted])
     if len(positions) > 1:

@@ -12,7 +12,7 @@ from laneway.engines.fairness import divide, rounds_for
 from laneway.engines.mysql.base import MysqlBase
 from laneway.plan import Plan, Row
 
-from .channel import ChannelVisit, DueReads, Picked, due_message, pick
+from .channel import ChannelVisit, MysqlDueReads, Picked, due_message, pick
 from .scan import Scan
 
 MAX_WAKES = 5_000
@@ -85,7 +85,8 @@ class MysqlServe(MysqlBase):
     ) -> Plan[list[tuple[ChannelVisit, Picked]]]:
         """The messages of each channel, in the order in which they start."""
         starting = [
-            (visit, DueReads(visit.positions, visit.taken, visit.channel.skips)) for visit in order
+            (visit, MysqlDueReads(visit.positions, visit.taken, visit.channel.skips))
+            for visit in order
         ]
         for highest in (True, False):
             wanted = [
@@ -147,7 +148,7 @@ def last_place(scan: Scan, visits: Mapping[bytes, ChannelVisit], now: int) -> in
     return max(places, default=scan.channels[-1].place)
 
 
-def _picked(visit: ChannelVisit, reads: DueReads) -> Picked:
+def _picked(visit: ChannelVisit, reads: MysqlDueReads) -> Picked:
     if visit.taken == 0:
         return Picked([], bool(visit.positions), visit.positions)
     return pick(reads, visit.positions, visit.taken, visit.channel.skips)

@@ -52,7 +52,7 @@ def several(bands: int) -> bool:
     return has_high(bands) or bool(bands & (bands - 1))
 
 
-class DueReads:
+class SqliteDueReads:
     """What is due of a channel, read from its highest priority down and no further than it must be:
     once ``reach`` are known a lower priority can only have the longest waiting, so no more of it is
     read than are owed such a start."""

@@ -19,8 +19,8 @@ from laneway.plan import Plan, Row, Taken
 
 from .channel import (
     HIGH,
-    DueReads,
     SqliteClaimChannel,
+    SqliteDueReads,
     Start,
     bands_of,
     has_high,
@@ -176,7 +176,7 @@ class SqliteClaim(SqliteChannelRows):
 
     def _read_due(self, channel: SqliteClaimChannel, reach: int) -> Plan[tuple[list[Start], bool]]:
         """What the first ``reach`` starts are taken from, and whether that is all that is due."""
-        known = DueReads(reach, channel.skips)
+        known = SqliteDueReads(reach, channel.skips)
         for priority in (yield from self._priorities(channel.id, channel.bands)):
             if most := known.most():
                 params = (channel.id, priority, channel.now, most)

@@ -17,8 +17,8 @@ from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row, Taken
 
 from .channel import (
-    DueReads,
     SqliteClaimChannel,
+    SqliteDueReads,
     SqliteKindVisit,
     SqliteLane,
     Start,
@@ -148,7 +148,7 @@ class SqliteKindClaim(SqliteClaim):
             return (yield from super()._read_due(channel, reach))
         all_known = True
         for lane in channel.lanes:
-            known = DueReads(reach, channel.skips)
+            known = SqliteDueReads(reach, channel.skips)
             for priority in (yield from self._priorities(channel.id, lane.bands, lane.kind)):
                 if most := known.most():
                     params = (channel.id, lane.kind, priority, channel.now, most)
