@@ -87,7 +87,7 @@ create table if not exists `laneway_flow_held` (
     expires_in bigint,
     expires_at bigint,
     max_attempts int not null,
-    priority tinyint not null,
+    priority smallint not null,
     queue varbinary(255) not null,
     channel varbinary(255) not null,
     kind varbinary(255) not null,
