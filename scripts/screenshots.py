@@ -25,9 +25,7 @@ PICTURES = (
     ("queue", "queue?name=default", 1280, 900, "dark"),
     ("dead-letters", "dead-letters", 1280, 640, "light"),
     ("limits", "limits", 1280, 420, "light"),
-    ("flows", "flows", 1280, 420, "light"),
     ("flow", "flows/1", 1280, 900, "light"),
-    ("flow-large", "flows/2", 1280, 640, "dark"),
     ("phone", "", 390, 780, "dark"),
 )
 

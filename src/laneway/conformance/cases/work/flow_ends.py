@@ -170,6 +170,9 @@ async def stands_still(world: World) -> None:
         merged = flow.add("merge", kind="merge", after=pages)
     async with queue.flow("other", queue="elsewhere") as other:
         other.add("alone")
+    async with queue.flow("beside") as beside:
+        beside.add("beside")
+    assert beside.id is not None
     assert flow.id is not None and other.id is not None and merged.id is not None
     assert await queue.flows.redrive(flow.id) == 0
     first = await claim(world)
@@ -177,12 +180,13 @@ async def stands_still(world: World) -> None:
     died_at = world.clock()
     for number in (0, 2):
         await first[f"page {number}"].fail("no")
+    await first["beside"].fail("no")
     still = await queue.flows.list(state="dead")
     assert {one.state for one in still} == {"dead"}
     assert flow.id in [one.id for one in still] and still.looked >= 2
     elsewhere = await queue.flows.list(queue="elsewhere")
     assert {one.queue for one in elsewhere} == {"elsewhere"} and elsewhere[0].id == other.id
-    assert (await queue.flows.list(limit=1)).next == other.id
+    assert (await queue.flows.list(limit=1)).next == beside.id
     troubled = await queue.flows.with_dead_letters(limit=10_000)
     assert [one for one in troubled if one.id in (flow.id, other.id)] == [
         await queue.flows.get(flow.id)
@@ -209,6 +213,7 @@ async def stands_still(world: World) -> None:
     assert above is not None and [one.id for one in above.children] == [merged.id]
     assert await queue.flows.redrive(flow.id) == 2
     assert await queue.flows.dead(flow.id) == []
+    assert (await queue.flows.get(beside.id)).state == "dead"
     assert flow.id not in [one.id for one in await queue.flows.list(state="dead")]
     await complete(world, *(await claim(world)).values())
     await complete(world, (await claim(world))["merge"])
