@@ -193,7 +193,7 @@ fuzz: $(STAMP) #: Hostile values in every parameter of every method, on every da
 bench-looks: $(STAMP) #: Every page, API call and command that looks, on every database: below 50 ms? MESSAGES=10000000 CHANNELS=1000000 DEAD=1000000
 	@$(BIN)/python -m benchmarks.every_look --messages $(or $(MESSAGES),10000000) --channels $(or $(CHANNELS),1000000) --dead $(or $(DEAD),1000000)
 
-.PHONY: bench-looks bench-worker bench-recovery bench-flat bench-spark bench-lake bench-fair bench-events bench-kinds bench-flows
+.PHONY: bench-looks bench-worker bench-recovery bench-flat bench-spark bench-lake bench-fair bench-events bench-kinds bench-flows flow-graphs
 
 bench-worker: $(STAMP) #: The worker: throughput against a bare loop, pick-up latency, memory
 	@$(BIN)/python -m benchmarks.worker
@@ -216,6 +216,9 @@ bench-fair: $(STAMP) #: Does a loud tenant take more than its share?
 
 bench-kinds: $(STAMP) #: What does a claim of one kind cost beside a claim of all? QUICK=1 for a hundredth
 	@$(BIN)/python -m benchmarks.kinds $(if $(QUICK),--quick)
+
+flow-graphs: $(STAMP) #: Random flows under kill -9 of workers and servers, on all databases. GRAPHS=1000 NODES=2000: a day
+	@LANEWAY_GRAPHS=$(or $(GRAPHS),50) LANEWAY_GRAPH_NODES=$(or $(NODES),200) $(PYTEST) -n 0 tests/flows
 
 bench-flows: $(STAMP) #: What does a flow cost beside plain messages? MESSAGES=100000
 	@$(BIN)/python -m benchmarks.flows --messages $(or $(MESSAGES),100000)

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import psycopg
+import pymysql
 
 from laneway import Message, Queue
 from laneway.errors import ConnectionUnavailable, DatabaseFailed, LeaseLost
@@ -17,7 +18,11 @@ from tests.flows.ledgers import Ledger
 
 LEASE = timedelta(seconds=2)
 _DEADLOCK = "40P01"
-_AWAY = (ConnectionUnavailable, DatabaseFailed, psycopg.OperationalError, sqlite3.OperationalError)
+_AWAY = (
+    *(ConnectionUnavailable, DatabaseFailed),
+    *(psycopg.OperationalError, sqlite3.OperationalError, pymysql.MySQLError, OSError),
+)
+_TWICE = (psycopg.errors.UniqueViolation, pymysql.err.IntegrityError)
 
 
 class _LostLease(Exception):
@@ -66,7 +71,7 @@ def main(url: str, name: str, end: Path) -> None:
                     try:
                         if not _work(queue, ledger, rng):
                             time.sleep(0.02)
-                    except (_LostLease, LeaseLost, psycopg.errors.UniqueViolation):
+                    except (_LostLease, LeaseLost, *_TWICE):
                         pass
         except _AWAY as error:
             if getattr(error, "sqlstate", None) == _DEADLOCK:

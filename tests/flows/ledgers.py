@@ -1,4 +1,4 @@
-"""What was done, written down in the transaction that completes it, on either database."""
+"""What was done, written down in the transaction that completes it, on every database."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -6,8 +6,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import psycopg
+import pymysql
 
+from laneway.drivers.mysql.url import connect_options, database_of
 from laneway.drivers.sqlite.url import read_url
+from tests.flows.sound import flow_violations
+from tests.interleavings.invariants import violations
 
 # Begun too early: a parent is not decided. Read before the ledger's own row is there.
 _EARLY = """
@@ -36,39 +40,61 @@ class Ledger:
     """A connection of its own."""
 
     def __init__(self, url: str) -> None:
-        self.is_sqlite = url.startswith("sqlite")
-        self._prefix = "laneway_" if self.is_sqlite else "laneway."
-        if self.is_sqlite:
+        self.dialect = url.partition(":")[0]
+        self._prefix = "laneway." if self.dialect == "postgresql" else "laneway_"
+        self.connection: Any
+        if self.dialect == "sqlite":
             path = read_url(url).path
-            self.connection: Any = sqlite3.connect(path, isolation_level=None, timeout=30)
+            self.connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+        elif self.dialect == "mysql":
+            # At the server's default isolation, as most callers have it.
+            options = connect_options(url)
+            self.connection = pymysql.connect(
+                database=database_of(url), **(options | {"autocommit": True})
+            )
         else:
             self.connection = psycopg.connect(url, autocommit=True)
 
+    def _execute(self, query: str) -> list[Any]:
+        if self.dialect == "mysql":
+            with self.connection.cursor() as cursor:
+                cursor.execute(query)
+                return list(cursor.fetchall())
+        found = self.connection.execute(query)
+        return list(found.fetchall()) if found.description else []
+
     def create(self) -> None:
-        self.connection.execute("create table ledger (node bigint primary key, early boolean)")
+        self._execute("create table ledger (node bigint primary key, early boolean)")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        self.connection.execute("begin immediate" if self.is_sqlite else "begin")
+        self._execute("begin immediate" if self.dialect == "sqlite" else "begin")
         try:
             yield
         except BaseException:
-            self.connection.execute("rollback")
+            self._execute("rollback")
             raise
-        self.connection.execute("commit")
+        self._execute("commit")
 
     def note(self, node: int) -> None:
-        early = _EARLY.format(p=self._prefix, id=int(node))
-        self.connection.execute(f"insert into ledger (node, early) select {int(node)}, {early}")
+        # Two statements: MySQL would lock what an insert reads.
+        (early,) = self._execute(f"select {_EARLY.format(p=self._prefix, id=int(node))}")
+        values = f"({int(node)}, {bool(early[0])})"
+        self._execute(f"insert into ledger (node, early) values {values}")  # noqa: S608
 
     def dead(self) -> list[int]:
-        rows = self.connection.execute(_DEAD.format(p=self._prefix)).fetchall()
-        return [row[0] for row in rows]
+        return [row[0] for row in self._execute(_DEAD.format(p=self._prefix))]
 
     def wrong(self) -> list[Any]:
         """Nodes that completed and are not in the ledger or the other way round, that were begun
-        too early or never ended."""
-        return list(self.connection.execute(_WRONG.format(p=self._prefix)).fetchall())
+        too early or never ended; and what else must hold of flows."""
+        wrong = self._execute(_WRONG.format(p=self._prefix))
+        if self.dialect == "postgresql":
+            return [*wrong, *violations(self.connection)]
+        return [*wrong, *flow_violations(self._columns, self.dialect)]
+
+    def _columns(self, columns: str, table: str) -> list[Any]:
+        return self._execute(f"select {columns} from {self._prefix}{table}")  # noqa: S608
 
     def close(self) -> None:
         self.connection.close()

@@ -15,8 +15,8 @@ select flow_id, ids from laneway.publish_flow_v1(
 """
 _STAGE = """
 select status from laneway.stage_nodes_v1(
-    %s, %s, array['completed'], array[-1], array[2], array[1], array['x', 'x']::bytea[], array['q'],
-    array['a'], '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')
+    %s, %s, array['completed'], array[-1, %s], array[2, 2], array[1, 2],
+    array['x', 'x']::bytea[], array['q'], array['a'], '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')
 """
 
 
@@ -77,7 +77,9 @@ class FlowWorld(World):
         )
 
     def stage(self, connection: Connection) -> None:
-        connection.execute(_STAGE, [self.id(ONE), self.fences[self.id(ONE)]])
+        # The second one comes after two as well, which may end meanwhile.
+        values = [self.id(ONE), self.fences[self.id(ONE)], self.id(TWO)]
+        connection.execute(_STAGE, values)
 
     def drain_flow(self) -> None:
         """Whatever happened, it goes on to its end."""

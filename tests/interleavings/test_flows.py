@@ -2,13 +2,19 @@
 
 import os
 import random
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations_with_replacement
 
+import psycopg
 import pytest
 
-from tests.interleavings.flow_world import FLOW_SCRIPTS, ONE, TWO, FlowWorld
+from laneway import Queue
+from laneway.model import HeldLease, Settled
+from tests.interleavings.flow_world import FLOW_SCRIPTS, ONE, TWO, FlowWorld, Node
 from tests.interleavings.scripts import ENDS, Run, Script, orderings
+from tests.interleavings.world import Connection
 
 _SAMPLE = int(os.environ.get("LANEWAY_ORDERINGS", "1"))  # of each pair
 
@@ -69,3 +75,68 @@ def test_who_ends_parents_of_the_same_child_waits_and_then_releases_it(flows: Fl
     ).fetchone() or ("",)
     assert state == "live"
     flows.drain_flow()
+
+
+def test_a_child_that_is_skipped_late_may_end_in_a_deadlock_and_the_call_is_sent_again(
+    flows: FlowWorld,
+) -> None:
+    """Decision 18: the one circle that the order of the locks leaves. Who completes one waits for
+    its child six, which the end of two decides meanwhile: six is skipped, and its child eight is
+    locked late. Whoever has eight waits for ten, which is locked by then."""
+    six, seven, eight = Node((1, 2)), Node((1, 5)), Node((6, 3))
+    nine, ten = Node((3, 4)), Node((1, 3), "ended")
+    flows.clear()
+    flows.ids = flows.publish_flow(flows.own, (*[Node()] * 5, six, seven, eight, nine, ten), "f")
+    flows.fences = dict(flows.claim(flows.own, limit=5))
+    found: list[Settled] = []
+
+    def complete(number: int) -> None:
+        with Queue(flows.url, upkeep_every=None) as queue:
+            lease = HeldLease(flows.id(number), flows.fences[flows.id(number)])
+            found.extend(queue._core.run(queue._core.engine.complete([lease])))
+
+    before = _deadlocks(flows)
+    with (
+        psycopg.connect(flows.url) as missing,
+        psycopg.connect(flows.url) as nine_held,
+        psycopg.connect(flows.url) as seven_held,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        missing.execute(
+            "select laneway.complete_v1(%s, %s, null, null, 'cancelled')",
+            [[flows.id(2)], [flows.fences[flows.id(2)]]],
+        )
+        flows.complete(nine_held, 4)
+        flows.complete(seven_held, 5)
+        calls = [threads.submit(complete, number) for number in (1, 3)]
+        _who_waits_for(flows, missing, 2)  # to have six, and eight
+        missing.commit()
+        (three,) = _who_waits_for(flows, nine_held, 1)
+        _who_waits_for(flows, seven_held, 1)
+        seven_held.commit()
+        _who_waits_for(flows, three, 1)  # to have eight
+        nine_held.commit()
+        for call in calls:
+            call.result(60)
+    assert [answer.status for answer in found] == ["completed", "completed"]
+    assert _deadlocks(flows) > before, "the circle did not close: this shows nothing"
+    flows.check_flow()
+    flows.drain_flow()
+
+
+def _who_waits_for(flows: FlowWorld, who: Connection | int, count: int) -> list[int]:
+    pid = who if isinstance(who, int) else who.info.backend_pid
+    query = "select pid from pg_stat_activity where %s = any(pg_blocking_pids(pid))"
+    end = time.monotonic() + 20
+    while len(found := flows.own.execute(query, [pid]).fetchall()) != count:
+        assert time.monotonic() < end, "nobody waits"
+        time.sleep(0.01)
+    return [row[0] for row in found]
+
+
+def _deadlocks(flows: FlowWorld) -> int:
+    """Sessions report when they have nothing to do."""
+    time.sleep(0.1)
+    query = "select deadlocks from pg_stat_database where datname = current_database()"
+    flows.own.execute("select pg_stat_clear_snapshot()")
+    return int((flows.own.execute(query).fetchone() or (0,))[0])

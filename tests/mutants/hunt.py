@@ -11,6 +11,7 @@ from typing import NamedTuple
 from . import (
     claim,
     figures,
+    flows,
     kinds,
     operators,
     other_engines,
@@ -29,6 +30,7 @@ MUTANTS = [
     *worker.MUTANTS,
     *other_engines.MUTANTS,
     *figures.MUTANTS,
+    *flows.MUTANTS,
     *operators.MUTANTS,
     *results.MUTANTS,
     *kinds.MUTANTS,

@@ -30,6 +30,7 @@ FLOW_TABLES = [
     "flow_edge",
     "flow_held",
     "flow_added",
+    "flow_released",
 ]
 HOUR = 60 * MINUTE
 NO_DELAY = timedelta(0)

@@ -18,7 +18,7 @@ from .deadline import (
     AsyncDeadline,
     keep_alive,
 )
-from .errors import NOT_READ_COMMITTED, is_away, sqlstate, translated, unreadable
+from .errors import DEADLOCK, NOT_READ_COMMITTED, is_away, sqlstate, translated, unreadable
 from .listener import Listener, ListenNotifier
 from .postgresql import (
     BEGIN,
@@ -194,6 +194,8 @@ class AsyncpgRunner:
             try:
                 return await self._execute_alone(held.connection, statement)
             except _ERRORS as error:
+                if sqlstate(error) == DEADLOCK:  # the server has undone it
+                    return await self._execute_alone(held.connection, statement)
                 if not (statement.reads and is_away(error)):
                     raise
             await held.replace()

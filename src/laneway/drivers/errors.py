@@ -40,6 +40,7 @@ _PASSWORD = re.compile(
 _CUTS = re.compile(r"[/?#@:&=\s]")
 
 NOT_READ_COMMITTED = "25000"
+DEADLOCK = "40P01"
 LOCK_WAIT = 1205  # of MySQL
 LOCK_TIMEOUTS = ("55P03", str(LOCK_WAIT), "SQLITE_BUSY")
 """The states of an error that says: somebody keeps a row, or SQLite's file, locked."""

@@ -708,6 +708,53 @@ def keys(records: RunRecords) -> Violations:
             yield f"key {key}: message {line['id']} has ended and still holds it"
 
 
+def flows(records: RunRecords) -> Violations:
+    """A node of a flow that was begun before those it comes after, or although it was not to be
+    run, or never; or that was added by an attempt that did not complete."""
+    nodes = {node["id"]: node for line in records.by_what["flow"] for node in line["nodes"]}
+    for line in records.by_what["flow_added"]:
+        ends = records.ends[line["adder"]]
+        if any(row["outcome"] == "completed" and row["fence"] == line["fence"] for row in ends):
+            nodes |= {node["id"]: node for node in line["nodes"]}
+        else:
+            for node in line["nodes"]:
+                if node["id"] in records.known:
+                    yield f"node {node['id']} was added by lease {line['fence']}, which was lost"
+    fates: dict[int, tuple[bool | None, float]] = {}
+    for id in sorted(nodes):
+        runs, decided = fates[id] = _node_fate(records, nodes[id], fates)
+        begun = min((claim.claimed for claim in records.claims_of[id]), default=NEVER)
+        if runs is not True and id in records.known:
+            why = "was not to be run" if runs is False else "waits for others"
+            yield f"node {id} ({nodes[id]['n']}) {why}, and is a message"
+        elif runs and id not in records.known:
+            yield f"node {id} ({nodes[id]['n']}) was never begun"
+        elif runs and begun < decided - TOLERANCE:
+            yield f"node {id} ({nodes[id]['n']}) began {decided - begun:.2f} s too early"
+
+
+def _node_fate(
+    records: RunRecords, node: Record, fates: dict[int, tuple[bool | None, float]]
+) -> tuple[bool | None, float]:
+    """Whether it is to be run, None if that is not decided, and since when that is known."""
+    missed, times = False, [0.0]
+    for parent in node["after"]:
+        runs, decided = fates.get(parent, (True, 0.0))
+        if runs is False:
+            missed, times = True, [*times, decided]
+            continue
+        ends = [row for row in records.rows[parent] if row["terminal"]]
+        if node["when"] != "completed":
+            # A dead letter decides those who do not wait for its completion.
+            ends = [row for row in records.rows[parent] if row["terminal"] or row["dead"]]
+        if not ends:
+            return None, NEVER
+        missed = missed or ends[0]["outcome"] != "completed"
+        times.append(ends[0]["ended_at"])
+    runs_when = {"completed": not missed, "failed": missed, "ended": True}
+    return runs_when[node["when"]], max(times)
+
+
 def expired_early(records: RunRecords) -> Violations:
     """A lease that was taken back before its time."""
     until: dict[tuple[int, int], float] = defaultdict(float)
@@ -979,7 +1026,7 @@ RULES: tuple[Callable[[RunRecords], Violations], ...] = (
     lost, unexpected, mixed_up, two_states, stuck, history, unexplained_duplicates, fences,
     stale_accepted, completed_unworked, wrongly_lost, over_limit, rate_excess, backlog, order,
     priorities, paused_starts, too_early, clock, keys, expired_early, expired_unexplained, budget,
-    states, cancelled, cancels_ignored, made_due, operations, effects, results, zombies,
+    states, cancelled, cancels_ignored, made_due, operations, effects, results, flows, zombies,
     late_starts, needless_errors, minutes, stats, sampled,
 )  # fmt: skip
 

@@ -25,7 +25,7 @@ ORDERED, LIMITED, RATED = "ordered", "limited", "rated"
 CHANGING, PAUSABLE, FAILS = "changing", "pausable", "fails"
 POISON, KEYED, DELAYED = "poison", "keyed", "delayed"
 PRIORITIZED, BOUNDED = "prioritized", "bounded"
-PAUSABLE_KIND, ENDLESS = "mail", "endless"
+PAUSABLE_KIND, ENDLESS, SPREAD = "mail", "endless", "spread"
 ENDLESS_FOR = 40.0  # seconds, unless it is cancelled
 LIMIT = 2
 RATE, BURST = 3.0, 3
@@ -67,6 +67,11 @@ class RunConfig:
 
     def text(self) -> str:
         return json.dumps(asdict(self))
+
+
+def added_names(n: str) -> list[str]:
+    """What the handler of this message adds to its flow, the second after the first."""
+    return [f"{n}+1", f"{n}+2"]
 
 
 def channel(name: str, queue: str) -> str:

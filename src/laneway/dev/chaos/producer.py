@@ -3,9 +3,11 @@
 import random
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 from laneway import LanewayError, NewMessage, Queue
+from laneway.client.shared.flows import AddedNode
 from laneway.errors import PublishRefused
 
 from .app_transactions import TransactionalPublisher, TransactionPlan
@@ -26,9 +28,11 @@ from .config import (
     POISON,
     PRIORITIZED,
     RATED,
+    SPREAD,
     UNLIMITED,
     WORK,
     RunConfig,
+    added_names,
     channel,
 )  # fmt: skip
 from .publish_log import PublishLog
@@ -57,7 +61,7 @@ class Producer:
             self._keyed: 4, self._repeat_unknown: 2, self._delayed: 2, self._special: 6,
             self._poison: 1, self._prioritized: 1, self._over_backlog: 2, self._concurrent: 2,
             self._late_commit: 1, self._rated: 1, self._pausable: 4, self._far: 1,
-            self._endless: 1, self._doomed: 2,
+            self._endless: 1, self._doomed: 2, self._flow: 2,
         }  # fmt: skip
         action = self._rng.choices(list(actions), list(actions.values()))[0]
         action()
@@ -148,6 +152,47 @@ class Producer:
         for message in doomed:
             message.payload["fails"] = NEVER
         self._publish(doomed)
+
+    def _flow(self) -> None:
+        """Messages that come after others. One of them adds to the flow while it runs, one may die,
+        one runs only if it does."""
+        plain = [self._message(self._rng.choice(UNLIMITED), queue=WORK) for _ in range(5)]
+        spread = self._message(self._rng.choice(UNLIMITED), SPREAD, queue=WORK)
+        fails = self._message(FAILS, "fail", queue=WORK, max_attempts=2)
+        fails.payload["fails"] = self._rng.randint(0, 3)
+        one, merged, both, sorry, last = plain
+        after = [(merged, [one, spread]), (both, [one, fails])]
+        messages = [one, spread, fails, merged, both, sorry, last]
+        added = [
+            replace(one, payload={"n": name}, keep_result=None)
+            for name in added_names(spread.payload["n"])
+        ]
+        self._log.tried([*messages, *added], False)
+        nodes: dict[int, AddedNode] = {}
+        try:
+            with self._queue.flow(f"{self._config.name}:{self._count}") as flow:
+                for message in (one, spread, fails):
+                    nodes[id(message)] = flow.add(message)
+                for message, parents in after:
+                    nodes[id(message)] = flow.add(message, after=[nodes[id(p)] for p in parents])
+                nodes[id(sorry)] = flow.add(sorry, after=nodes[id(fails)], when="failed")
+                ends = [nodes[id(node)] for node in (merged, both, sorry)]
+                nodes[id(last)] = flow.add(last, after=ends, when="ended")
+        except LanewayError as error:
+            self._log.failed(messages, error)
+            return
+        after += [(sorry, [fails]), (last, [merged, both, sorry])]
+        whens = {id(sorry): "failed", id(last): "ended"}
+        parents_of = {id(message): parents for message, parents in after}
+        self._log.flow(
+            [
+                (
+                    *(nodes[id(one)].id, one.payload["n"], whens.get(id(one), "completed")),
+                    [nodes[id(parent)].id for parent in parents_of.get(id(one), [])],
+                )
+                for one in messages
+            ]
+        )
 
     def _keyed(self) -> None:
         """A few keys, used again and again; some are kept after the message's end."""

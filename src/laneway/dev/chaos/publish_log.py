@@ -1,5 +1,7 @@
 """What a producer records: what it tried to publish, and the result."""
 
+from collections.abc import Sequence
+
 from laneway import LanewayError, NewMessage, Published
 from laneway.durations import to_seconds
 from laneway.errors import OutcomeUnknown
@@ -30,6 +32,11 @@ class PublishLog:
                 self._ledger.record("publish_refused", n=n, status=result.status)
             else:
                 self._ledger.record("publish_acknowledged", n=n, id=result.id, status=result.status)
+
+    def flow(self, nodes: Sequence[tuple[int | None, str, str, list[int | None]]]) -> None:
+        """Each with its id, name, when it is begun, and after whom."""
+        names = ("id", "n", "when", "after")
+        self._ledger.record("flow", nodes=[dict(zip(names, node, strict=True)) for node in nodes])
 
     def undone(self, message: NewMessage, id: int | None, **fields: object) -> None:
         self._ledger.record("publish_rolled_back", n=message.payload["n"], id=id, **fields)

@@ -15,7 +15,16 @@ from laneway.worker.job import Job
 from laneway.worker.telemetry.observer import OutcomeName
 
 from .child import begin, config_text
-from .config import ENDLESS, ENDLESS_FOR, LEASE, PAUSABLE_KIND, RunConfig, sql
+from .config import (
+    ENDLESS,
+    ENDLESS_FOR,
+    LEASE,
+    PAUSABLE_KIND,
+    SPREAD,
+    RunConfig,
+    added_names,
+    sql,
+)
 from .ledger import Ledger
 
 RETRY = Constant(every=0.2)
@@ -121,6 +130,20 @@ def make_worker(config: RunConfig, ledger: Ledger) -> Worker:
     @handler(ENDLESS, retry=RETRY)
     async def endless(payload: dict[str, Any], message: AsyncMessage) -> None:
         await asyncio.sleep(ENDLESS_FOR)
+
+    @handler(SPREAD, retry=RETRY)
+    async def spread(payload: dict[str, Any], message: AsyncMessage) -> None:
+        """Adds to its flow; what an attempt added that did not complete is never begun."""
+        first, second = added_names(payload["n"])
+        async with message.flow() as flow:
+            one = flow.add({"n": first}, kind="plain", max_attempts=5)
+            two = flow.add({"n": second}, kind="plain", max_attempts=5, after=one)
+        nodes = [
+            {"id": one.id, "n": first, "when": "completed", "after": [message.id]},
+            {"id": two.id, "n": second, "when": "completed", "after": [one.id]},
+        ]
+        ledger.record("flow_added", adder=message.id, fence=message.fence, nodes=nodes)
+        await asyncio.sleep(rng.uniform(0, 0.3))
 
     @handler("repeat", retry=RETRY)
     async def repeat(payload: dict[str, Any], message: AsyncMessage) -> Defer | None:

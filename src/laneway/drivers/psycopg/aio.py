@@ -16,7 +16,7 @@ from laneway.drivers.deadline import (
     PING_TIMEOUT,
     keep_alive,
 )
-from laneway.drivers.errors import NOT_READ_COMMITTED, is_away, sqlstate, translated
+from laneway.drivers.errors import DEADLOCK, NOT_READ_COMMITTED, is_away, sqlstate, translated
 from laneway.drivers.postgresql import (
     BEGIN,
     LOCK_TIMEOUT,
@@ -105,6 +105,8 @@ class AsyncPsycopgRunner:
             try:
                 return await self._execute_alone(held.connection, statement)
             except (psycopg.Error, OSError) as error:
+                if sqlstate(error) == DEADLOCK:  # the server has undone it
+                    return await self._execute_alone(held.connection, statement)
                 if not (statement.reads and is_away(error)):
                     raise
             await held.replace()

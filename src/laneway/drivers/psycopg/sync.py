@@ -18,7 +18,7 @@ from laneway.drivers.deadline import (
     PING_TIMEOUT,
     keep_alive,
 )
-from laneway.drivers.errors import NOT_READ_COMMITTED, is_away, sqlstate, translated
+from laneway.drivers.errors import DEADLOCK, NOT_READ_COMMITTED, is_away, sqlstate, translated
 from laneway.drivers.postgresql import (
     BEGIN,
     LOCK_TIMEOUT,
@@ -107,6 +107,8 @@ class PsycopgRunner:
             try:
                 return self._execute_alone(held.connection, statement)
             except (psycopg.Error, OSError) as error:
+                if sqlstate(error) == DEADLOCK:  # the server has undone it
+                    return self._execute_alone(held.connection, statement)
                 if not (statement.reads and is_away(error)):
                     raise
             held.replace()

@@ -181,6 +181,7 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         rows = yield self._statement("lock_held", ids)
         new = [ReleasedRow(row, now) for row in rows]
         yield self._statement("release_held", ids, now)
+        yield from self._insert("add_released_nodes", [(id,) for id in ids])
         yield self._statement("delete_held", ids)
         yield from self._add_expiries(new)
         queues = (yield from self._queues_by_kind()) if rows[0][-1] else set()

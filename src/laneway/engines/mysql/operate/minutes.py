@@ -63,10 +63,15 @@ class MysqlPublishedFold(MysqlBase):
     def _check_gaps(self, figures: PublishedSums, now: int) -> Plan[None]:
         """Later each time, in proportion to the age of the gap: a transaction that was open for a
         minute is counted five minutes after it began at the latest."""
-        gaps = yield self._statement("gaps_to_check", now, _GAPS)
+        rows = yield self._statement("gaps_to_check", now, _GAPS, _LATE)
+        gaps = [tuple(map(int, row)) for row in rows if row[1]]
+        if released := [int(row[0]) for row in rows if not row[1]]:
+            found = yield self._statement("gaps_of_nodes", released)
+            gaps = sorted({*gaps, *(tuple(map(int, row)) for row in found)})
+            yield self._statement("delete_released_nodes", released)
         if not gaps:
             return
-        ranges = [(int(row[0]), int(row[1]), _LATE) for row in gaps]
+        ranges = [(first, last, _LATE) for first, last, _ in gaps]
         late = yield self._union("published_in_gap", ranges)
         ids = set()
         for id, at, queue, kind in late:
@@ -74,7 +79,7 @@ class MysqlPublishedFold(MysqlBase):
             ids.add(int(id))
         yield self._statement("delete_gaps", [first for first, _, _ in ranges])
         left: list[Row] = []
-        for first, last, noted_at in (map(int, row) for row in gaps):
+        for first, last, noted_at in gaps:
             age = now - noted_at
             if age < _MAX_AGE:
                 again = now + max(4 * age, SECOND)

@@ -27,7 +27,9 @@ from (
         where message_id > $1 and message_id <= $2 and first_published_at is not null
     )
     group by id
-)
+) p
+-- What releases nodes of flows counts them.
+where (select s.flows from "laneway_state" s) = 0 or not exists (select 1 from "laneway_flow_node" n where n.id = p.id)
 group by minute, queue, kind
 
 -- name: move_fold

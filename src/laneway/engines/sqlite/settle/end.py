@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from laneway.engines.flows import FlowChanges, FlowEdgeRow, FlowEnds, FlowNodeRow, StagedRow
+from laneway.engines.minutes import MINUTE, MinuteFigures
 from laneway.engines.sqlite.base import WriteState, listed
 from laneway.engines.sqlite.channels import CountChanges, SqliteChannelRows
 from laneway.plan import Plan
@@ -63,6 +64,7 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
         names = yield self._statement("held_channels", text)
         state = yield from self._begin_write(turns=len(names))
         yield from self._channels([(queue, channel) for queue, channel in names], state.now)
+        kinds = yield self._statement("held_kinds", text)
         rows = yield self._statement("release_nodes", text, state.now)
         yield self._statement("add_waiting_again", text)
         yield from self._now_waiting((row[0] for row in rows), state)
@@ -72,6 +74,13 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
             changes.add(channel_id, more=1, priority=priority, due=due)
         yield from self._update_counts(changes, state)
         yield from self._add_events("published", [row[0] for row in rows], state)
+        # Counted here: upkeep counts messages by their ids, and theirs are old.
+        minute = state.now - state.now % MINUTE
+        published = [(minute, *row) for row in kinds]
+        figures = MinuteFigures()
+        figures.add_published(published)
+        yield self._many("add_minute", figures.rows())
+        yield self._many("add_kind_count", [row[1:] for row in published])
 
     def _revive_nodes(self, ids: Sequence[int], state: WriteState) -> Plan[None]:
         """Dead letters that were redriven."""

@@ -181,6 +181,11 @@ where id = $1
 -- $1: ids of held nodes.
 select distinct h.queue, h.channel from json_each($1) j cross join "laneway_flow_held" h where h.id = j.value
 
+-- name: held_kinds
+-- $1: ids of held nodes. How many there are, by queue and kind.
+select h.queue, h.kind, count(*) from json_each($1) j cross join "laneway_flow_held" h where h.id = j.value
+group by h.queue, h.kind
+
 -- name: release_nodes
 -- $1: ids of held nodes, $2: now. Their channels exist.
 insert into "laneway_message" (
@@ -198,9 +203,9 @@ update "laneway_flow" set ended_at = $1, expires_at = $1 + keep
 where ended_at is null and held = 0 and live = 0 and dead = 0
 
 -- name: expired_flow_nodes
--- $1: now, $2: limit. Nodes of flows that are no longer kept.
+-- $1: now, $2: limit. Nodes of flows that are no longer kept, and that the figures by minute have passed.
 select n.id from "laneway_flow" f cross join "laneway_flow_node" n
-where f.expires_at <= $1 and n.flow_id = f.id limit $2
+where f.expires_at <= $1 and n.flow_id = f.id and n.id <= (select p.message_id from "laneway_fold" p) limit $2
 
 -- name: delete_flow_edges
 -- $1: ids of nodes.

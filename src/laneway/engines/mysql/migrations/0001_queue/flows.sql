@@ -96,6 +96,11 @@ create table if not exists `laneway_flow_held` (
     payload longblob not null
 ) engine = InnoDB row_format = dynamic;
 
+-- Nodes that were released and not counted yet: upkeep counts messages by their ids, and theirs are old.
+create table if not exists `laneway_flow_released` (
+    id bigint primary key
+) engine = InnoDB;
+
 -- What the holder of a message's lease added: no nodes yet, they become that when this lease completes the message.
 -- parents: a JSON list.
 create table if not exists `laneway_flow_added` (

@@ -44,9 +44,11 @@ begin
         select r.id from reach r)
         || p_ids
         || array(select unnest(h.parents) from flow_held h where v_staged and h.adder = any(p_ids));
-    select array_agg(n.id) filter (where n.died) into v_died
-    from (select k.id, k.died from flow_node k where k.id = any(v_locked) order by k.id for no key update) n
-    where n.id = any(p_ids);
+    -- No condition outside of it: the planner would move that into the query, and only those that meet it were locked.
+    with locked as materialized (
+        select k.id, k.died from flow_node k where k.id = any(v_locked) order by k.id for no key update
+    )
+    select array_agg(n.id) filter (where n.died and n.id = any(p_ids)) into v_died from locked n;
 
     with ended as (
         update flow_node n set state = p_outcome, ended_at = p_now, died = n.died or p_outcome = 'dead'

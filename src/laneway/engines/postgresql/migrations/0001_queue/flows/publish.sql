@@ -314,6 +314,11 @@ begin
         select greatest(i.due, p_now), i.channel_id, min(i.due), min(i.id), count(*), i.priority, i.queue, i.channel, i.lane
         from inserted i
         group by greatest(i.due, p_now), i.channel_id, i.priority, i.queue, i.channel, i.lane
+    ),
+    counted as (
+        -- Their ids are old, as those of a bulk publish: without this no minute would count them.
+        insert into staged_count (at, last_id, queue, kind, n)
+        select p_now, max(i.id), i.queue, i.kind, count(*) from inserted i group by i.queue, i.kind
     )
     select array_agg(i.id), array_agg(distinct i.queue) filter (where i.due < p_now + interval '2 seconds'), array_agg(distinct i.kind)
     into v_ids, v_queues, v_kinds
