@@ -16,7 +16,8 @@ select flow_id, ids from laneway.publish_flow_v1(
 _STAGE = """
 select status from laneway.stage_nodes_v1(
     %s, %s, array['completed'], array[-1, %s], array[2, 2], array[1, 2],
-    array['x', 'x']::bytea[], array['q'], array['a'], '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')
+    array['x', 'x']::bytea[], array['q'], array['a'], '{}', '{}', '{}', '{}', '{}',
+    '{}', '{}', '{}', '{}')
 """
 
 
