@@ -118,7 +118,8 @@ def test_the_rows_of_a_job_whose_driver_is_gone_are_swept(job: None, place: Plac
 
 def test_upkeep_sweeps(job: None, queue: Queue, place: Place) -> None:
     loaded(place, rows(b"x"))
-    look(place, "update {s}.staged set created_at = now() - interval '2 minutes' returning 1")
+    look(place, "select {s}.unstage_v1('job')")
+    assert leftovers(place) == ["staged_part", "staged_work", "message"]
     queue.upkeep()
     assert leftovers(place) == []
 
@@ -159,9 +160,11 @@ def wait_until(reached: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_nobody_sees_what_is_not_committed(job: None, queue: Queue, place: Place) -> None:
-    """Not a claim of a busy channel, not a look, not a cancel, not a limit; then all at once."""
+def test_nobody_sees_what_is_not_committed(queue: Queue, place: Place) -> None:
+    """Not a claim that comes past its rows, not a look, not a cancel, not a limit; then all at
+    once."""
     before = queue.publish(b"before")
+    look(place, "select {s}.open_job_v1('job')")
     parts = loaded(place, rows(*[b"x"] * 30))
     parts += loaded(place, rows(b"past", expires_at=[datetime.now(UTC) - timedelta(minutes=1)]))
     parts += loaded(place, rows(b"later", delay=[timedelta(hours=1)]))
@@ -235,16 +238,38 @@ def test_of_two_complete_attempts_one_is_published(job: None, queue: Queue, plac
     assert look(place, "select payload from {s}.message order by 1") == [(b"a",), (b"b",)]
 
 
-def test_a_queue_that_is_claimed_by_kind_while_a_job_loads(
-    job: None, queue: Queue, place: Place
-) -> None:
+def test_a_queue_that_is_claimed_by_kind_while_a_job_loads(queue: Queue, place: Place) -> None:
+    """Also where one message at a time starts, of whatever kind comes next."""
+    queue.channel("one").limit(concurrency=1)
+    for channel in ("default", "one"):
+        queue.publish(b"before", kind="k1", channel=channel)
+    look(place, "select {s}.open_job_v1('job')")
     parts = loaded(place, rows(b"a", b"b", kind=["k1", "k2"]))
-    assert list(queue.claim(10, kinds=["k1"])) == []
+    parts += loaded(place, rows(b"A", kind=["k1"]), channel="one")
+    found = by_kind(queue, "k1", 2)
     parts += loaded(place, rows(b"c", b"d", kind=["k1", "k2"]))
-    assert list(queue.claim(10, kinds=["k1"])) == []
+    parts += loaded(place, rows(b"C", kind=["k1"]), channel="one")
+    assert found + by_kind(queue, "k1", 0) == [b"before", b"before"]
     publish(place, parts)
-    assert sorted(message.payload for message in queue.claim(10, kinds=["k2"])) == [b"b", b"d"]
-    assert sorted(message.payload for message in queue.claim(10, kinds=["k1"])) == [b"a", b"c"]
+    assert by_kind(queue, "k2", 2) == [b"b", b"d"]
+    assert by_kind(queue, "k1", 4) == [b"A", b"C", b"a", b"c"]
+    queue.publish(b"before", kind="k1")
+    look(place, "select {s}.open_job_v1('job')")
+    loaded(place, rows(b"x", kind=["k1"]))
+    queue.publish(b"after", kind="k1")
+    assert by_kind(queue, "k1", 2) == [b"after", b"before"]
+
+
+def by_kind(queue: Queue, kind: str, count: int) -> list[bytes]:
+    """What can be claimed of a kind and completed, once so many were found."""
+    found = list[bytes]()
+    for _ in range(100):
+        claimed = list(queue.claim(10, kinds=[kind]))
+        queue.complete(claimed)
+        found += [message.payload for message in claimed]
+        if not claimed and len(found) >= count:
+            break
+    return sorted(found)
 
 
 def test_more_combinations_than_a_part_may_have(

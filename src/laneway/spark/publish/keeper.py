@@ -20,6 +20,7 @@ _SETTINGS = {
     "tcp_keepalives_interval": "10",
     "tcp_keepalives_count": "3",
 }
+_NAME = "laneway job"
 _SETTING = "select set_config(name, %s, true) from pg_settings where name = %s"
 
 
@@ -76,17 +77,30 @@ def _process_without_proc(pid: int) -> tuple[str, int, str] | None:
 
 
 def _hold(url: str, hold: str, pid: int, began: str) -> None:
+    """Until the job or the driver has ended. A connection that is lost is opened again: after a
+    restart of the server sweeps wait for that."""
     import psycopg
 
-    with psycopg.connect(url, connect_timeout=30, application_name="laneway job") as connection:
-        connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-        for name, value in _SETTINGS.items():
-            connection.execute(_SETTING, [value, name])
-        while True:
-            row = connection.execute(hold.encode()).fetchone()
-            found = _process(pid)
-            if row is None or not row[0] or found is None or found[2] != began:
-                return
+    def lives() -> bool:
+        found = _process(pid)
+        return found is not None and found[2] == began
+
+    def held() -> bool:
+        row = connection.execute(hold.encode()).fetchone()
+        return row is not None and bool(row[0])
+
+    while lives():
+        try:
+            with psycopg.connect(url, connect_timeout=30, application_name=_NAME) as connection:
+                connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+                for name, value in _SETTINGS.items():
+                    connection.execute(_SETTING, [value, name])
+                while held():
+                    if not lives():
+                        return
+                    time.sleep(1)
+            return
+        except psycopg.OperationalError:
             time.sleep(1)
 
 

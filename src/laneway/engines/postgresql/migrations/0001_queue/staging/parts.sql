@@ -262,7 +262,8 @@ $$;
 -- without a job: nobody has ever seen them. At most p_limit of them: call it until it answers fewer.
 --
 -- Keeps: a job is ended only if nobody holds its lock (hold_job_v1) and nobody is about to commit it or a part of
--- it; from then on nobody can. p_age: a new job gets so long until somebody must hold its lock.
+-- it; from then on nobody can. p_age: a new job gets so long until somebody must hold its lock, and so does every job
+-- after a restart of the server.
 create or replace function "laneway".sweep_staged_v1(p_limit integer default 10000, p_age interval default '1 minute')
 returns bigint
 language plpgsql
@@ -278,7 +279,9 @@ declare
     v_done bigint := 0;
 begin
     for v_job in
-        select s.name from staged s where s.name = s.job and s.created_at < clock_timestamp() - p_age order by s.name limit 100
+        select s.name from staged s
+        where s.name = s.job and greatest(s.created_at, pg_postmaster_start_time()) < clock_timestamp() - p_age
+        order by s.name limit 100
     loop
         if pg_try_advisory_xact_lock(job_lock_v1(v_job)) then
             perform from staged s where s.name = v_job for update skip locked;
