@@ -4,12 +4,16 @@
 from 3.11 on that is at hand.
 """
 
+import json
+import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+CONTAINER = Path(__file__).parents[1] / "deploy" / "container" / "Dockerfile"
 INTERPRETERS = ("python3.11", "python3.12", "python3.13", "python3.14")
 
 # 3.12.0 to 3.12.3 take SQLite's ?1 for a named parameter; later ones do not.
@@ -59,6 +63,26 @@ def check(python: str, package: Path) -> None:
         subprocess.run([programs / "python", *strict, "-c", SMOKE], check=True, cwd=place)
 
 
+def check_container(python: str, wheel: Path) -> None:
+    """Runs what deploy/container/Dockerfile runs, in an empty environment instead of an image: its
+    pip commands, then each target's program with its options."""
+    text = CONTAINER.read_text().replace("\\\n", " ")
+    (extras,) = re.findall(r"^ARG EXTRAS=(\S+)", text, re.M)
+    installs = re.findall(r"^RUN .*?(pip install .*)$", text, re.M)
+    programs = [json.loads(words) for words in re.findall(r"^CMD (\[.*\])$", text, re.M)]
+    assert len(installs) == 2 and len(programs) == 3
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([python, "-m", "venv", folder], check=True)
+        path = f"{folder}/bin:{os.environ['PATH']}"
+        env = {**os.environ, "EXTRAS": extras, "PATH": path}
+        for command in installs:
+            here = command.replace("/wheels/*.whl", str(wheel))
+            subprocess.run(["sh", "-c", f"{here} -q"], check=True, env=env)
+        for program in programs:
+            shown = subprocess.run([*program, "--help"], check=True, env=env, capture_output=True)
+            print("the container runs", program[1], f"({len(shown.stdout)} bytes of help)")
+
+
 def main(folder: Path) -> None:
     (wheel,) = folder.glob("*.whl")
     (sdist,) = folder.glob("*.tar.gz")
@@ -66,6 +90,7 @@ def main(folder: Path) -> None:
     check(found[0], sdist)
     for python in found:
         check(python, wheel)
+    check_container(found[0], wheel)
 
 
 if __name__ == "__main__":
