@@ -63,6 +63,7 @@ from .operations import (
 )
 from .plan import Plan, Row, Taken
 from .schedule import FireReport, Schedule, ScheduleTerms
+from .shared_limits import SharedLimitVerbs
 from .topic import Subscription, TopicCopy
 
 DEFAULT_MAX_ATTEMPTS = 20
@@ -85,7 +86,7 @@ Ability = Literal["open transactions", "handlers' transactions", "claims by kind
 """
 
 
-class Engine(FlowEngine, Protocol):
+class Engine(FlowEngine, SharedLimitVerbs, Protocol):
     """Settling verbs answer in the order of what they were given, one for one."""
 
     @property

@@ -80,7 +80,8 @@ class MessagePage(list[MessageInfo]):
 WaitsFor = Literal["queue paused", "paused", "throttled", "concurrency", "rate", "closing"]
 """Why a channel starts nothing at the moment: its queue or itself is paused, as many as allowed
 are leased, or its rate allows the next start later. Closing: it is being removed, and refuses new
-messages."""
+messages. A channel in which messages wait for a shared limit says which, and how full it is: "limit
+stripe: 20 of 20 running"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class ChannelInfo:
     channel: str
     stats: ChannelStats
     policy: Policy
-    waits_for: WaitsFor | None = None
+    waits_for: WaitsFor | str | None = None
 
 
 class ChannelPage(list[ChannelInfo]):

@@ -1,6 +1,6 @@
 """Data types of the public API: what goes in and what comes out. Knows no database."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
@@ -56,6 +56,7 @@ class NewMessage:
     keep_result: Duration | None = None
     on_duplicate: "OnDuplicate" = "keep"
     debounce_for: Duration | None = None
+    limits: Sequence[str] | None = None
 
 
 OnDuplicate = Literal["keep", "replace", "debounce"]

@@ -85,3 +85,5 @@ class Taken(NamedTuple):
     paused: Mapping[tuple[str, str], timedelta] = MappingProxyType({})
     """Kinds of these queues that are paused, by queue and kind, and for how long to put their
     messages back. ``laneway.engines.kind_pauses`` does that, so that a claim answers none."""
+    limited: bool = False
+    """Whether anything of these queues waits for shared limits."""

@@ -12,7 +12,7 @@ from laneway.client.aio.dead_letters import AsyncDeadLetters, AsyncOperations
 from laneway.client.aio.events import AsyncEvents
 from laneway.client.aio.flow import AsyncFlow, AsyncFlowAddition, AsyncFlows
 from laneway.client.aio.message import AsyncMessage
-from laneway.client.aio.operate import AsyncChannel
+from laneway.client.aio.operate import AsyncChannel, AsyncLimits, AsyncNamedLimit
 from laneway.client.aio.publish import AsyncTopic
 from laneway.client.aio.queue import AsyncQueue
 from laneway.client.aio.schedules import AsyncSchedules
@@ -21,7 +21,7 @@ from laneway.client.sync.dead_letters import DeadLetters, Operations
 from laneway.client.sync.events import Events
 from laneway.client.sync.flow import Flow, FlowAddition, Flows
 from laneway.client.sync.message import Message
-from laneway.client.sync.operate import Channel
+from laneway.client.sync.operate import Channel, Limits, NamedLimit
 from laneway.client.sync.publish import Topic
 from laneway.client.sync.queue import Queue
 from laneway.client.sync.schedules import Schedules
@@ -34,7 +34,9 @@ _TWINS: dict[type, type] = {
     Flow: AsyncFlow,
     FlowAddition: AsyncFlowAddition,
     Flows: AsyncFlows,
+    Limits: AsyncLimits,
     Message: AsyncMessage,
+    NamedLimit: AsyncNamedLimit,
     Operations: AsyncOperations,
     Schedules: AsyncSchedules,
     Topic: AsyncTopic,
@@ -59,6 +61,9 @@ class Awaiting:
             return _wrapped(await asyncio.to_thread(value, *args, **kwargs))
 
         return call
+
+    def __getitem__(self, name: str) -> Any:
+        return _wrapped(self._inner[name])
 
     async def __aenter__(self) -> "Awaiting":
         await asyncio.to_thread(self._inner.__enter__)

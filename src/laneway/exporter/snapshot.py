@@ -45,7 +45,7 @@ def _blocked(queue: Queue) -> dict[tuple[str, str], int]:
     """How many channels have messages that may not start, by queue and reason."""
     found = queue.channels(limited=True, limit=_MOST_CHANNELS)
     return Counter(
-        (info.queue, info.waits_for)
+        (info.queue, "limit" if info.waits_for.startswith("limit ") else info.waits_for)
         for info in found
         if info.waits_for is not None and info.stats.waiting
     )

@@ -8,6 +8,7 @@ from laneway.durations import Duration
 from laneway.errors import InvalidOption
 from laneway.model import KEEP, Cancelled, HistoryKept, Keep, MadeDue, Policy, Published, Settings
 from laneway.operations import BulkAction, Pause
+from laneway.shared_limits import SharedLimit
 
 from .base import Base
 from .bulk import BulkActions
@@ -38,6 +39,31 @@ class ChannelActions(Base):
         named = {name: value for name, value in limits.items() if value is not KEEP}
         target = self._where(channel, queue) | {"limits": named}
         return self._acting("limit", target).channel(channel, queue=queue).limit(**limits)
+
+    @verb(Right.VIEW, "refused")
+    def shared_limits(self) -> Sequence[SharedLimit]:
+        """Limits that messages of any channels share, with what runs and waits behind each."""
+        return self._queue.limits.list()
+
+    @verb(Right.LIMIT, "refused", acts=True)
+    def set_shared_limit(
+        self,
+        name: str,
+        *,
+        concurrency: int | Keep | None = KEEP,
+        rate: float | Keep | None = KEEP,
+        burst: int | Keep | None = KEEP,
+    ) -> SharedLimit:
+        """Changes what is named of a shared limit, and nothing else."""
+        limits: dict[str, Any] = {"concurrency": concurrency, "rate": rate, "burst": burst}
+        named = {key: value for key, value in limits.items() if value is not KEEP}
+        target = {"name": name, "limits": named}
+        return self._acting("set_shared_limit", target).limits[name].set(**limits)
+
+    @verb(Right.LIMIT, "refused", acts=True)
+    def remove_shared_limit(self, name: str) -> bool:
+        """Whether there was one; what names it is not held back by it any more."""
+        return self._acting("remove_shared_limit", {"name": name}, int).limits[name].remove()
 
     @verb(Right.PAUSE, "checked", acts=True)
     def pause_channel(

@@ -10,6 +10,7 @@ from laneway.client.shared.settle_items import Error, said, traceback_text
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, shown
 from laneway.model import KEEP, Keep
+from laneway.shared_limits import check_limit_name
 
 
 class Defer(Exception):
@@ -51,13 +52,16 @@ class Fail(Exception):
 
 class Throttled(Exception):
     """Return or raise it in a handler when whoever does the work asks you to slow down: its channel
-    starts nothing for ``retry_after``, and the message is put back, without a counted attempt.
+    starts nothing for ``retry_after``, and the message is put back, without a counted attempt. With
+    ``limit`` it is not the channel but everything behind that shared limit.
 
     >>> raise Throttled(retry_after=30)
+    >>> raise Throttled(retry_after=30, limit="stripe")
     """
 
-    def __init__(self, retry_after: Duration) -> None:
+    def __init__(self, retry_after: Duration, *, limit: str | None = None) -> None:
         self.retry_after = check_duration("retry_after", retry_after)
+        self.limit = None if limit is None else check_limit_name(limit)
         super().__init__(f"retry after {self.retry_after.total_seconds():g} s")
 
 

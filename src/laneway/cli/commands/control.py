@@ -1,7 +1,7 @@
-"""pause, resume, run-now, limits, audit."""
+"""pause, resume, run-now, limits, shared-limits, audit."""
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from laneway.cli.times import age, length
 if TYPE_CHECKING:
     from laneway.inspection import ChannelInfo
     from laneway.operations import AuditEntry
+    from laneway.shared_limits import SharedLimit
 
 _AUDIT = (
     Column("id", right=True),
@@ -33,6 +34,15 @@ _LIMITS = (
     Column("backlog", right=True),
     Column("weight", right=True, wide=80),
     Column("waits for"),
+)
+
+_SHARED = (
+    Column("limit"),
+    Column("running", right=True),
+    Column("rate", right=True),
+    Column("burst", right=True),
+    Column("waiting", right=True),
+    Column("rests until", wide=80),
 )
 
 Kind = Annotated[
@@ -114,6 +124,45 @@ def limits(
         say("No channel has limits.")
 
 
+def shared_limits(
+    name: Annotated[str | None, typer.Argument(help="One limit, to set or remove it.")] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=0, help="How many run at once; 0 removes this.")
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(min=0, help="Starts a second; 0 removes this.")
+    ] = None,
+    burst: Annotated[int | None, typer.Option(min=1, help="How many may start at once.")] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the limit.")] = False,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """List limits that messages of any channels share; with a name, set one."""
+    changes: dict[str, Any] = {}
+    if concurrency is not None:
+        changes["concurrency"] = concurrency or None
+    if rate is not None:
+        changes["rate"] = rate or None
+    if burst is not None:
+        changes["burst"] = burst
+    if name is None and (changes or remove):
+        raise typer.BadParameter("name the limit to set")
+    with open_queue(url, schema) as client:
+        user = acting(client)
+        if name is not None and remove and not user.remove_shared_limit(name):
+            raise typer.Exit(Code.NOTHING)
+        if name is not None and changes:
+            user.set_shared_limit(name, **changes)
+        found = [one for one in user.shared_limits() if name in (None, one.name)]
+    if as_json:
+        emit_all(found)
+    else:
+        table(_SHARED, [_shared_row(one) for one in found])
+    if not found:
+        say("There are no shared limits.")
+
+
 def audit(
     limit: Limit = 50,
     before: Annotated[
@@ -137,6 +186,13 @@ def audit(
 
 def _what(queue: str, kind: str | None) -> str:
     return f"queue {queue!r}" if kind is None else f"kind {kind!r} of queue {queue!r}"
+
+
+def _shared_row(limit: "SharedLimit") -> tuple[object, ...]:
+    full = "∞" if limit.concurrency is None else limit.concurrency
+    rate = "" if limit.rate is None else f"{limit.rate:g}/s"
+    rests = "" if limit.resting_until is None else f"{limit.resting_until:%H:%M:%S}"
+    return limit.name, f"{limit.running}/{full}", rate, limit.burst, limit.waiting, rests
 
 
 def _limits_row(info: "ChannelInfo") -> tuple[object, ...]:

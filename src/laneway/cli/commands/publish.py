@@ -113,6 +113,10 @@ def publish(
             metavar="DURATION", help="How long what the handler returns is kept, e.g. 1h."
         ),
     ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(help="A shared limit that must let it start; up to four times."),
+    ] = None,
     content_type: Annotated[
         str | None, typer.Option(help="Content type, instead of the one of --as.")
     ] = None,
@@ -159,6 +163,7 @@ def publish(
         keep_result=None if keep_result is None else length(keep_result),
         on_duplicate=on_duplicate.value,
         debounce_for=None if debounce_for is None else length(debounce_for),
+        limits=limit,
     )
     with open_queue(url, schema, queue) as client:
         if lines is not None:

@@ -10,6 +10,7 @@ from laneway.client.shared.checks import (
     checked_change,
     checked_pause,
     checked_policies,
+    checked_shared_limit,
 )
 from laneway.client.shared.operate import stats_with_pauses
 from laneway.durations import Duration, check_duration
@@ -17,6 +18,7 @@ from laneway.inspection import Repair
 from laneway.limits import LimitChange
 from laneway.model import KEEP, ChannelStats, HistoryKept, Keep, Policy, QueueStats, Settings
 from laneway.names import check_name
+from laneway.shared_limits import SharedLimit, check_limit_name
 
 from .core import AsyncCore
 from .dead_letters import AsyncDeadLetters
@@ -112,6 +114,83 @@ class AsyncChannel:
 _HISTORY = ("all", "failures", "none")
 
 
+# Limits that channels share.
+
+
+class AsyncNamedLimit:
+    """One shared limit.
+
+    >>> stripe = queue.limits["stripe"]
+    """
+
+    def __init__(self, core: AsyncCore, name: str) -> None:
+        self._core = core
+        self.name = name
+
+    async def set(
+        self,
+        *,
+        concurrency: int | Keep | None = KEEP,
+        rate: float | Keep | None = KEEP,
+        burst: int | Keep | None = KEEP,
+    ) -> SharedLimit:
+        """Changes what is named and nothing else, and returns what holds now.
+
+        None removes it. ``rate`` is in starts per second; a new rate allows a ``burst`` of one
+        second's worth unless one is named. Holds from the next claim on; a lower concurrency is met
+        as leases end.
+
+        >>> await queue.limits["stripe"].set(concurrency=20, rate=100, burst=20)
+        """
+        change = checked_shared_limit(concurrency, rate, burst)
+        return await self._core.run(self._core.engine.set_shared_limit(self.name, change))
+
+    async def rest(self, retry_after: Duration) -> None:
+        """Starts nothing behind it for ``retry_after``; a rest that lasts longer stays as it is.
+        Handlers of a Worker raise Throttled with the limit's name.
+
+        >>> await queue.limits["stripe"].rest(timedelta(seconds=30))
+        """
+        length = check_duration("retry_after", retry_after)
+        await self._core.run(self._core.engine.rest_shared_limit(self.name, length))
+
+    async def remove(self) -> bool:
+        """Removes it, and says whether it was there. Messages that name it are not held back any
+        more."""
+        return await self._core.run(self._core.engine.remove_shared_limit(self.name))
+
+    async def get(self) -> SharedLimit:
+        """What it is set to, and what runs and waits behind it; without limits if nobody set it.
+
+        >>> (await queue.limits["stripe"].get()).running
+        """
+        found = await self._core.run(self._core.engine.shared_limits())
+        return next((one for one in found if one.name == self.name), SharedLimit(self.name))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+class AsyncLimits:
+    """The shared limits of a client's schema, by name.
+
+    >>> await queue.limits["stripe"].set(concurrency=20)
+    """
+
+    def __init__(self, core: AsyncCore) -> None:
+        self._core = core
+
+    def __getitem__(self, name: str) -> AsyncNamedLimit:
+        return AsyncNamedLimit(self._core, check_limit_name(name))
+
+    async def list(self) -> Sequence[SharedLimit]:
+        """All of them by name, also those that messages name and nobody has set.
+
+        >>> for limit in await queue.limits.list(): print(limit.name, limit.running)
+        """
+        return await self._core.run(self._core.engine.shared_limits())
+
+
 class AsyncOperateVerbs:
     """A part of the client: what operators set and ask."""
 
@@ -169,6 +248,14 @@ class AsyncOperateVerbs:
         """
         target = self._core.options.queue if queue is None else check_name("queue", queue)
         return AsyncChannel(self._core, target, check_name("channel", name))
+
+    @property
+    def limits(self) -> AsyncLimits:
+        """Limits that messages of any channels and queues share, by name.
+
+        >>> await queue.limits["stripe"].set(concurrency=20, rate=100)
+        """
+        return AsyncLimits(self._core)
 
     async def set_policies(
         self, policies: Mapping[str, Policy], *, queue: str | None = None

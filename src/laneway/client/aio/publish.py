@@ -87,6 +87,7 @@ class AsyncTopic:
         max_attempts: int | None = None,
         content_type: str | None = None,
         keep_result: Duration | None = None,
+        limits: Sequence[str] | None = None,
         connection: object = None,
     ) -> Sequence[TopicCopy]:
         """Publishes a copy into each subscribed queue, all or none; returns one TopicCopy each.
@@ -114,6 +115,7 @@ class AsyncTopic:
             keep_result,
             on_duplicate,
             debounce_for,
+            limits,
         )
         options = self._core.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
@@ -215,6 +217,7 @@ class AsyncPublishVerbs(AsyncListenVerbs):
         max_attempts: int | None = None,
         content_type: str | None = None,
         keep_result: Duration | None = None,
+        limits: Sequence[str] | None = None,
         connection: object = None,
     ) -> AsyncPublishedMessage:
         """Publishes one message.
@@ -227,7 +230,8 @@ class AsyncPublishVerbs(AsyncListenVerbs):
         behind a running one the new message waits until that has ended; with "debounce" the due
         time also moves to ``delay`` from now, up to ``debounce_for`` after the first publish (ten
         delays, if left out). What its handler returns is kept for ``keep_result``, for whoever asks
-        the answer's ``result()``.
+        the answer's ``result()``. It starts only if all of the shared ``limits`` that it names, up
+        to four, let it (see ``queue.limits``).
         With ``connection`` the message belongs to the caller's transaction. Raises BacklogFull or
         ChannelClosed, which leave that transaction as it was.
 
@@ -251,6 +255,7 @@ class AsyncPublishVerbs(AsyncListenVerbs):
             keep_result,
             on_duplicate,
             debounce_for,
+            limits,
         )
         options = self._core.options
         draft = draft_new(message, options.queue, channel, options.max_payload)

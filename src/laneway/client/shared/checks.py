@@ -8,8 +8,9 @@ from laneway.contract import BATCH
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, InvalidTime, shown
 from laneway.limits import LimitChange, burst_for
-from laneway.model import KEEP, DeadLetterFilter, Policy
+from laneway.model import KEEP, DeadLetterFilter, Keep, Policy
 from laneway.names import check_kind, check_name
+from laneway.shared_limits import SharedLimitChange
 
 SHORTEST_LEASE = timedelta(seconds=1)
 LONGEST_LEASE = timedelta(days=1)
@@ -206,6 +207,13 @@ def checked_change(change: LimitChange) -> LimitChange:
         KEEP if change.backlog is KEEP else _count("backlog", change.backlog, 0),
         KEEP if change.weight is KEEP else _real("weight", change.weight, *_WEIGHTS),
     )
+
+
+def checked_shared_limit(
+    concurrency: int | Keep | None, rate: float | Keep | None, burst: int | Keep | None
+) -> SharedLimitChange:
+    change = checked_change(LimitChange(concurrency, rate, burst))
+    return SharedLimitChange(*change[:3])
 
 
 def _count(what: str, value: int | None, least: int) -> int | None:

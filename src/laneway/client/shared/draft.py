@@ -19,6 +19,7 @@ from laneway.errors import (
 from laneway.model import Draft, KeyMode, NewMessage, OnDuplicate, Published
 from laneway.names import check_kind, check_name
 from laneway.payload import JSON, KEEP_RESULT, check_keep_result, encode, encode_json
+from laneway.shared_limits import LIMITS, check_limits
 from laneway.to_json import is_model
 from laneway.topic import TopicCopy
 
@@ -139,7 +140,9 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
             else _learn("channel", channel, _known_channels),
             "" if message.kind.__class__ is str and not message.kind else check_kind(message.kind),
             content_type,
-            None if message.headers is None and message.keep_result is None else _headers(message),
+            None
+            if message.headers is None and message.keep_result is None and not message.limits
+            else _headers(message),
             None if message.key is None else check_name("key", message.key),
             None if message.key_window is None else _key_window(message.key, message.key_window),
             0
@@ -160,12 +163,15 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
 
 
 def _headers(message: NewMessage) -> str | None:
-    if message.keep_result is None:
+    if message.keep_result is None and not message.limits:
         return header_text(message.headers)
-    keep = check_keep_result(message.keep_result).total_seconds()
-    whole = int(keep) if keep == int(keep) else keep
-    headers = {} if message.headers is None else _checked_headers(message.headers)
-    return header_text({**headers, KEEP_RESULT: whole})
+    headers = {} if message.headers is None else dict(_checked_headers(message.headers))
+    if message.keep_result is not None:
+        keep = check_keep_result(message.keep_result).total_seconds()
+        headers[KEEP_RESULT] = int(keep) if keep == int(keep) else keep
+    if message.limits:
+        headers[LIMITS] = check_limits(message.limits)
+    return header_text(headers)
 
 
 def _learn(what: str, name: str, known: set[str]) -> str:

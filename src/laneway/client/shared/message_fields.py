@@ -1,12 +1,13 @@
 """What a claimed message knows about itself, in both worlds."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, overload
 
 from laneway.payload import decode, decode_json, decode_text, keep_result_of
 from laneway.plan import Row
+from laneway.shared_limits import limits_of, names_in
 
 T = TypeVar("T")
 
@@ -106,6 +107,12 @@ class MessageFields:
             text = self._row[_HEADERS]
             self._headers: Mapping[str, Any] = decode_json(text) if text else {}
             return self._headers
+
+    @property
+    def limits(self) -> Sequence[str]:
+        """The shared limits that it names."""
+        names = limits_of(self._row[_HEADERS])
+        return () if names is None else tuple(names_in(names))
 
     @property
     def keep_result(self) -> timedelta | None:

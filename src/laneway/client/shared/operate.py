@@ -20,6 +20,7 @@ from laneway.operations import (
     Preview,
 )
 from laneway.plan import Plan, Repeatable
+from laneway.shared_limits import SharedLimit, why_held
 
 from .checks import check_choice
 
@@ -90,7 +91,25 @@ def channels_with_pauses(
         for place, info in enumerate(page):
             if info.queue in paused:
                 page[place] = replace(info, waits_for="queue paused")
+    yield from _tell_limits(engine, page)
     return page
+
+
+def _tell_limits(engine: Engine, page: ChannelPage) -> Plan[None]:
+    """What waits for a shared limit is put back for later: only channels that have such messages
+    are asked for."""
+    asked: dict[str, dict[str, int]] = {}
+    for place, info in enumerate(page):
+        if info.waits_for is None and info.stats.scheduled:
+            asked.setdefault(info.queue, {})[info.channel] = place
+    limits: dict[str, SharedLimit] = {}
+    for queue, places in asked.items():
+        held = yield from engine.limited_channels(queue, list(places))
+        if held and not limits:
+            limits = {limit.name: limit for limit in (yield from engine.shared_limits())}
+        for channel, names in held.items():
+            place = places[channel]
+            page[place] = replace(page[place], waits_for=why_held(names, limits))
 
 
 def _paused_queues(engine: Engine, queue: str | None) -> Plan[set[str]]:

@@ -12,6 +12,7 @@ from laneway.client.shared.checks import (
     checked_change,
     checked_pause,
     checked_policies,
+    checked_shared_limit,
 )
 from laneway.client.shared.operate import stats_with_pauses
 from laneway.durations import Duration, check_duration
@@ -19,6 +20,7 @@ from laneway.inspection import Repair
 from laneway.limits import LimitChange
 from laneway.model import KEEP, ChannelStats, HistoryKept, Keep, Policy, QueueStats, Settings
 from laneway.names import check_name
+from laneway.shared_limits import SharedLimit, check_limit_name
 
 from .core import Core
 from .dead_letters import DeadLetters
@@ -114,6 +116,83 @@ class Channel:
 _HISTORY = ("all", "failures", "none")
 
 
+# Limits that channels share.
+
+
+class NamedLimit:
+    """One shared limit.
+
+    >>> stripe = queue.limits["stripe"]
+    """
+
+    def __init__(self, core: Core, name: str) -> None:
+        self._core = core
+        self.name = name
+
+    def set(
+        self,
+        *,
+        concurrency: int | Keep | None = KEEP,
+        rate: float | Keep | None = KEEP,
+        burst: int | Keep | None = KEEP,
+    ) -> SharedLimit:
+        """Changes what is named and nothing else, and returns what holds now.
+
+        None removes it. ``rate`` is in starts per second; a new rate allows a ``burst`` of one
+        second's worth unless one is named. Holds from the next claim on; a lower concurrency is met
+        as leases end.
+
+        >>> queue.limits["stripe"].set(concurrency=20, rate=100, burst=20)
+        """
+        change = checked_shared_limit(concurrency, rate, burst)
+        return self._core.run(self._core.engine.set_shared_limit(self.name, change))
+
+    def rest(self, retry_after: Duration) -> None:
+        """Starts nothing behind it for ``retry_after``; a rest that lasts longer stays as it is.
+        Handlers of a Worker raise Throttled with the limit's name.
+
+        >>> queue.limits["stripe"].rest(timedelta(seconds=30))
+        """
+        length = check_duration("retry_after", retry_after)
+        self._core.run(self._core.engine.rest_shared_limit(self.name, length))
+
+    def remove(self) -> bool:
+        """Removes it, and says whether it was there. Messages that name it are not held back any
+        more."""
+        return self._core.run(self._core.engine.remove_shared_limit(self.name))
+
+    def get(self) -> SharedLimit:
+        """What it is set to, and what runs and waits behind it; without limits if nobody set it.
+
+        >>> (queue.limits["stripe"].get()).running
+        """
+        found = self._core.run(self._core.engine.shared_limits())
+        return next((one for one in found if one.name == self.name), SharedLimit(self.name))
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
+
+
+class Limits:
+    """The shared limits of a client's schema, by name.
+
+    >>> queue.limits["stripe"].set(concurrency=20)
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+
+    def __getitem__(self, name: str) -> NamedLimit:
+        return NamedLimit(self._core, check_limit_name(name))
+
+    def list(self) -> Sequence[SharedLimit]:
+        """All of them by name, also those that messages name and nobody has set.
+
+        >>> for limit in queue.limits.list(): print(limit.name, limit.running)
+        """
+        return self._core.run(self._core.engine.shared_limits())
+
+
 class OperateVerbs:
     """A part of the client: what operators set and ask."""
 
@@ -171,6 +250,14 @@ class OperateVerbs:
         """
         target = self._core.options.queue if queue is None else check_name("queue", queue)
         return Channel(self._core, target, check_name("channel", name))
+
+    @property
+    def limits(self) -> Limits:
+        """Limits that messages of any channels and queues share, by name.
+
+        >>> queue.limits["stripe"].set(concurrency=20, rate=100)
+        """
+        return Limits(self._core)
 
     def set_policies(self, policies: Mapping[str, Policy], *, queue: str | None = None) -> None:
         """Replaces the whole policies of many channels in one call.

@@ -1,11 +1,13 @@
 """The engine: all groups of verbs in one object."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
 from laneway.engines.kind_pauses import without_paused
+from laneway.engines.shared_limits import LimitWaits
+from laneway.model import Return, Settled
 from laneway.plan import Plan, Taken
 
 from .base import repeatable
@@ -23,6 +25,7 @@ from .operate.looks import MysqlQueueList
 from .operate.minutes import MysqlMinutes
 from .schedules import MysqlSchedules
 from .settle.settle import MysqlSettle
+from .shared_limits import MysqlSharedLimits
 from .upkeep import MysqlUpkeep
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ class MysqlEngine(
     MysqlSchedules,
     MysqlClaim,
     MysqlSettle,
+    MysqlSharedLimits,
     MysqlUpkeep,
     MysqlChannels,
     MysqlAudit,
@@ -73,6 +77,12 @@ class MysqlEngine(
     ) -> Plan[None]:
         yield from ()
 
+    def _limit_put_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
+        return self.give_back(returns)
+
+    def _forget_limits(self, now: int, limit: int) -> Plan[None]:
+        return MysqlSharedLimits._forget_limits(self, now, limit)
+
     @repeatable
     def claim(
         self,
@@ -83,8 +93,15 @@ class MysqlEngine(
         kinds: tuple[str, ...] | None = None,
     ) -> Plan[Taken]:
         lanes = None if kinds is None else tuple(lane_of(kind.encode()) for kind in kinds)
-        taken = yield from self._claim((queues, lanes), limit, lease, worker)
-        return (yield from without_paused(taken, self.give_back))
+
+        def claim() -> Plan[Taken]:
+            taken = yield from self._claim((queues, lanes), limit, lease, worker)
+            return (yield from without_paused(taken, self.give_back))
+
+        def release() -> Plan[LimitWaits]:
+            return self._release_limited(queues, kinds, limit)
+
+        return (yield from self._limited.claim(queues, claim, release, self._admit))
 
 
 if TYPE_CHECKING:

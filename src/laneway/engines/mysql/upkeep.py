@@ -305,11 +305,16 @@ class MysqlUpkeep(
         tidied += yield from self._delete_old_progress(settings.now, _LIMIT)
         flows = bool(settings.flows_counted), bool(settings.flows_expired)
         tidied += yield from self._tend_flows(*flows, settings.now, _LIMIT)
+        yield from self._forget_limits(settings.now, _LIMIT)
         stamp = yield from self._stamp_history()
         yield from self._save_fold_end(stamp, settings.now)
         self._lease_floor = done.floor
         report = (done.expired, done.buried, lapsed, strays + tidied, forgotten)
         return UpkeepReport(True, *report)
+
+    def _forget_limits(self, now: int, limit: int) -> Plan[None]:
+        """The engine's: see its shared limits."""
+        raise NotImplementedError
 
     def _reset_lease_floor(self, now: int) -> None:
         """Once a minute: a claim whose commit took longer than its lease is below the floor."""

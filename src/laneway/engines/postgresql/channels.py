@@ -1,4 +1,4 @@
-"""Channels: their policies, pausing and removing them."""
+"""Channels: their policies, pausing and removing them; limits that they share."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -7,6 +7,7 @@ from laneway.errors import InvalidOption
 from laneway.limits import LimitChange
 from laneway.model import KEEP, Policy
 from laneway.plan import Plan
+from laneway.shared_limits import SharedLimit, SharedLimitChange
 
 from .base import PostgresqlBase
 
@@ -48,3 +49,27 @@ class PostgresqlChannels(PostgresqlBase):
     def policy(self, queue: str, channel: str) -> Plan[Policy]:
         rows = yield self._statement("policy", queue, channel)
         return Policy(*rows[0]) if rows else Policy()
+
+    def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
+        values = (None if value is KEEP else value for value in change)
+        rows = yield self._statement_now("set_shared_limit", name, change.named, *values)
+        if not rows:
+            raise InvalidOption(
+                f"the burst does not go with the rate of limit {name!r}: give a rate too"
+            )
+        return SharedLimit(name, *rows[0])
+
+    def rest_shared_limit(self, name: str, length: timedelta) -> Plan[None]:
+        yield self._statement_now("rest_shared_limit", name, length)
+
+    def remove_shared_limit(self, name: str) -> Plan[bool]:
+        rows = yield self._statement("remove_shared_limit", name)
+        return bool(rows[0][0])
+
+    def shared_limits(self) -> Plan[list[SharedLimit]]:
+        rows = yield self._statement_now("shared_limits")
+        return [SharedLimit(*row) for row in rows]
+
+    def limited_channels(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, str]]:
+        rows = yield self._statement("channels_behind_limits", queue, list(channels))
+        return {row[0]: row[1] for row in rows}

@@ -35,3 +35,26 @@ select concurrency, rate, burst, backlog, weight, paused, closing,
     case when paused then paused_until end as paused_until, paused and throttled as throttled
 from "laneway".channel_v1
 where queue = CAST($1 AS text) and channel = CAST($2 AS text)
+
+-- name: set_shared_limit
+-- $1: name, $2: names of what changes, $3..$5: concurrency, rate, burst; $6: now.
+select concurrency, rate, burst from "laneway".set_shared_limit_v1(
+    CAST($1 AS text), CAST($2 AS text[]), CAST($3 AS bigint), CAST($4 AS double precision), CAST($5 AS bigint),
+    CAST($6 AS timestamptz))
+
+-- name: rest_shared_limit
+-- $1: name, $2: for how long, $3: now.
+select CAST("laneway".rest_shared_limit_v1(CAST($1 AS text), CAST($2 AS interval), CAST($3 AS timestamptz)) AS text)
+
+-- name: remove_shared_limit
+-- $1: name.
+select "laneway".remove_shared_limit_v1(CAST($1 AS text))
+
+-- name: shared_limits
+-- $1: now.
+select name, concurrency, rate, burst, rest_until, running, waiting
+from "laneway".shared_limits_v1(p_now => CAST($1 AS timestamptz))
+
+-- name: channels_behind_limits
+-- $1: queue, $2: channels.
+select channel, limits from "laneway".limited_channels_v1(CAST($1 AS text), CAST($2 AS text[]))

@@ -2,8 +2,10 @@
 
 import json
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from laneway.engines.shared_limits import Limited, LimitedClaims, LimitWaits
 from laneway.model import ClaimStatus, UpkeepReport
 from laneway.plan import Plan, Taken
 
@@ -33,6 +35,7 @@ class PostgresqlClaim(PostgresqlBase):
         # When to ask again whether all that waits in these queues is found by its kind.
         self._by_kind_at: dict[tuple[str, ...], float | None] = {}
         self._by_kind_since: dict[tuple[str, ...], float] = {}
+        self._limited = LimitedClaims()
         self._lease_floor: datetime | None = None
         self._full_lease_scan_at = 0.0
 
@@ -46,13 +49,30 @@ class PostgresqlClaim(PostgresqlBase):
     ) -> Plan[Taken]:
         if kinds is not None:
             yield from self._by_kind(queues)
+        return (
+            yield from self._limited.claim(
+                queues,
+                lambda: self._claim(queues, limit, lease, worker, kinds),
+                lambda: self._release_limited(queues, kinds, limit),
+                self._admit,
+            )
+        )
+
+    def _claim(
+        self,
+        queues: tuple[str, ...],
+        limit: int,
+        lease: timedelta,
+        worker: str,
+        kinds: tuple[str, ...] | None,
+    ) -> Plan[Taken]:
         whose = (queues, kinds)
         wanted = None if kinds is None else list(kinds)
         floors = self._floors_of(whose)
         rows = yield self._statement_now(
             "claim", list(queues), limit, lease, worker, _QUANTUM, floors, wanted
         )
-        answer, claimed_at, until, look_again, floors, paused = json.loads(rows[-1][-1])
+        answer, claimed_at, until, look_again, floors, paused, limited = json.loads(rows[-1][-1])
         self._floors[whose] = floors
         taken = Taken(
             rows[:-1],
@@ -61,8 +81,23 @@ class PostgresqlClaim(PostgresqlBase):
             _time(claimed_at),
             _time(until),
             {(queue, kind): timedelta(seconds=put_back) for queue, kind, put_back in paused or ()},
+            limited is not None,
         )
         return (yield from self._without_paused(taken)) if taken.paused else taken
+
+    def _admit(self, found: Sequence[Limited], taken: Taken) -> Plan[set[int]]:
+        ids, fences, limits = (list(column) for column in zip(*found, strict=True))
+        rows = yield self._statement_now("admit", ids, fences, limits)
+        return {row[0] for row in rows}
+
+    def _release_limited(
+        self, queues: tuple[str, ...], kinds: tuple[str, ...] | None, want: int
+    ) -> Plan[LimitWaits]:
+        wanted = None if kinds is None else list(kinds)
+        rows = yield self._statement_now("release_limited", list(queues), wanted, want)
+        released, waiting, again = rows[0]
+        look_again = None if again is None else timedelta(seconds=float(again))
+        return LimitWaits(released, waiting, look_again)
 
     def _without_paused(self, taken: Taken) -> Plan[Taken]:
         """The engine's, which can also give messages back."""

@@ -14,7 +14,7 @@ select
             c.look_again - coalesce(CAST($8 AS timestamptz), clock_timestamp()))) end,
         CAST(json_build_array(
             c.turn_floor, c.wake_floor, coalesce(c.open_xids, '{}'), coalesce(c.open_turns, '{}'),
-            coalesce(c.open_wakes, '{}'), c.contended) AS text), c.headers) AS text) end as answer
+            coalesce(c.open_wakes, '{}'), c.contended) AS text), c.headers, c.key) AS text) end as answer
 from "laneway".claim_v1(
     CAST($1 AS text[]), CAST($2 AS integer), CAST($3 AS interval), CAST($4 AS text), CAST($5 AS integer),
     CAST(CAST($6 AS json) ->> 0 AS timestamptz),
@@ -37,3 +37,12 @@ select counted, more from "laneway".count_v1(CAST($1 AS integer), CAST($2 AS tim
 -- $1: limit for each task, $2: the floor that the last upkeep answered, $3: now.
 select ran, expired, buried, lapsed, tidied, partitioned, floor
 from "laneway".upkeep_v1(CAST($1 AS integer), CAST($2 AS timestamptz), CAST($3 AS timestamptz))
+
+-- name: admit
+-- $1: message ids, $2: fences, $3: the limits of each, $4: now. Answers those that may start.
+select "laneway".admit_v1(CAST($1 AS bigint[]), CAST($2 AS bigint[]), CAST($3 AS text[]), CAST($4 AS timestamptz))
+
+-- name: release_limited
+-- $1: queues, $2: kinds, or null, $3: how many at most, $4: now.
+select r.released, r.waiting, greatest(0, extract(epoch from r.look_again - coalesce(CAST($4 AS timestamptz), clock_timestamp())))
+from "laneway".release_limited_v1(CAST($1 AS text[]), CAST($2 AS text[]), CAST($3 AS integer), CAST($4 AS timestamptz)) r

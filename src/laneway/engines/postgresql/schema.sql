@@ -57,6 +57,13 @@ alter function "laneway".parents_v1 security definer;
 alter function "laneway".cancel_flow_v1 security definer;
 alter function "laneway".claim_v1 security definer;
 alter function "laneway".by_kind_v1 security definer;
+alter function "laneway".admit_v1 security definer;
+alter function "laneway".release_limited_v1 security definer;
+alter function "laneway".set_shared_limit_v1 security definer;
+alter function "laneway".rest_shared_limit_v1 security definer;
+alter function "laneway".remove_shared_limit_v1 security definer;
+alter function "laneway".shared_limits_v1 security definer;
+alter function "laneway".limited_channels_v1 security definer;
 alter function "laneway".complete_v1 security definer;
 alter function "laneway".complete_kept_v1 security definer;
 alter function "laneway".extend_progress_v1 security definer;
@@ -112,14 +119,16 @@ grant execute on function "laneway".claim_v1, "laneway".by_kind_v1, "laneway".co
     "laneway".extend_v1, "laneway".hold_v1, "laneway".give_back_v1, "laneway".once_v1, "laneway".sleep_v1,
     "laneway".notify_channel_v1, "laneway".upkeep_v1, "laneway".count_v1, "laneway".worker_seen_v1,
     "laneway".worker_gone_v1, "laneway".free_dead_keys_v1, "laneway".step_operation_v1,
-    "laneway".stage_nodes_v1, "laneway".parents_v1, "laneway".throttle_v1
+    "laneway".stage_nodes_v1, "laneway".parents_v1, "laneway".throttle_v1, "laneway".admit_v1, "laneway".release_limited_v1,
+    "laneway".rest_shared_limit_v1
     to "laneway_consumer";
 -- To fire due schedules; these hold payloads.
 grant select, update (next_at, look_at, last_at, fired, error) on "laneway".schedule to "laneway_consumer";
 grant select on "laneway".schedule_v1, "laneway".worker_v1 to "laneway_consumer";
 
 grant execute on function "laneway".look_queue_stats_v1, "laneway".look_channels_v1, "laneway".look_named_v1,
-    "laneway".look_queues_v1, "laneway".channel_names_v1, "laneway".minutes_v1 to "laneway_viewer";
+    "laneway".look_queues_v1, "laneway".channel_names_v1, "laneway".minutes_v1, "laneway".shared_limits_v1,
+    "laneway".limited_channels_v1 to "laneway_viewer";
 grant select on "laneway".minute_v1, "laneway".progress_v1 to "laneway_viewer";
 grant execute on function "laneway".waiting_work_v1, "laneway".messages_v1, "laneway".endings_v1, "laneway".listen_v1, "laneway".hear_v1, "laneway".unlisten_v1,
     "laneway".notify_channel_v1, "laneway".sleep_v1 to "laneway_viewer";
@@ -138,7 +147,7 @@ grant select (id, queue, channel, kind, key, priority, died_at, published_at, fi
 
 grant execute on function "laneway".cancel_v1, "laneway".cancel_running_v1, "laneway".set_policy_v1, "laneway".limit_v1, "laneway".pause_v1,
     "laneway".remove_v1, "laneway".redrive_v1, "laneway".discard_v1, "laneway".pause_queue_v1,
-    "laneway".resume_queue_v1, "laneway".run_now_v1, "laneway".cancel_flow_v1 to "laneway_admin";
+    "laneway".resume_queue_v1, "laneway".set_shared_limit_v1, "laneway".remove_shared_limit_v1, "laneway".run_now_v1, "laneway".cancel_flow_v1 to "laneway_admin";
 grant select on "laneway".message_v1, "laneway".dead_letter_v1, "laneway".schedule_v1 to "laneway_admin";
 grant select, insert, update, delete on "laneway".schedule, "laneway".subscription to "laneway_admin";
 grant usage on "laneway".schedule_revision to "laneway_admin";

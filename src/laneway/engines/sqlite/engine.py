@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
 from laneway.engines.kind_pauses import without_paused
+from laneway.engines.shared_limits import LimitWaits
 from laneway.plan import Plan, Taken
 
 from .channels import SqliteChannels
@@ -17,6 +18,7 @@ from .flows import SqliteFlows
 from .inspect import SqliteInspect
 from .operate.control import SqliteAudit, SqlitePauses, SqliteRunNow
 from .schedules import SqliteSchedules
+from .shared_limits import SqliteSharedLimits
 from .upkeep import SqliteUpkeep
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
 
 class SqliteEngine(
+    SqliteSharedLimits,
     SqliteFlows,
     SqliteSchedules,
     SqliteKindClaim,
@@ -56,11 +59,17 @@ class SqliteEngine(
         worker: str,
         kinds: tuple[str, ...] | None = None,
     ) -> Plan[Taken]:
-        if kinds is None:
-            taken = yield from self._claim(queues, limit, lease, worker)
-        else:
-            taken = yield from self._claim_kinds(queues, limit, lease, worker, kinds)
-        return (yield from without_paused(taken, self.give_back))
+        def claim() -> Plan[Taken]:
+            if kinds is None:
+                taken = yield from self._claim(queues, limit, lease, worker)
+            else:
+                taken = yield from self._claim_kinds(queues, limit, lease, worker, kinds)
+            return (yield from without_paused(taken, self.give_back))
+
+        def release() -> Plan[LimitWaits]:
+            return self._release_limited(queues, kinds, limit)
+
+        return (yield from self._limited.claim(queues, claim, release, self._admit))
 
 
 if TYPE_CHECKING:

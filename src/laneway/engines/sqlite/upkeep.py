@@ -47,6 +47,7 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
         history: bool,
         results: bool,
         flows: bool,
+        limits: bool,
     ) -> Plan[UpkeepReport]:
         state = yield from self._begin_write(turns=2 * _LIMIT)
         expired = buried = lapsed = tidied = 0
@@ -72,9 +73,15 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
             tidied += len((yield self._statement("delete_old_progress", state.now, _LIMIT)))
         if flows:
             tidied += yield from self._forget_flows(state, _LIMIT)
+        if limits:
+            yield from self._forget_limits(state.now)
         if history:
             tidied += len((yield self._statement("delete_old_history", state.now, _LIMIT)))
         return UpkeepReport(True, expired, buried, lapsed, tidied)
+
+    def _forget_limits(self, now: int) -> Plan[None]:
+        """The engine's: see its shared limits."""
+        raise NotImplementedError
 
     def _expire(self, state: WriteState) -> Plan[tuple[int, int]]:
         """Puts messages of expired leases back into their channels, with a longer delay each time.

@@ -21,7 +21,10 @@ select
         or exists (select 1 from "laneway_progress" p where p.at < $1 - 60000000 and not exists (
             select 1 from "laneway_lease" l where l.fence = p.fence and l.message_id = p.message_id)) as results,
     exists (select 1 from "laneway_flow" where ended_at is null and held = 0 and live = 0 and dead = 0)
-        or exists (select 1 from "laneway_flow" where expires_at <= $1) as flows
+        or exists (select 1 from "laneway_flow" where expires_at <= $1) as flows,
+    exists (
+        select 1 from "laneway_limit_queue" q where not exists (
+            select 1 from "laneway_limit_lane" l where l.limits = q.limits and l.queue = q.queue and l.waiting)) as limits
 
 -- name: expired_claims
 -- $1: now, $2: limit. Claims that may have expired leases.

@@ -28,6 +28,8 @@ def why(info: ChannelInfo, now: datetime) -> Why:
     if reason == "paused" or policy.paused:
         until = f" until {clock_time(policy.paused_until)}" if policy.paused_until else ""
         return Why(f"paused{until}", bad=stats.waiting > 0)
+    if reason and reason.startswith("limit "):
+        return Why(reason)
     if not stats.waiting:
         return Why("not due yet" if stats.scheduled else "nothing waits")
     if reason == "concurrency":

@@ -160,10 +160,14 @@ class HandlerExecutor:
         return after_return(job, handler, result)
 
     async def _throttle(self, job: Job, throttled: Throttled) -> Outcome:
-        """Pauses the channel first: the message that is put back would start again at once."""
+        """Pauses the channel, or the shared limit, first: the message that is put back would start
+        again at once."""
         _log.info("throttled: %s", throttled, extra=job.log_fields())
         try:
             engine, length = self._core.engine, throttled.retry_after
+            if throttled.limit is not None:
+                await self._core.run(engine.rest_shared_limit(throttled.limit, length))
+                return _rested(job, throttled)
             await self._core.run(engine.throttle(job.queue, job.channel, length))
         except LanewayError as error:
             _log.warning(
@@ -277,6 +281,12 @@ class HandlerExecutor:
     def _settle_plan(self, job: Job, outcome: Outcome) -> Plan[list[Settled]] | None:
         entry = entry_for(job, outcome, self._core.options.max_payload, self._tracebacks)
         return None if entry is None else settle_plan(self._core.engine, entry.verb, [entry])
+
+
+def _rested(job: Job, throttled: Throttled) -> Outcome:
+    """A message that does not name the limit is not held back by it: it waits for itself."""
+    behind = throttled.limit in job.limits
+    return GIVE_BACK if behind else GiveBack(throttled.retry_after)
 
 
 def _not_throttled(result: object) -> object:

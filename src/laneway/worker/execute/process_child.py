@@ -141,7 +141,8 @@ def _reply(result: object, most: int | None = None) -> Reply:
             "error": _text(result.error),
         }
     if isinstance(result, Throttled):
-        return {"what": "throttled", "retry_after": result.retry_after.total_seconds()}
+        seconds = result.retry_after.total_seconds()
+        return {"what": "throttled", "retry_after": seconds, "limit": result.limit}
     return {"what": "returned", "result": None if most is None else _kept(result, most)}
 
 

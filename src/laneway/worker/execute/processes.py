@@ -220,7 +220,7 @@ def _read(reply: Reply, handler: Handler) -> object:
     if what == "defer":
         return _deferral(reply)
     if what == "throttled":
-        return Throttled(reply["retry_after"])
+        return Throttled(reply["retry_after"], limit=reply["limit"])
     if what == "undecodable":
         raise UndecodablePayload(DecodeError(reply["text"]))
     error = _rebuilt(reply["module"], reply["type"], reply["text"])

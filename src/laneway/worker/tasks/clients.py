@@ -1,7 +1,7 @@
 """How the messages of a task are published: by which client, with which options."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,6 +38,7 @@ class PublishOptions(TypedDict, total=False):
     expires_at: datetime | None
     max_attempts: int | None
     keep_result: Duration | None
+    limits: Sequence[str] | None
 
 
 _KNOWN = PublishOptions.__optional_keys__

@@ -153,7 +153,7 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
         if not progress.left:
             start = moment(progress.claimed_at or 0)
             times = (start, start + timedelta(microseconds=lease))
-            return Taken(progress.rows, ClaimStatus.GOT, None, *times, scan.kinds)
+            return Taken(progress.rows, ClaimStatus.GOT, None, *times, scan.kinds, scan.limited)
         next_due = scan.next_due
         if progress.rows:
             # Only the next claim can say whether that was all: to ask here would read everything
@@ -167,10 +167,10 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
         if scan.ends and status is ClaimStatus.EMPTY:
             status = ClaimStatus.BLOCKED
         if progress.claimed_at is None:
-            return Taken(progress.rows, status, wait, None, None)
+            return Taken(progress.rows, status, wait, None, None, limited=scan.limited)
         start = moment(progress.claimed_at)
         times = (start, start + timedelta(microseconds=lease))
-        return Taken(progress.rows, status, wait, *times, scan.kinds)
+        return Taken(progress.rows, status, wait, *times, scan.kinds, scan.limited)
 
     def _random_offset(self, whose: Whose) -> int:
         return random.randint(0, self._spread.get(whose, 0))

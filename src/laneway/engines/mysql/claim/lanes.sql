@@ -25,6 +25,9 @@ union all
 select 5, null, p.until, p.since, p.queue, p.kind, 0, 0, null, null, null, null from `laneway_pause` p
 where p.queue = $1
     and coalesce(p.until > coalesce($8, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true)
+union all
+(select 6, null, null, 0, queue, null, 0, 0, null, null, null, null from `laneway_limit_queue` force index (primary)
+where queue = $1 limit 1)
 
 -- name: ready_kind_wakes
 -- $1..$8: as ready_channels. Wakes of all kinds.

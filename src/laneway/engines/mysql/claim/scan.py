@@ -86,6 +86,8 @@ class Scan(NamedTuple):
     """How many there were, of any queue."""
     by_kind: int = 0
     """How many queues are claimed by kind."""
+    limited: bool = False
+    """Whether anything waits for shared limits."""
 
     @property
     def wake_from(self) -> int:
@@ -171,7 +173,9 @@ class MysqlScan(MysqlBase):
         kinds = _paused_kinds(pauses, now)
         ends = tuple(None if until is None else int(until) for until in closed.values())
         due, cut = _next_due(rows), ring_cut or wakes_cut
-        return Scan(channels, now, due, start, cut, ends, kinds, set(closed), number, by_kind)
+        limited = any(int(row[0]) == 6 for row in rows)
+        numbers = number, by_kind
+        return Scan(channels, now, due, start, cut, ends, kinds, set(closed), *numbers, limited)
 
     def _scan_rows(self, whose: Whose, params: Sequence[Any]) -> Plan[Sequence[Row]]:
         """The rows of ready_channels; for a claim of some kinds those of its lanes."""

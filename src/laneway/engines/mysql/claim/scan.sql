@@ -4,7 +4,8 @@
 -- Columns: kind, channel, time, number of messages, queue, name, whether the channel has a row, number of wakes
 -- read, free slots and starts that its rate allows (null: no limit), weight, credit.
 -- Kinds: 0 a channel in the ring, 1 the wakes of a channel, 2 the next turn to come, 3 the next wake to come,
--- 4 the time, how many pauses there were, and how many queues are claimed by kind, 5 a pause of the queue (its name is null) or of a kind: until when (null: for good), and since when.
+-- 4 the time, how many pauses there were, and how many queues are claimed by kind, 5 a pause of the queue (its name is null) or of a kind: until when (null: for good), and since when,
+-- 6 something waits for shared limits.
 (select 0, id, turn, n, queue, name, 1, 0,
     case when paused and coalesce(paused_until > coalesce($8, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true) then 0
         else concurrency - leased end,
@@ -46,6 +47,9 @@ union all
 select 5, null, p.until, p.since, p.queue, p.kind, 0, 0, null, null, null, null from `laneway_pause` p
 where p.queue = $1
     and coalesce(p.until > coalesce($8, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true)
+union all
+(select 6, null, null, 0, queue, null, 0, 0, null, null, null, null from `laneway_limit_queue` force index (primary)
+where queue = $1 limit 1)
 
 -- name: next_due
 -- $1: queue, $2: now, $3 and $4: from which turn and which wake on the scan read. Columns: the next turn to

@@ -62,6 +62,7 @@ class SqliteClaim(SqliteChannelRows):
         rows = yield self._read_outside("claim_status", listed(queues), now)
         if not rows[0][0]:
             return nothing(rows[0], now)
+        limited = bool(rows[0][3])
         state = yield from self._begin_write(fences=1)
         until = state.now + micros(lease)
         channels = yield from self._serve(queues, limit, state, until)
@@ -70,7 +71,8 @@ class SqliteClaim(SqliteChannelRows):
         def status() -> Plan[Row]:
             return self._claim_status(queues, state.now)
 
-        return (yield from self._answer(ids, limit, worker, state, until, status))
+        taken = yield from self._answer(ids, limit, worker, state, until, status)
+        return taken._replace(limited=limited)
 
     def _answer(
         self,
@@ -99,7 +101,7 @@ class SqliteClaim(SqliteChannelRows):
         return Taken(rows, ClaimStatus.GOT, look_again, *times, _paused(rows, state.now))
 
     def _claim_status(self, queues: tuple[str, ...], now: int) -> Plan[Row]:
-        """Ready, blocked, and when the next channel wakes."""
+        """Ready, blocked, when the next channel wakes, and whether anything waits for limits."""
         rows = yield self._statement("claim_status", listed(queues), now)
         return rows[0]
 
@@ -217,12 +219,12 @@ def _paused(rows: Sequence[Row], now: int) -> dict[tuple[str, str], timedelta]:
 
 def nothing(seen: Row, now: int) -> Taken:
     status = ClaimStatus.BLOCKED if seen[1] else ClaimStatus.EMPTY
-    return Taken([], status, _wait(seen, now), None, None)
+    return Taken([], status, _wait(seen, now), None, None, limited=bool(seen[3]))
 
 
 def _wait(seen: Row, now: int) -> timedelta | None:
     """None if nothing is known to come, zero if more is there."""
-    ready, _, next_at = seen
+    ready, _, next_at = seen[:3]
     if ready:
         return timedelta(0)
     return None if next_at is None else timedelta(microseconds=next_at - now)

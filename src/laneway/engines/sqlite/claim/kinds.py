@@ -40,7 +40,8 @@ class SqliteKindClaim(SqliteClaim):
         rows = yield self._read_outside("lane_status", listed(queues), listed(kinds), now)
         ready, *_, unready = rows[0]
         if not ready and not unready:
-            return nothing(rows[0][:3], now)
+            return nothing(rows[0][:4], now)
+        limited = bool(rows[0][3])
         state = yield from self._begin_write(fences=1)
         if unready:
             state = state._replace(by_kind=True)
@@ -55,11 +56,12 @@ class SqliteKindClaim(SqliteClaim):
         def status() -> Plan[Row]:
             return self._lane_status(queues, kinds, state.now)
 
-        return (yield from self._answer(ids, limit, worker, state, until, status, True))
+        taken = yield from self._answer(ids, limit, worker, state, until, status, True)
+        return taken._replace(limited=limited)
 
     def _lane_status(self, queues: tuple[str, ...], kinds: Kinds, now: int) -> Plan[Row]:
         rows = yield self._statement("lane_status", listed(queues), listed(kinds), now)
-        return rows[0][:3]
+        return rows[0][:4]
 
     def _make_ready(self, queue: str, state: WriteState) -> Plan[bool]:
         """Whether all that waits in the queue is in lanes now."""

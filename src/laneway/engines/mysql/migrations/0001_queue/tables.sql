@@ -290,3 +290,60 @@ create table if not exists `laneway_done` (
     mark bigint not null,
     key done_expiry (keep_until)
 ) engine = InnoDB;
+
+-- Shared limits: docs/decisions/0021-shared-limits.md.
+--
+-- One row a limit; named by a message and never set: a row without limits. Whoever holds its lock decides who starts
+-- behind it. tat: as in a channel. rest_until: nothing starts before (a handler raised Throttled).
+create table if not exists `laneway_shared_limit` (
+    name varbinary(100) primary key,
+    concurrency bigint,
+    rate double,
+    burst bigint,
+    tat bigint,
+    rest_until bigint,
+    created_at bigint not null default (timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))
+) engine = InnoDB;
+
+-- Who runs behind a limit. A row counts while its lease exists; the next who needs the number deletes the others.
+create table if not exists `laneway_limit_lease` (
+    name varbinary(100) not null,
+    message_id bigint not null,
+    fence bigint not null,
+    primary key (name, message_id)
+) engine = InnoDB;
+
+-- A channel that waits for a set of limits (their names, sorted, with commas between), guarded by the channel's lock.
+-- pass: how much it has had, by weight: the lowest is next. A row stays for a while after its last message.
+create table if not exists `laneway_limit_lane` (
+    limits varbinary(420) not null,
+    channel_id binary(16) not null,
+    queue varbinary(255) not null,
+    pass double not null,
+    waiting boolean not null,
+    primary key (limits, channel_id),
+    key limit_lane_order (limits, waiting, pass),
+    key limit_lane_channel (channel_id, waiting)
+) engine = InnoDB;
+
+-- A message that waits for its limits: put back for an hour, and made due when its turn comes (released). place: by
+-- priority, the highest first.
+create table if not exists `laneway_limit_wait` (
+    message_id bigint primary key,
+    limits varbinary(420) not null,
+    channel_id binary(16) not null,
+    kind varbinary(255) not null,
+    place smallint not null,
+    due bigint not null,
+    released bigint,
+    charge double not null default 0,
+    key limit_wait_order (limits, channel_id, released, place, due, message_id),
+    key limit_wait_released (released)
+) engine = InnoDB;
+
+-- Which sets of limits messages of a queue wait for.
+create table if not exists `laneway_limit_queue` (
+    queue varbinary(255) not null,
+    limits varbinary(420) not null,
+    primary key (queue, limits)
+) engine = InnoDB;

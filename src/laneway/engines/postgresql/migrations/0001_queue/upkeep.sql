@@ -27,7 +27,7 @@ begin
     lapsed := lapse_v1(p_limit, p_now);
     tidied := settle_strays_v1(p_now) + cleanup_v1(p_limit, p_now)
         + control_cleanup_v1(p_limit, p_now) + cleanup_workers_v1(p_now) + cleanup_results_v1(p_limit, p_now)
-        + cleanup_flows_v1(p_limit, p_now)
+        + cleanup_flows_v1(p_limit, p_now) + cleanup_limits_v1(p_limit, p_now)
         + case when exists (select from staged_part) or exists (select from staged) then sweep_staged_v1(10 * p_limit) else 0 end;
     partitioned := partition_v1(p_now);
 end

@@ -255,3 +255,61 @@ create table "laneway_done" (
     primary key (queue, key)
 ) without rowid;
 create index "laneway_done_expiry" on "laneway_done" (keep_until);
+
+-- Shared limits: docs/decisions/0021-shared-limits.md.
+--
+-- One row a limit; named by a message and never set: a row without limits. tat: as in a channel. rest_until:
+-- nothing starts before (a handler raised Throttled).
+create table "laneway_shared_limit" (
+    name text primary key,
+    concurrency integer check (concurrency >= 1),
+    rate real check (rate between 1e-6 and 1e9),
+    burst integer check (burst >= 1),
+    tat integer,
+    rest_until integer,
+    created_at integer not null,
+    check ((rate is null) = (burst is null))
+) without rowid;
+
+-- Who runs behind a limit. A row counts while its lease exists; the next who needs the number deletes the others.
+create table "laneway_limit_lease" (
+    name text not null,
+    message_id integer not null,
+    fence integer not null,
+    primary key (name, message_id)
+) without rowid;
+
+-- A channel that waits for a set of limits (their names, sorted, with commas between). pass: how much it has had,
+-- by weight: the lowest is next. A row stays for a while after its last message.
+create table "laneway_limit_lane" (
+    limits text not null,
+    channel_id integer not null,
+    queue text not null,
+    pass real not null,
+    waiting integer not null,
+    primary key (limits, channel_id)
+) without rowid;
+create index "laneway_limit_lane_order" on "laneway_limit_lane" (limits, pass) where waiting;
+create index "laneway_limit_lane_channel" on "laneway_limit_lane" (channel_id) where waiting;
+
+-- A message that waits for its limits: put back for an hour, and made due when its turn comes (released).
+create table "laneway_limit_wait" (
+    message_id integer primary key,
+    limits text not null,
+    channel_id integer not null,
+    kind text not null,
+    priority integer not null,
+    due integer not null,
+    released integer,
+    charge real not null default 0
+);
+create index "laneway_limit_wait_order" on "laneway_limit_wait" (limits, channel_id, priority desc, due, message_id)
+    where released is null;
+create index "laneway_limit_wait_released" on "laneway_limit_wait" (released) where released is not null;
+
+-- Which sets of limits messages of a queue wait for.
+create table "laneway_limit_queue" (
+    queue text not null,
+    limits text not null,
+    primary key (queue, limits)
+) without rowid;

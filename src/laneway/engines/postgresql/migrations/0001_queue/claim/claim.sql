@@ -38,7 +38,8 @@
 --
 -- Answers the messages (times as seconds since 1970, cheap to read), then one row without id: the
 -- answer ('got', 'empty', 'blocked', 'busy'), the lease's times, when to look again, the floors, and
--- under headers the kinds that are paused, each with the queue and for how many seconds to put it back.
+-- under headers the kinds that are paused, each with the queue and for how many seconds to put it back; under key
+-- whether anything waits for shared limits (release_limited_v1).
 create or replace function "laneway".claim_v1(
     p_queues text[],
     p_limit integer,
@@ -121,8 +122,9 @@ begin
         jsonb_agg(jsonb_build_array(p.queue, p.kind, extract(epoch from least(
             p.until - v_now, greatest(least(v_now - p.since, interval '5 minutes'), interval '10 seconds')))))
             filter (where p.kind is not null),
-        (select bool_and(k.settled) from kind_queue k where k.queue = any(p_queues))
-    into v_paused, v_paused_until, v_end.headers, v_settled
+        (select bool_and(k.settled) from kind_queue k where k.queue = any(p_queues)),
+        (select min(k.limits) from limit_queue k where k.queue = any(p_queues))
+    into v_paused, v_paused_until, v_end.headers, v_settled, v_end.key
     from pause p where p.queue = any(p_queues) and (p.until is null or p.until > v_now);
     if v_paused is not null then
         v_queues := array(select q.name from unnest(v_queues) q(name) where q.name <> all(v_paused));

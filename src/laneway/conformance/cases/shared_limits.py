@@ -1,0 +1,334 @@
+"""Limits that messages of any channels and queues share."""
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+from uuid import uuid4
+
+from laneway.conformance.registry import case, raises
+from laneway.conformance.world import World
+from laneway.errors import InvalidName, InvalidOption
+from laneway.model import ClaimStatus, NewMessage
+from laneway.shared_limits import SharedLimit
+
+
+def _name() -> str:
+    """Limits hold for the whole schema, which other cases use too."""
+    return f"limit-{uuid4().hex[:8]}"
+
+
+def _payloads(messages: object) -> list[int]:
+    return [int(m.payload) for m in messages]  # type: ignore[attr-defined]
+
+
+@case("shared limits", "set changes only what it names, and what cannot be is refused")
+async def named_only(world: World) -> None:
+    name = _name()
+    limit = world.queue.limits[name]
+    assert await limit.get() == SharedLimit(name) and not (await limit.get()).limited
+    assert await limit.set(concurrency=2) == SharedLimit(name, 2)
+    assert await limit.set(rate=2.5) == SharedLimit(name, 2, 2.5, 3)
+    assert await limit.set(burst=7) == SharedLimit(name, 2, 2.5, 7)
+    assert await limit.set(concurrency=None) == SharedLimit(name, None, 2.5, 7)
+    assert await limit.set(rate=None) == SharedLimit(name)
+    for wrong in ({"burst": 3}, {}, {"concurrency": 0}, {"rate": -1}):
+        with raises(InvalidOption):
+            await limit.set(**wrong)
+    with raises(InvalidName):
+        world.queue.limits["a,b"]
+    with raises(InvalidName):
+        await world.queue.publish(1, limits=[""])
+    for names in ("abc", ["a", "b", "c", "d", "e"], 3):
+        with raises(InvalidOption):
+            await world.queue.publish(1, limits=names)  # type: ignore[arg-type]
+    assert await limit.remove() and not await limit.remove()
+
+
+@case("shared limits", "no more run at once than it allows, of all channels together")
+async def concurrency(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=3)
+    for channel in "abcd":
+        await world.fill(channel, 3, limits=[name])
+    await world.publish(99, channel="a")
+    held = await world.drain(10)
+    assert len(held) == 4 and 99 in _payloads(held)
+    assert {m.channel for m in held if int(m.payload) != 99} <= set("abcd")
+    blocked = await world.claim(10)
+    assert blocked.status is ClaimStatus.BLOCKED and blocked.look_again is not None
+    found = await world.queue.limits[name].get()
+    assert (found.running, found.waiting) == (3, 9)
+    started: list[int] = []
+    while held:
+        for message in held:
+            await message.complete()
+        held = await world.drain(10)
+        assert len(held) <= 3
+        started += [m.id for m in held]
+    assert len(started) == len(set(started)) == 9
+    assert (await world.queue.limits[name].get()).running == 0
+
+
+@case("shared limits", "what waits keeps its order, and others of its channel pass it")
+async def order(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=1)
+    await world.fill("a", 4, limits=[name])
+    await world.publish(50, 51, channel="a")
+    first = await world.drain(10)
+    assert sorted(_payloads(first)) == [0, 50, 51]
+    await world.publish(77, channel="a", limits=[name])
+    (running,) = [m for m in first if int(m.payload) == 0]
+    seen = []
+    for _ in range(4):
+        await running.complete()
+        (running,) = await world.drain(10)
+        seen.append(int(running.payload))
+    assert seen == [1, 2, 3, 77]
+
+
+@case(
+    "shared limits",
+    "a message starts if all of its limits let it, and holds none that it waits for",
+)
+async def several(world: World) -> None:
+    one, two = _name(), _name()
+    await world.queue.limits[one].set(concurrency=2)
+    await world.queue.limits[two].set(concurrency=1)
+    await world.publish(1, 2, channel="a", limits=[two, one])
+    await world.publish(3, channel="a", limits=[one])
+    held = await world.drain(10)
+    assert sorted(_payloads(held)) == [1, 3]
+    await held[_payloads(held).index(3)].complete()
+    assert not await world.drain(10)
+    await held[_payloads(held).index(1)].complete()
+    assert _payloads(await world.drain(10)) == [2]
+
+
+@case("shared limits", "no more start than the rate allows")
+async def rate(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(rate=2, burst=3)
+    for channel in "ab":
+        await world.fill(channel, 5, limits=[name])
+    starts = []
+    for _ in range(30):
+        held = await world.drain(10)
+        starts.append(len(held))
+        for message in held:
+            await message.complete()
+        world.clock.advance(0.1)
+    assert starts[0] == 3 and sum(starts) in (8, 9), starts
+    blocked = await world.claim(10)
+    assert blocked.look_again is not None and blocked.look_again <= timedelta(seconds=0.5)
+    for first in range(30):
+        for last in range(first, 30):
+            assert sum(starts[first : last + 1]) <= 3 + 2 * 0.1 * (last - first) + 1e-9
+
+
+@case("shared limits", "a lower limit holds at once, and a higher one lets more start")
+async def changed(world: World) -> None:
+    name = _name()
+    limit = world.queue.limits[name]
+    await limit.set(concurrency=4)
+    await world.fill("a", 12, limits=[name])
+    held = await world.drain(10)
+    assert len(held) == 4
+    await limit.set(concurrency=2)
+    for message in held[:2]:
+        await message.complete()
+    assert not await world.drain(10)
+    await held[2].complete()
+    assert len(await world.drain(10)) == 1
+    await limit.set(concurrency=6)
+    assert len(await world.drain(10)) == 4
+    await limit.remove()
+    assert len(await world.drain(10)) == 3
+
+
+@case("shared limits", "leases that ran out count until they are taken back")
+async def expired(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=2)
+    await world.fill("a", 3, limits=[name])
+    assert len(await world.drain(10)) == 2
+    world.clock.advance(31)
+    assert not await world.drain(10)
+    await world.upkeep()
+    assert _payloads(await world.drain(10))[:1] == [2]
+    assert (await world.queue.limits[name].get()).running <= 2
+
+
+@case("shared limits", "what is put back or fails leaves its slot to others")
+async def put_back(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=1)
+    await world.fill("a", 4, limits=[name])
+    (first,) = await world.drain(10)
+    await first.defer(delay=timedelta(hours=2))
+    (second,) = await world.drain(10)
+    await second.fail("no")
+    (third,) = await world.drain(10)
+    await third.give_back()
+    (again,) = await world.drain(10)
+    assert _payloads([first, second, third, again]) == [0, 1, 2, 2]
+    await again.complete()
+    await world.queue.dead_letters.redrive([second.id])
+    assert len(await world.drain(10)) == 1
+
+
+@case("shared limits", "channels share a limit evenly, and by weight")
+async def fair(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=4)
+    await world.queue.channel("heavy").limit(weight=3)
+    for channel in ("a", "b", "heavy"):
+        await world.fill(channel, 60, limits=[name])
+    await world.drain(100)
+    served: Counter[str] = Counter()
+    held = [*(await world.drain(100))]
+    # What the first claim started, before anything waited, is ended first.
+    await _complete_all(world, name)
+    while sum(served.values()) < 50:
+        for message in held:
+            await message.complete()
+        held = await world.drain(100)
+        served.update(message.channel for message in held)
+    assert abs(served["heavy"] - 30) <= 4 and abs(served["a"] - served["b"]) <= 2
+
+
+async def _complete_all(world: World, name: str) -> None:
+    """Lets the leases of a limit end that nobody holds in hand."""
+    if (await world.queue.limits[name].get()).running:
+        await world.expire()
+
+
+@case("shared limits", "a channel that is paused holds up no other")
+async def paused(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=1)
+    await world.publish(0, channel="c", limits=[name])
+    (first,) = await world.drain(10)
+    await world.fill("a", 2, limits=[name])
+    await world.fill("b", 2, limits=[name])
+    assert not await world.drain(10)
+    await world.queue.channel("a").pause()
+    await first.complete()
+    (second,) = await world.drain(10)
+    assert second.channel == "b"
+    await world.queue.channel("a").resume()
+    await second.complete()
+    assert len(await world.drain(10)) == 1
+
+
+@case("shared limits", "a channel's own limits hold beside it")
+async def own_limits(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=3)
+    await world.queue.channel("a").limit(concurrency=1)
+    await world.fill("a", 4, limits=[name])
+    await world.fill("b", 4, limits=[name])
+    held = await world.drain(10)
+    for _ in range(5):
+        assert sum(m.channel == "a" for m in held) <= 1
+        assert len(held) <= 3
+        await held.pop(0).complete()
+        held += await world.drain(10)
+        world.clock.advance(1.5)
+
+
+@case("shared limits", "a rest holds back everything behind it, and what else waits goes on")
+async def rest(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=5)
+    await world.publish(1, channel="a", limits=[name])
+    await world.publish(2, channel="a")
+    await world.queue.limits[name].rest(60)
+    await world.queue.limits[name].rest(30)
+    assert _payloads(await world.drain(10)) == [2]
+    assert (await world.queue.limits[name].get()).resting_until is not None
+    world.clock.advance(59)
+    assert not await world.drain(10)
+    world.clock.advance(2)
+    assert _payloads(await world.drain(10)) == [1]
+
+
+@case("shared limits", "a cancelled message waits no more")
+async def cancelled(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=1)
+    ids = await world.fill("a", 3, limits=[name])
+    (first,) = await world.drain(10)
+    results = await world.queue.cancel(ids[1:2])
+    assert [result.status for result in results] == ["cancelled"]
+    assert (await world.queue.limits[name].get()).waiting == 1
+    await first.complete()
+    assert _payloads(await world.drain(10)) == [2]
+
+
+@case("shared limits", "a limit that nobody has set holds nothing back, and is listed")
+async def unset(world: World) -> None:
+    name = _name()
+    await world.fill("a", 5, limits=[name])
+    assert len(await world.drain(10)) == 5
+    (found,) = [one for one in await world.queue.limits.list() if one.name == name]
+    assert (found.limited, found.running) == (False, 5)
+    await world.queue.limits[name].set(concurrency=5)
+    await world.publish(9, channel="a", limits=[name])
+    assert not await world.drain(10)
+
+
+@case("shared limits", "channels, topics and tasks that wait for a limit say so")
+async def reasons(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=1)
+    topic = world.queue.topic(name)
+    await topic.subscribe()
+    await topic.publish(1, channel="a", limits=[name])
+    await topic.publish(2, channel="b", limits=[name])
+    assert len(await world.drain(10)) == 1
+    page = await world.queue.channels(queue=world.queue.name)
+    reasons = {info.waits_for for info in page if info.waits_for}
+    assert reasons == {f"limit {name}: 1 of 1 running"}
+    await topic.unsubscribe()
+
+
+@case("shared limits", "claims by kind leave what others wait for")
+async def by_kind(world: World) -> None:
+    world.needs("claims by kind")
+    name = _name()
+    await world.queue.limits[name].set(concurrency=1)
+    await world.queue.publish_many(
+        [NewMessage(n, channel="a", kind="xy"[n % 2], limits=[name]) for n in range(4)]
+    )
+    started = []
+    for kind in ("x", "y", "y", "x"):
+        claim = await world.queue.claim(10, kinds=[kind])
+        for _ in range(6):
+            if claim:
+                break
+            claim = await world.queue.claim(10, kinds=[kind])
+        (message,) = claim
+        started.append((message.kind, int(message.payload)))
+        await message.complete()
+    assert started == [("x", 0), ("y", 1), ("y", 3), ("x", 2)]
+
+
+@case("shared limits", "claims at the same time start no more than it allows")
+async def at_once(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=5)
+    for channel in range(10):
+        await world.fill(f"c{channel}", 6, limits=[name])
+    clients = [world.client() for _ in range(4)]
+    done = 0
+    while done < 60:
+        claims = await asyncio.gather(*(client.claim(8) for client in clients))
+        assert sum(map(len, claims)) <= 5
+        found = await world.queue.limits[name].get()
+        assert found.running == sum(map(len, claims))
+        for claim in claims:
+            for message in claim:
+                await message.complete()
+                done += 1
+    assert not await world.drain()

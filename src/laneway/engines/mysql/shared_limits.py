@@ -1,0 +1,271 @@
+"""Shared limits: what a claim reads and writes of them, and the verbs that set them.
+
+Locks: a claim, which holds the channels of what it took, locks the limits' rows in the order of
+their names, and waits for no channel after that. Lanes are guarded by their channels' locks; what
+makes messages due skips channels that others hold.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from laneway.engines.fairness import rate_limit
+from laneway.engines.shared_limits import (
+    COMING,
+    ChannelId,
+    Kinds,
+    Lane,
+    Limited,
+    LimitedClaims,
+    LimitPlans,
+    LimitState,
+    LimitWait,
+)
+from laneway.engines.times import SECOND, micros, moment
+from laneway.plan import Plan, Row
+from laneway.shared_limits import SharedLimit, SharedLimitChange, names_in
+
+from .append import WakeRow
+from .base import Clock, data, pair_id, repeatable, text
+from .settle.end import ParkedMessage
+from .settle.settle import MysqlCancel, WaitingMessage
+
+
+class MysqlSharedLimits(MysqlCancel, LimitPlans):
+    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
+        super().__init__(schema, clock)
+        self._limited = LimitedClaims(release_after=True)
+
+    @repeatable
+    def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
+        row = yield from self._lock_limit(name)
+        now = yield from self._limit_now()
+        concurrency, rate, burst = change.applied(*row[:3])
+        limit, tat = rate_limit(rate, burst), row[3]
+        tat = None if limit is None or tat is None else min(tat, limit.latest(now))
+        yield self._statement("set_shared_limit", data(name), concurrency, rate, burst, tat)
+        return SharedLimit(name, concurrency, rate, burst)
+
+    @repeatable
+    def rest_shared_limit(self, name: str, length: timedelta) -> Plan[None]:
+        yield from self._lock_limit(name)
+        now = yield from self._limit_now()
+        yield self._statement("rest_shared_limit", data(name), now + micros(length))
+
+    @repeatable
+    def remove_shared_limit(self, name: str) -> Plan[bool]:
+        if not (yield self._statement("lock_limit", data(name))):
+            return False
+        yield self._statement("remove_shared_limit", data(name))
+        return True
+
+    @repeatable
+    def shared_limits(self) -> Plan[list[SharedLimit]]:
+        now = yield from self._limit_now()
+        depths: Counter[str] = Counter()
+        for (limits,) in (yield self._statement("all_limit_sets")):
+            rows = yield self._statement("limit_depth", bytes(limits))
+            for name in names_in(text(limits) or ""):
+                depths[name] += int(rows[0][0])
+        rows = yield self._statement("shared_limits", now)
+        return [_shared_limit(row, depths) for row in rows]
+
+    @repeatable
+    def limited_channels(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, str]]:
+        ids = {pair_id(queue.encode(), name.encode()): name for name in channels}
+        if not ids:
+            return {}
+        rows = yield self._statement("channels_behind_limits", list(ids))
+        return {ids[bytes(row[0])]: text(row[1]) or "" for row in rows}
+
+    def _lock_limit(self, name: str) -> Plan[Row]:
+        """Adds it if it is not there."""
+        rows = yield self._statement("lock_limit", data(name))
+        if not rows:
+            yield self._statement("add_limit", data(name))
+            rows = yield self._statement("lock_limit", data(name))
+        return rows[0]
+
+    def _limit_now(self) -> Plan[int]:
+        rows = yield self._statement("clock", self._now())
+        return int(rows[0][0])
+
+    def _limit_lock(
+        self, names: Sequence[str], ids: Sequence[int], now: int
+    ) -> Plan[dict[str, LimitState]]:
+        found = {}
+        for name in names:
+            found[name] = yield from self._lock_limit(name)
+        coming = yield from self._coming(set(ids), now)
+        states = {}
+        for name, row in found.items():
+            running, gone = yield from self._runs(name)
+            if gone:
+                yield self._statement("delete_limit_runs", data(name), gone)
+            states[name] = _state(name, row, running, coming)
+        return states
+
+    def _limit_look(self, names: Sequence[str], now: int) -> Plan[dict[str, LimitState]]:
+        coming = yield from self._coming(set(), now)
+        states = {}
+        for name in names:
+            for row in (yield self._statement("look_limit", data(name))):
+                running, _ = yield from self._runs(name)
+                states[name] = _state(name, row, running, coming)
+        return states
+
+    def _runs(self, name: str) -> Plan[tuple[int, list[int]]]:
+        """How many run behind a limit, and the messages whose leases are gone."""
+        rows = yield self._statement("limit_runs", data(name))
+        gone = [int(id) for id, ended in rows if ended]
+        return len(rows) - len(gone), gone
+
+    def _coming(self, ids: set[int], now: int) -> Plan[Counter[str]]:
+        rows = yield self._statement("limit_coming", now - COMING)
+        counts: Counter[str] = Counter()
+        for id, limits in rows:
+            if int(id) not in ids:
+                counts.update(names_in(text(limits) or ""))
+        return counts
+
+    def _limit_start(self, started: Sequence[Limited], states: Sequence[LimitState]) -> Plan[None]:
+        rows = [(data(name), one.id, one.fence) for one in started for name in names_in(one.limits)]
+        yield from self._insert("add_limit_runs", rows)
+        for state in states:
+            if state.rate is not None:
+                yield self._statement("set_limit_arrival", data(state.name), state.tat)
+        yield self._statement("delete_limit_waits", sorted(one.id for one in started))
+
+    def _limit_waits(self, ids: Sequence[int]) -> Plan[list[LimitWait]]:
+        rows = yield self._statement("limit_waits", sorted(ids))
+        return [LimitWait(int(id), bool(released), charge) for id, released, charge, _ in rows]
+
+    def _limit_held(self, sets: Sequence[str]) -> Plan[list[str]]:
+        passes = {}
+        for limits in sets:
+            passes[limits] = yield self._statement("lowest_pass", data(limits))
+        return [limits for limits, rows in passes.items() if rows]
+
+    def _limit_wait(self, waiting: Sequence[Limited], charges: Mapping[int, float]) -> Plan[None]:
+        limits = {one.id: data(one.limits) or b"" for one in waiting}
+        rows = yield self._statement("limited_messages", sorted(limits))
+        lanes: dict[tuple[bytes, bytes, bytes], float] = {}
+        for id, channel_id, queue, *_ in rows:
+            lane = (limits[int(id)], bytes(channel_id), bytes(queue))
+            lanes[lane] = lanes.get(lane, 0.0) + charges.get(int(id), 0.0)
+        for lane, charge in sorted(lanes.items()):
+            lowest = yield self._statement("lowest_pass", lane[0])
+            passed = float(lowest[0][0]) if lowest else 0.0
+            yield self._statement("add_limit_lane", *lane, passed, charge)
+        for queue, names in sorted({(lane[2], lane[0]) for lane in lanes}):
+            if not (yield self._statement("limit_queue", queue, names)):
+                yield self._statement("add_limit_queue", queue, names)
+        waits = [(int(r[0]), limits[int(r[0])], bytes(r[1]), bytes(r[3]), r[4], r[5]) for r in rows]
+        yield from self._insert("add_limit_waits", waits)
+
+    def _limit_sets(self, queues: tuple[str, ...]) -> Plan[list[str]]:
+        rows = yield self._statement("limit_sets", [data(queue) for queue in queues])
+        lowest = []
+        for (limits,) in rows:
+            for (passed,) in (yield self._statement("lowest_pass", bytes(limits))):
+                lowest.append((float(passed), text(limits) or ""))
+        return [limits for _, limits in sorted(lowest)]
+
+    def _limit_lanes(
+        self, limits: str, queues: tuple[str, ...], kinds: Kinds, room: int, now: int
+    ) -> Plan[list[Lane]]:
+        params: list[Any] = [data(limits), [data(queue) for queue in queues], room, now]
+        if kinds is None:
+            rows = yield self._statement("limit_lanes", *params)
+        else:
+            wanted = [data(kind) for kind in kinds]
+            rows = yield self._statement("limit_lanes_of_kinds", *params, wanted)
+        lanes = [Lane(bytes(row[0]), float(row[1]), float(row[2]), row[3]) for row in rows]
+        if not lanes:
+            return []
+        ids = [bytes(row[0]) for row in rows]
+        ours = {bytes(row[0]) for row in (yield from self._lock_free_channels(ids, self._now()))}
+        return [lane for lane in lanes if lane.channel_id in ours]
+
+    def _limit_next(self, limits: str, channel: ChannelId, kinds: Kinds, n: int) -> Plan[list[int]]:
+        if kinds is None:
+            rows = yield self._statement("next_limited", data(limits), channel, n)
+        else:
+            wanted = [data(kind) for kind in kinds]
+            rows = yield self._statement("next_limited_of_kinds", data(limits), channel, n, wanted)
+        return [int(row[0]) for row in rows]
+
+    def _limit_release(self, limits: str, lane: Lane, ids: Sequence[int], now: int) -> Plan[None]:
+        charge = 1 / lane.weight
+        if ids:
+            yield self._statement("release_limit_waits", sorted(ids), now, charge)
+        yield self._statement("move_limit_lane", data(limits), lane.channel_id, len(ids) * charge)
+
+    def _limit_make_due(self, ids: Sequence[int]) -> Plan[None]:
+        wanted = sorted(ids)
+        dues = {int(row[0]): int(row[3]) for row in (yield self._statement("limit_waits", wanted))}
+        rows = yield self._statement("waiting_messages", wanted, self._now())
+        waiting = [WaitingMessage(*row) for row in rows]
+        later = {message.id: message for message in waiting if message.due > message.now}
+        known = {message.id for message in waiting}
+        if gone := [id for id in wanted if id not in known]:
+            yield self._statement("delete_limit_waits", gone)
+        if not later:
+            return
+        yield from self._leave_lanes(list(later.values()))
+        parked = [
+            ParkedMessage(*row) for row in (yield self._statement("lock_parked", sorted(later)))
+        ]
+        wakes: list[WakeRow] = []
+        for message in parked:
+            now = later[message.id].now
+            due = min(dues[message.id], now)
+            yield self._statement("move_due", message.id, due)
+            wakes += _wakes(message, due, now)
+        if own := sorted(message.wake_id for message in parked if message.wake_id is not None):
+            yield self._statement("delete_own_wakes", own)
+        yield from self._insert("add_wakes", wakes)
+
+    def _forget_limits(self, now: int, limit: int) -> Plan[None]:
+        """Lanes in which nothing waits, and what is known of messages that were made due a while
+        ago. A set's limits are locked before its queue is forgotten, as who adds it does."""
+        queues = yield self._statement("limit_queues")
+        if not queues:
+            return
+        if old := (yield self._statement("released_waits", now - 60 * SECOND, limit)):
+            yield self._statement("delete_limit_waits", sorted(int(row[0]) for row in old))
+        for limits, channel in (yield self._statement("idle_limit_lanes", limit)):
+            yield self._statement("delete_limit_lane", limits, channel)
+        idle = sorted(
+            (text(limits) or "", bytes(queue)) for queue, limits, held in queues if not held
+        )
+        for limits, queue in idle:
+            for name in names_in(limits):
+                yield from self._lock_limit(name)
+            again = yield self._statement("limit_queues")
+            if (queue, data(limits)) in {(bytes(q), bytes(x)) for q, x, held in again if not held}:
+                yield self._statement("delete_limit_queue", queue, data(limits))
+
+
+def _state(name: str, row: Row, running: int, coming: Counter[str]) -> LimitState:
+    concurrency, rate, burst, tat, rest_until = row
+    return LimitState(name, concurrency, rate, burst, tat, rest_until, running, coming[name])
+
+
+def _shared_limit(row: Row, depths: Counter[str]) -> SharedLimit:
+    name = text(row[0]) or ""
+    concurrency, rate, burst, until, running = row[1:]
+    counts = int(running), depths[name]
+    return SharedLimit(name, concurrency, rate, burst, moment(until), *counts)
+
+
+def _wakes(m: ParkedMessage, due: int, now: int) -> list[WakeRow]:
+    """One more where it is now. Its own wake, which counts it where it was, is deleted; if somebody
+    has read that, one fewer just after its time."""
+    names = m.queue, m.channel
+    ahead = m.priority > 0 or due < now
+    wakes: list[WakeRow] = [(now, m.channel_id, due, m.id, 1, 0, m.priority, ahead, *names)]
+    if m.wake_id is None:
+        wakes.append((m.due + 1, m.channel_id, m.due, m.id, -1, 0, m.priority, False, *names))
+    return wakes

@@ -1,0 +1,188 @@
+-- name: lock_limit
+-- $1: name.
+select concurrency, rate, burst, tat, rest_until from `laneway_shared_limit` force index (primary)
+where name = $1 for update
+
+-- name: look_limit
+-- $1: name.
+select concurrency, rate, burst, tat, rest_until from `laneway_shared_limit` force index (primary) where name = $1
+
+-- name: add_limit
+-- $1: name. (Ignoring one that is there would share a lock that nobody could take alone then.)
+insert into `laneway_shared_limit` (name) values ($1) on duplicate key update name = `laneway_shared_limit`.name
+
+-- name: limit_runs
+-- $1: name. Who runs behind it, and whether the lease is gone.
+select k.message_id, l.message_id is null
+from `laneway_limit_lease` k force index (primary)
+left join `laneway_lease` l force index (primary) on l.message_id = k.message_id and l.fence = k.fence
+where k.name = $1
+
+-- name: delete_limit_runs
+-- $1: name, which we have locked, $2: message ids.
+delete t from $2:ids x straight_join `laneway_limit_lease` t force index (primary) on t.name = $1 and t.message_id = x.id
+
+-- name: limit_coming
+-- $1: from when on. Messages that were made due and are about to start.
+select message_id, limits from `laneway_limit_wait` force index (limit_wait_released) where released > $1
+
+-- name: add_limit_runs
+-- $1: rows of name, message id, fence.
+insert into `laneway_limit_lease` (name, message_id, fence) values $1...
+on duplicate key update fence = values(fence)
+
+-- name: set_limit_arrival
+-- $1: name, which we have locked, $2: theoretical arrival time.
+update `laneway_shared_limit` set tat = $2 where name = $1
+
+-- name: limit_waits
+-- $1: message ids.
+select w.message_id, w.released is not null, w.charge, w.due
+from $1:ids x straight_join `laneway_limit_wait` w force index (primary) on w.message_id = x.id
+
+-- name: delete_limit_waits
+-- $1: message ids.
+delete t from $1:ids x straight_join `laneway_limit_wait` t force index (primary) on t.message_id = x.id
+
+-- name: lowest_pass
+-- $1: limits. No row if nothing waits for them.
+select pass from `laneway_limit_lane` force index (limit_lane_order) where limits = $1 and waiting = 1
+order by pass limit 1
+
+-- name: limited_messages
+-- $1: message ids.
+select m.id, m.channel_id, m.queue, m.kind, -m.priority, m.due
+from $1:ids x straight_join `laneway_message` m force index (primary) on m.id = x.id
+
+-- name: add_limit_lane
+-- $1: limits, $2: channel, which we have locked, $3: queue, $4: where the others are, $5: what it gets back.
+insert into `laneway_limit_lane` (limits, channel_id, queue, pass, waiting) values ($1, $2, $3, $4 - $5, 1)
+on duplicate key update
+    pass = if(`laneway_limit_lane`.waiting, `laneway_limit_lane`.pass - $5, greatest(`laneway_limit_lane`.pass - $5, $4)),
+    waiting = 1
+
+-- name: limit_queue
+-- $1: queue, $2: limits.
+select 1 from `laneway_limit_queue` force index (primary) where queue = $1 and limits = $2
+
+-- name: add_limit_queue
+-- $1: queue, $2: limits.
+insert into `laneway_limit_queue` (queue, limits) values ($1, $2) on duplicate key update queue = $1
+
+-- name: add_limit_waits
+-- $1: rows of message id, limits, channel, kind, place, due. One that waited before keeps its place.
+insert into `laneway_limit_wait` (message_id, limits, channel_id, kind, place, due) values $1...
+on duplicate key update limits = values(limits), released = null, charge = 0
+
+-- name: limit_sets
+-- $1: queues. Sets of limits that something of these queues may wait for.
+select distinct limits from `laneway_limit_queue` force index (primary) where queue in ($1...)
+
+-- name: limit_lanes
+-- $1: limits, $2: queues, $3: limit, $4: now. Whose channels may start something.
+select l.channel_id, l.pass, c.weight, c.concurrency
+from `laneway_limit_lane` l force index (limit_lane_order)
+straight_join `laneway_channel` c force index (primary) on c.id = l.channel_id
+where l.limits = $1 and l.waiting = 1 and l.queue in ($2...)
+    and not (c.paused and coalesce(c.paused_until > $4, true))
+    and (c.concurrency is null and c.rate is null or not exists (
+        select 1 from `laneway_limit_wait` w force index (limit_wait_released)
+        where w.released > $4 - 1000000 and w.channel_id = l.channel_id))
+order by l.pass limit $3
+
+-- name: limit_lanes_of_kinds
+-- $1: limits, $2: queues, $3: limit, $4: now, $5: kinds. The same, that have messages of these kinds.
+select l.channel_id, l.pass, c.weight, c.concurrency
+from `laneway_limit_lane` l force index (limit_lane_order)
+straight_join `laneway_channel` c force index (primary) on c.id = l.channel_id
+where l.limits = $1 and l.waiting = 1 and l.queue in ($2...)
+    and not (c.paused and coalesce(c.paused_until > $4, true))
+    and (c.concurrency is null and c.rate is null or not exists (
+        select 1 from `laneway_limit_wait` w force index (limit_wait_released)
+        where w.released > $4 - 1000000 and w.channel_id = l.channel_id))
+    and exists (
+        select 1 from `laneway_limit_wait` w force index (limit_wait_order)
+        where w.limits = $1 and w.channel_id = l.channel_id and w.released is null and w.kind in ($5...))
+order by l.pass limit $3
+
+-- name: next_limited
+-- $1: limits, $2: channel, $3: limit.
+select message_id from `laneway_limit_wait` force index (limit_wait_order)
+where limits = $1 and channel_id = $2 and released is null order by place, due, message_id limit $3
+
+-- name: next_limited_of_kinds
+-- $1: limits, $2: channel, $3: limit, $4: kinds.
+select message_id from `laneway_limit_wait` force index (limit_wait_order)
+where limits = $1 and channel_id = $2 and released is null and kind in ($4...) order by place, due, message_id limit $3
+
+-- name: release_limit_waits
+-- $1: message ids, $2: now, $3: what each costs its lane.
+update $1:ids x straight_join `laneway_limit_wait` w force index (primary) on w.message_id = x.id
+set w.released = $2, w.charge = $3
+
+-- name: move_limit_lane
+-- $1: limits, $2: channel, which we have locked, $3: what was taken, by weight.
+update `laneway_limit_lane` l force index (primary) set l.pass = l.pass + $3, l.waiting = exists (
+    select 1 from `laneway_limit_wait` w force index (limit_wait_order)
+    where w.limits = $1 and w.channel_id = $2 and w.released is null)
+where l.limits = $1 and l.channel_id = $2
+
+-- name: set_shared_limit
+-- $1: name, which we have locked, $2: concurrency, $3: rate, $4: burst, $5: theoretical arrival time.
+update `laneway_shared_limit` set concurrency = $2, rate = $3, burst = $4, tat = $5 where name = $1
+
+-- name: rest_shared_limit
+-- $1: name, which we have locked, $2: until.
+update `laneway_shared_limit` set rest_until = greatest(coalesce(rest_until, 0), $2) where name = $1
+
+-- name: remove_shared_limit
+-- $1: name, which we have locked.
+delete from `laneway_shared_limit` where name = $1
+
+-- name: shared_limits
+-- $1: now.
+select l.name, l.concurrency, l.rate, l.burst, case when l.rest_until > $1 then l.rest_until end,
+    (select count(*) from `laneway_limit_lease` k force index (primary)
+    straight_join `laneway_lease` e force index (primary) on e.message_id = k.message_id and e.fence = k.fence
+    where k.name = l.name)
+from `laneway_shared_limit` l force index (primary) order by l.name
+
+-- name: all_limit_sets
+select distinct limits from `laneway_limit_queue`
+
+-- name: limit_depth
+-- $1: limits. How many messages wait for them, counted to 10,000.
+select count(*) from (
+    select 1 from `laneway_limit_wait` w force index (limit_wait_order)
+    straight_join `laneway_message` m force index (primary) on m.id = w.message_id
+    where w.limits = $1 and w.released is null limit 10000) x
+
+-- name: channels_behind_limits
+-- $1: ids of channels.
+select l.channel_id, min(l.limits) from `laneway_limit_lane` l force index (limit_lane_channel)
+where l.channel_id in ($1...) and l.waiting = 1 group by l.channel_id
+
+-- name: idle_limit_lanes
+-- $1: limit. Lanes in which nothing waits any more, behind those that wait.
+select l.limits, l.channel_id from `laneway_limit_lane` l
+where l.waiting = 0 and l.pass <= coalesce((
+    select k.pass from `laneway_limit_lane` k force index (limit_lane_order)
+    where k.limits = l.limits and k.waiting = 1 order by k.pass limit 1), 1e300) limit $1
+
+-- name: delete_limit_lane
+-- $1: limits, $2: channel.
+delete from `laneway_limit_lane` where limits = $1 and channel_id = $2 and waiting = 0
+
+-- name: released_waits
+-- $1: until when, $2: limit. What is known of messages that were made due a while ago.
+select message_id from `laneway_limit_wait` force index (limit_wait_released) where released < $1 limit $2
+
+-- name: limit_queues
+select q.queue, q.limits, exists (
+    select 1 from `laneway_limit_lane` l force index (limit_lane_order)
+    where l.limits = q.limits and l.waiting = 1 and l.queue = q.queue)
+from `laneway_limit_queue` q
+
+-- name: delete_limit_queue
+-- $1: queue, $2: limits, which we have locked.
+delete from `laneway_limit_queue` where queue = $1 and limits = $2

@@ -1,0 +1,231 @@
+-- Part of claims: of messages that were just claimed, those whose limits let them start. The others wait: they are
+-- given back for an hour, uncounted, and release_limited_v1 makes them due when their turn comes.
+--
+-- Keeps: at most `concurrency` leases behind a limit, counting leases that ran out and were not yet taken back, and
+-- `burst + window x rate` starts, by the time of their claims. All limits of a message let it start, or none is
+-- charged. What waits for the same limits is not passed by what comes later.
+--
+-- Locks: the limits' rows in order of their names, then lanes in order, then the leases, which are the caller's.
+-- Whoever holds any of these waits for no channel. p_limits: the names of each message, sorted, with commas between.
+-- Answers the messages that may start.
+create or replace function "laneway".admit_v1(
+    p_ids bigint[], p_fences bigint[], p_limits text[], p_now timestamptz default null
+) returns setof bigint
+language plpgsql
+set search_path = "laneway", pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz;
+    v_names text[] := array(
+        select distinct n.name from unnest(p_limits) x(limits) cross join unnest(string_to_array(x.limits, ',')) n(name) order by n.name);
+    v_concurrency bigint[];
+    v_rate double precision[];
+    v_burst bigint[];
+    v_tat timestamptz[];
+    v_rest timestamptz[];
+    v_running bigint[];
+    -- How many were made due behind each limit and are about to start: theirs are not for those who come now.
+    v_coming bigint[];
+    v_waiting text[];
+    v_mine integer[];
+    v_one integer;
+    v_free boolean;
+    v_message record;
+    v_start bigint[] := '{}';
+    v_start_fences bigint[] := '{}';
+    v_start_limits text[] := '{}';
+    v_wait bigint[] := '{}';
+    v_wait_fences bigint[] := '{}';
+begin
+    v_now := write_time_v1(p_now);
+    insert into shared_limit (name) select n from unnest(v_names) n
+    where not exists (select from shared_limit l where l.name = n) order by n
+    on conflict do nothing;
+    perform from shared_limit l where l.name = any(v_names) order by l.name for update;
+    -- Statements of their own: they see what was committed while this waited.
+    delete from limit_lease k where k.name = any(v_names)
+        and not exists (select from lease l where l.message_id = k.message_id and l.fence = k.fence offset 0);
+    select array_agg(l.concurrency order by l.name), array_agg(l.rate order by l.name), array_agg(l.burst order by l.name),
+        array_agg(l.tat order by l.name), array_agg(l.rest_until order by l.name),
+        array_agg((select count(*) from limit_lease k where k.name = l.name) order by l.name),
+        array_agg((select count(*) from limit_wait w where w.released > v_now - interval '1 second'
+            and w.message_id <> all(p_ids) and l.name = any(string_to_array(w.limits, ','))) order by l.name)
+    into v_concurrency, v_rate, v_burst, v_tat, v_rest, v_running, v_coming
+    from shared_limit l where l.name = any(v_names);
+    v_waiting := array(
+        select distinct x.limits from unnest(p_limits) x(limits)
+        where exists (select from limit_lane l where l.limits = x.limits and l.waiting));
+
+    for v_message in
+        -- What was made due stands for the first of its lane: one that was given back may come before it. Then one
+        -- of each channel, then the next: a claim takes several of a channel at once.
+        select f.*, f.rank <= f.due_now as released
+        from (
+            select x.id, x.fence, x.limits, x.number, l.claimed_at, l.channel_id,
+                count(w.released) over (partition by x.limits, l.channel_id) as due_now,
+                row_number() over (partition by x.limits, l.channel_id order by m.priority desc, m.due, x.id) as rank
+            from unnest(p_ids, p_fences, p_limits) with ordinality x(id, fence, limits, number)
+            join lateral (select k.claimed_at, k.channel_id from lease k where k.message_id = x.id and k.fence = x.fence offset 0) l on true
+            join lateral (select k.priority, k.due from message k where k.id = x.id offset 0) m on true
+            left join lateral (select k.released from limit_wait k where k.message_id = x.id offset 0) w on true
+        ) f
+        order by f.rank > f.due_now, f.rank, f.number
+    loop
+        v_mine := array(select array_position(v_names, n) from unnest(string_to_array(v_message.limits, ',')) n);
+        v_free := v_message.released or v_message.limits <> all(v_waiting);
+        foreach v_one in array v_mine loop
+            v_free := v_free
+                and coalesce(v_running[v_one] + case when v_message.released then 0 else v_coming[v_one] end < v_concurrency[v_one], true)
+                and coalesce(v_rest[v_one] <= v_message.claimed_at, true)
+                and coalesce(v_burst[v_one] - date_part('epoch', v_tat[v_one] - v_message.claimed_at) * v_rate[v_one] + 1e-9 >= 1, true);
+        end loop;
+        if v_free then
+            foreach v_one in array v_mine loop
+                v_running[v_one] := v_running[v_one] + 1;
+                v_tat[v_one] := greatest(v_tat[v_one], v_message.claimed_at)
+                    + ceil(1e6 / v_rate[v_one] - 1e-3) * interval '1 microsecond';
+            end loop;
+            v_start := v_start || v_message.id;
+            v_start_fences := v_start_fences || v_message.fence;
+            v_start_limits := v_start_limits || v_message.limits;
+        else
+            -- Those of the same limits that come later wait behind it.
+            v_waiting := v_waiting || v_message.limits;
+            v_wait := v_wait || v_message.id;
+            v_wait_fences := v_wait_fences || v_message.fence;
+        end if;
+    end loop;
+
+    if cardinality(v_start) > 0 then
+        insert into limit_lease (name, message_id, fence)
+        select n.name, x.id, x.fence
+        from unnest(v_start, v_start_fences, v_start_limits) x(id, fence, limits)
+        cross join unnest(string_to_array(x.limits, ',')) n(name)
+        on conflict (name, message_id) do update set fence = excluded.fence;
+        update shared_limit l set tat = x.tat from unnest(v_names, v_tat) x(name, tat)
+        where l.name = x.name and l.rate is not null;
+        delete from limit_wait w where w.message_id = any(v_start);
+    end if;
+    if cardinality(v_wait) > 0 then
+        perform wait_for_limits_v1(v_wait, v_wait_fences, p_ids, p_limits, v_now);
+    end if;
+    return query select unnest(v_start);
+end
+$$;
+
+-- Part of admit_v1, which holds the limits: these messages wait for theirs.
+create or replace function "laneway".wait_for_limits_v1(
+    p_ids bigint[], p_fences bigint[], p_all bigint[], p_limits text[], p_now timestamptz
+) returns void
+language plpgsql
+set search_path = "laneway", pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+begin
+    with parked as materialized (
+        select m.id, x.limits, m.channel_id, m.queue, m.kind, m.priority, m.due, coalesce(w.charge, 0) as charge
+        from unnest(p_all, p_limits) x(id, limits)
+        join lateral (select k.* from message k where k.id = x.id offset 0) m on true
+        left join lateral (select k.charge from limit_wait k where k.message_id = x.id and k.released is not null offset 0) w on true
+        where x.id = any(p_ids)
+    ),
+    -- Who was made due and did not start is not charged for it.
+    lane as (
+        insert into limit_lane (limits, channel_id, queue, pass, waiting)
+        select p.limits, p.channel_id, min(p.queue), coalesce((
+            select l.pass from limit_lane l where l.limits = p.limits and l.waiting order by l.pass limit 1), 0) - sum(p.charge), true
+        from parked p group by p.limits, p.channel_id order by p.limits, p.channel_id
+        on conflict (limits, channel_id) do update set waiting = true,
+            pass = case when limit_lane.waiting then limit_lane.pass else greatest(limit_lane.pass, excluded.pass) end
+    ),
+    known as (
+        insert into limit_queue (queue, limits)
+        select distinct p.queue, p.limits from parked p
+        where not exists (select from limit_queue q where q.queue = p.queue and q.limits = p.limits)
+    )
+    -- One that waited before keeps its place.
+    insert into limit_wait (message_id, limits, channel_id, kind, priority, due)
+    select p.id, p.limits, p.channel_id, p.kind, p.priority, p.due from parked p
+    on conflict (message_id) do update set limits = excluded.limits, released = null, charge = 0;
+    -- Each until a time of its own, by which its wake is found again.
+    perform give_back_v1(p_ids, p_fences, array(
+        select interval '1 hour' + n * interval '1 microsecond' from generate_series(1, cardinality(p_ids)) n order by n), p_now);
+    perform sweep_limited_v1(x.limits, array_agg(distinct m.channel_id), p_now)
+    from unnest(p_all, p_limits) x(id, limits)
+    join lateral (select k.channel_id from message k where k.id = x.id offset 0) m on true
+    where x.id = any(p_ids) group by x.limits;
+end
+$$;
+
+-- Part of wait_for_limits_v1: what comes behind such messages in their channels and names the same limits waits too,
+-- as far as the next thousand of each tell, so that not every one of them has to be claimed for it.
+--
+-- Locks: the channels with SKIP LOCKED, so it waits for nobody.
+create or replace function "laneway".sweep_limited_v1(p_limits text, p_channels uuid[], p_now timestamptz)
+returns void
+language plpgsql
+set search_path = "laneway", pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_nestloop = on
+as $$
+#variable_conflict use_column
+declare
+    v_limits jsonb := to_jsonb(string_to_array(p_limits, ','));
+    v_now timestamptz;
+begin
+    p_channels := array(select c.id from channel c where c.id = any(p_channels) order by c.id for no key update skip locked);
+    -- Later than the time of every claim that owned them.
+    v_now := greatest(p_now, write_time_v1(null));
+    with swept as materialized (
+        select m.*, row_number() over (order by m.id) as number from unnest(p_channels) c(id) cross join lateral (
+            select k.ctid as tid, k.id, k.channel_id, k.due, k.priority, k.queue, k.channel, k.kind, k.by_kind, k.headers
+            from message k where k.channel_id = c.id and k.due <= v_now
+            order by k.priority, k.due, k.id limit 1000
+        ) m
+        where m.headers -> 'laneway-limits' = v_limits
+            and not exists (select from lease l where l.message_id = m.id offset 0)
+            -- What was made due is about to start.
+            and not exists (select from limit_wait w where w.message_id = m.id offset 0)
+    ),
+    moved as (
+        update message m set due = v_now + interval '1 hour' + s.number * interval '1 microsecond'
+        from swept s where m.ctid = s.tid
+    ),
+    waits as (
+        insert into limit_wait (message_id, limits, channel_id, kind, priority, due)
+        select s.id, p_limits, s.channel_id, s.kind, s.priority, s.due from swept s
+    ),
+    lane as (
+        select s.*, case when s.by_kind then '=' || s.kind when s.queue = any(array(select q.queue from kind_queue q)) then '-' else '' end as lane
+        from swept s
+    )
+    insert into wake (at, channel_id, due, message_id, n, priority, queue, channel, lane)
+    select v_now, l.channel_id, min(l.due), min(l.id), -count(*), l.priority, l.queue, l.channel, l.lane
+    from lane l group by l.channel_id, l.priority, l.queue, l.channel, l.lane
+    union all
+    select v_now + interval '1 hour' + l.number * interval '1 microsecond', l.channel_id,
+        v_now + interval '1 hour' + l.number * interval '1 microsecond', l.id, 1, l.priority, l.queue, l.channel, l.lane
+    from lane l
+    union all
+    -- One at a time: the next may be of another kind now.
+    select v_now, l.channel_id, v_now, 0, 0, 0, l.queue, l.channel, '-'
+    from (select distinct l.channel_id, l.queue, l.channel from lane l where l.by_kind) l;
+end
+$$;

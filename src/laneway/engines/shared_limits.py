@@ -1,0 +1,389 @@
+"""Shared limits in a claim: what it took starts only if all limits that it names let it.
+
+A claim takes messages as ever, and then asks for those that name limits. The others are put back
+for an hour, uncounted, and wait in a *lane*: a channel and a set of limits. Before a claim, as many
+of them as may start are made due, of lanes in turn. So whoever uses no limits pays nothing; see
+docs/decisions/0021-shared-limits.md.
+
+PostgreSQL decides in functions of its own; MySQL and SQLite with what is here: an engine says how
+to read and write its tables. Its transaction holds the limits' rows from reading them to the end,
+so two claims decide one after the other.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from heapq import heapify, heapreplace
+from typing import NamedTuple
+
+from laneway.model import ClaimStatus, Return, Settled
+from laneway.plan import Plan, Taken
+from laneway.shared_limits import limits_of, names_in
+
+from .fairness import RateLimit
+from .times import HOUR, SECOND, micros
+
+HOLD = HOUR
+"""What waits for a limit is looked at anew after this time, whatever became of its row."""
+COMING = SECOND
+"""A message that was made due counts as about to start for so long."""
+POLL = SECOND // 4
+"""When to look again for a slot that nobody announces."""
+
+_ZERO = timedelta(0)
+
+
+class Limited(NamedTuple):
+    """A message that was claimed and names limits."""
+
+    id: int
+    fence: int
+    limits: str
+
+
+class LimitWaits(NamedTuple):
+    """What waits for limits, after some of it was made due."""
+
+    released: int
+    waiting: bool
+    look_again: timedelta | None
+
+
+NO_WAITS = LimitWaits(0, False, None)
+Release = Callable[[], Plan[LimitWaits]]
+Admit = Callable[[Sequence[Limited], Taken], Plan[set[int]]]
+
+
+def limited_rows(taken: Taken) -> list[Limited]:
+    return [
+        Limited(row[0], row[1], limits)
+        for row in taken.rows
+        if row[14] is not None and (limits := limits_of(row[14])) is not None
+    ]
+
+
+class LimitedClaims:
+    """The queues in which messages wait for limits, as far as this client knows. What may start is
+    made due before a claim; with ``release_after``, where the claim is in the same transaction,
+    after it, for the next one: so a claim never waits while it holds channels."""
+
+    def __init__(self, release_after: bool = False) -> None:
+        self._known: set[tuple[str, ...]] = set()
+        self._after = release_after
+
+    def claim(
+        self,
+        queues: tuple[str, ...],
+        claim: Callable[[], Plan[Taken]],
+        release: Release,
+        admit: Admit,
+    ) -> Plan[Taken]:
+        """What ``claim`` takes and may start."""
+        known = queues in self._known
+        waits = (yield from release()) if known and not self._after else NO_WAITS
+        taken = yield from claim()
+        if taken.limited:
+            self._known.add(queues)
+        elif known and not waits.waiting:
+            self._known.discard(queues)
+        found = limited_rows(taken)
+        if found:
+            started = yield from admit(found, taken)
+            if len(started) < len(found):
+                self._known.add(queues)
+                return _without(taken, {one.id for one in found} - started)
+        if self._after and taken.limited:
+            waits = yield from release()
+        elif taken.limited and not known:
+            # Something waits for limits: it is made due before the next claim.
+            status = taken.status if taken.rows else ClaimStatus.BUSY
+            return taken._replace(status=status, look_again=_ZERO)
+        return _with_waits(taken, waits)
+
+
+def _without(taken: Taken, waiting: set[int]) -> Taken:
+    rows = [row for row in taken.rows if row[0] not in waiting]
+    if rows:
+        return taken._replace(rows=rows, look_again=_ZERO)
+    # Behind these there may be others.
+    return Taken([], ClaimStatus.BUSY, _ZERO, None, None)
+
+
+def _with_waits(taken: Taken, waits: LimitWaits) -> Taken:
+    if waits.released and not taken.rows:
+        return taken._replace(status=ClaimStatus.BUSY, look_again=_ZERO)
+    if not waits.waiting:
+        return taken
+    times = [one for one in (taken.look_again, waits.look_again) if one is not None]
+    status = ClaimStatus.BLOCKED if taken.status is ClaimStatus.EMPTY else taken.status
+    return taken._replace(status=status, look_again=min(times, default=None))
+
+
+class LimitState:
+    """A limit while it is decided who starts behind it. ``coming``: messages that were made due and
+    are about to start; theirs are not for those who come later."""
+
+    def __init__(
+        self,
+        name: str,
+        concurrency: int | None,
+        rate: float | None,
+        burst: int | None,
+        tat: int | None,
+        rest_until: int | None,
+        running: int,
+        coming: int,
+    ) -> None:
+        self.name = name
+        self.concurrency = concurrency
+        self.rate = None if rate is None else RateLimit(float(rate), int(burst or 1))
+        self.tat = tat
+        self.rest_until = rest_until
+        self.running = running
+        self.coming = coming
+
+    def lets(self, at: int, released: bool) -> bool:
+        if self.rest_until is not None and self.rest_until > at:
+            return False
+        if self.concurrency is not None:
+            taken = self.running + (0 if released else self.coming)
+            if taken >= self.concurrency:
+                return False
+        return self.rate is None or self.rate.tokens(self.tat, at) >= 1
+
+    def start(self, at: int) -> None:
+        self.running += 1
+        if self.rate is not None:
+            self.tat = self.rate.after(1, self.tat, at)
+
+    def room(self, now: int) -> tuple[int | None, int | None]:
+        """How many may start, None if any number; if none, when to look again."""
+        if self.rest_until is not None and self.rest_until > now:
+            return 0, self.rest_until
+        tokens = None if self.rate is None else max(0, self.rate.tokens(self.tat, now))
+        if tokens == 0 and self.rate is not None:
+            return 0, self.rate.open_at(self.tat, now)
+        if self.concurrency is None:
+            return tokens, None
+        slots = max(0, self.concurrency - self.running - self.coming)
+        return slots if tokens is None else min(slots, tokens), None if slots else now + POLL
+
+
+States = Mapping[str, LimitState]
+
+
+def decide(
+    found: Iterable[Limited], states: States, waiting: Iterable[str], released: set[int], at: int
+) -> tuple[list[Limited], list[Limited]]:
+    """Who starts, and who waits: what waits for the same limits is not passed by what comes later.
+    All limits of a message let it start, or none is charged."""
+    held = set(waiting)
+    start, wait = [], []
+    for one in found:
+        mine = [states[name] for name in names_in(one.limits)]
+        first = one.id in released
+        if (first or one.limits not in held) and all(state.lets(at, first) for state in mine):
+            for state in mine:
+                state.start(at)
+            start.append(one)
+        else:
+            held.add(one.limits)
+            wait.append(one)
+    return start, wait
+
+
+def room_of(limits: str, states: States, now: int, want: int) -> tuple[int, int | None]:
+    """How many may start behind a set of limits; if none, when to look again."""
+    rooms = [states[name].room(now) for name in names_in(limits) if name in states]
+    least = min((room for room, _ in rooms if room is not None), default=want)
+    return min(least, want), max((again for _, again in rooms if again is not None), default=None)
+
+
+class Lane(NamedTuple):
+    """A channel that waits for a set of limits. ``passed``: how much it has had, by weight.
+    ``most``: how many it may start, by its own concurrency."""
+
+    channel_id: int | bytes
+    passed: float
+    weight: float
+    most: int | None
+
+
+def shares(lanes: Sequence[Lane], room: int) -> dict[int | bytes, int]:
+    """How many of each lane are next: always of the one that has had the least."""
+    counts: dict[int | bytes, int] = {}
+    heap = [(lane.passed, number) for number, lane in enumerate(lanes)]
+    heapify(heap)
+    for _ in range(room if heap else 0):
+        passed, number = heap[0]
+        lane = lanes[number]
+        counts[lane.channel_id] = counts.get(lane.channel_id, 0) + 1
+        heapreplace(heap, (passed + 1 / lane.weight, number))
+    most = {lane.channel_id: lane.most for lane in lanes if lane.most is not None}
+    return {id: min(count, most.get(id, count)) for id, count in counts.items()}
+
+
+Kinds = tuple[str, ...] | None
+ChannelId = int | bytes
+
+
+class LimitWait(NamedTuple):
+    """A message that waits for limits. ``charge``: what its lane was charged when it was made
+    due."""
+
+    id: int
+    released: bool
+    charge: float
+
+
+class LimitPlans:
+    """What an engine has to add begins with ``_limit``."""
+
+    def _limit_put_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
+        raise NotImplementedError
+
+    def _limit_lock(
+        self, names: Sequence[str], ids: Sequence[int], now: int
+    ) -> Plan[dict[str, LimitState]]:
+        """Creates those that are not there, locks them in order, and counts what runs."""
+        raise NotImplementedError
+
+    def _limit_look(self, names: Sequence[str], now: int) -> Plan[dict[str, LimitState]]:
+        """The same without a lock."""
+        raise NotImplementedError
+
+    def _limit_start(self, started: Sequence[Limited], states: Sequence[LimitState]) -> Plan[None]:
+        """Notes who runs behind which limit, and when the next may start."""
+        raise NotImplementedError
+
+    def _limit_waits(self, ids: Sequence[int]) -> Plan[list[LimitWait]]:
+        raise NotImplementedError
+
+    def _limit_held(self, sets: Sequence[str]) -> Plan[list[str]]:
+        """Those sets of limits that something waits for."""
+        raise NotImplementedError
+
+    def _limit_wait(self, waiting: Sequence[Limited], charges: Mapping[int, float]) -> Plan[None]:
+        """They wait in their lanes, and get back what they were charged."""
+        raise NotImplementedError
+
+    def _limit_sets(self, queues: tuple[str, ...]) -> Plan[list[str]]:
+        """Sets of limits that something of these queues waits for, the lowest pass first."""
+        raise NotImplementedError
+
+    def _limit_lanes(
+        self, limits: str, queues: tuple[str, ...], kinds: Kinds, room: int, now: int
+    ) -> Plan[list[Lane]]:
+        """Lanes whose channels may start something, locked, the lowest pass first."""
+        raise NotImplementedError
+
+    def _limit_next(self, limits: str, channel: ChannelId, kinds: Kinds, n: int) -> Plan[list[int]]:
+        """The first messages of a lane."""
+        raise NotImplementedError
+
+    def _limit_release(self, limits: str, lane: Lane, ids: Sequence[int], now: int) -> Plan[None]:
+        """Marks them, and moves the lane on."""
+        raise NotImplementedError
+
+    def _limit_make_due(self, ids: Sequence[int]) -> Plan[None]:
+        """From the time on at which they were due; forgets those that have ended."""
+        raise NotImplementedError
+
+    def _limit_now(self) -> Plan[int]:
+        raise NotImplementedError
+
+    def _limit_begin(self) -> Plan[None]:
+        """Before the first write."""
+        yield from ()
+
+    def _admit(self, found: Sequence[Limited], taken: Taken) -> Plan[set[int]]:
+        """Those of the claimed messages that may start; the others are put back."""
+        assert taken.claimed_at is not None
+        at = micros(taken.claimed_at)
+        names = sorted({name for one in found for name in names_in(one.limits)})
+        ids = [one.id for one in found]
+        states = yield from self._limit_lock(names, ids, at)
+        waits = {wait.id: wait for wait in (yield from self._limit_waits(ids))}
+        released = {id for id, wait in waits.items() if wait.released}
+        held = yield from self._limit_held(sorted({one.limits for one in found}))
+        turns, first = _in_turn(found, released, taken)
+        start, wait = decide(turns, states, held, first, at)
+        if start:
+            yield from self._limit_start(start, list(states.values()))
+        if wait:
+            charges = {one.id: waits[one.id].charge for one in wait if one.id in released}
+            yield from self._limit_wait(wait, charges)
+            # Each until a time of its own, by which its wake is found again.
+            later = [timedelta(microseconds=HOLD + number) for number in range(len(wait))]
+            returns = [Return(o.id, o.fence, d) for o, d in zip(wait, later, strict=True)]
+            yield from self._limit_put_back(returns)
+        return {one.id for one in start}
+
+    def _release_limited(
+        self, queues: tuple[str, ...], kinds: Kinds, want: int
+    ) -> Plan[LimitWaits]:
+        """As many as may start become due, of lanes in turn."""
+        sets = yield from self._limit_sets(queues)
+        if not sets:
+            return LimitWaits(0, False, None)
+        now = yield from self._limit_now()
+        names = sorted({name for limits in sets for name in names_in(limits)})
+        states = yield from self._limit_look(names, now)
+        again, chosen, begun = list[int](), list[int](), False
+        for limits in sets:
+            room, later = room_of(limits, states, now, want - len(chosen))
+            if later is not None:
+                again.append(later)
+            if room > 0 and not begun:
+                begun = True
+                yield from self._limit_begin()
+            while room > 0:
+                ids = yield from self._pick(limits, queues, kinds, room, now)
+                if not ids:
+                    break
+                room -= len(ids)
+                chosen += ids
+                for name in names_in(limits):
+                    if name in states:
+                        states[name].coming += len(ids)
+        if chosen:
+            yield from self._limit_make_due(chosen)
+        wait = timedelta(microseconds=max(0, min(again, default=now + POLL) - now))
+        return LimitWaits(len(chosen), True, wait)
+
+    def _pick(
+        self, limits: str, queues: tuple[str, ...], kinds: Kinds, room: int, now: int
+    ) -> Plan[list[int]]:
+        lanes = yield from self._limit_lanes(limits, queues, kinds, room, now)
+        counts = shares(lanes, room)
+        chosen: list[int] = []
+        for lane in lanes:
+            ids: list[int] = []
+            if counts.get(lane.channel_id):
+                count = counts[lane.channel_id]
+                ids = yield from self._limit_next(limits, lane.channel_id, kinds, count)
+            if ids or kinds is None:
+                yield from self._limit_release(limits, lane, ids, now)
+            chosen += ids
+        return chosen
+
+
+def _in_turn(
+    found: Sequence[Limited], released: set[int], taken: Taken
+) -> tuple[list[Limited], set[int]]:
+    """In which order they are asked for, and which have been made due. That stands for the first of
+    its lane: one that was given back may come before it. Then one of each channel, then the next: a
+    claim takes several of a channel at once."""
+    rows = {row[0]: row for row in taken.rows}
+    lanes: dict[tuple[str, object, object], list[Limited]] = {}
+    for one in found:
+        row = rows[one.id]
+        lanes.setdefault((one.limits, row[2], row[3]), []).append(one)
+    ranks: dict[int, int] = {}
+    first: set[int] = set()
+    for lane in lanes.values():
+        lane.sort(key=lambda one: (-int(rows[one.id][5]), rows[one.id][8], one.id))
+        due = sum(one.id in released for one in lane)
+        first.update(one.id for one in lane[:due])
+        ranks |= {one.id: rank for rank, one in enumerate(lane)}
+    turns = sorted(found, key=lambda one: (one.id not in first, ranks[one.id]))
+    return turns, first

@@ -1,0 +1,156 @@
+"""Shared limits: what a claim reads and writes of them, and the verbs that set them.
+
+Every plan here runs under the write lock, so nothing else has to be locked.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+
+from laneway.engines.fairness import rate_limit
+from laneway.engines.shared_limits import (
+    ChannelId,
+    Kinds,
+    Lane,
+    Limited,
+    LimitedClaims,
+    LimitPlans,
+    LimitState,
+    LimitWait,
+)
+from laneway.engines.times import micros, moment
+from laneway.model import Return, Settled
+from laneway.plan import Plan
+from laneway.shared_limits import SharedLimit, SharedLimitChange, names_in
+
+from .base import Clock, listed
+from .channels import CountChanges
+from .settle.settle import SqliteSettle
+
+
+class SqliteSharedLimits(SqliteSettle, LimitPlans):
+    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
+        super().__init__(schema, clock)
+        self._limited = LimitedClaims()
+
+    def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
+        state = yield from self._begin_write()
+        yield self._statement("add_limits", listed([name]), state.now)
+        ((*old, tat),) = yield self._statement("shared_limit", name)
+        concurrency, rate, burst = change.applied(*old)
+        limit = rate_limit(rate, burst)
+        tat = None if limit is None or tat is None else min(tat, limit.latest(state.now))
+        yield self._statement("set_shared_limit", name, concurrency, rate, burst, tat)
+        return SharedLimit(name, concurrency, rate, burst)
+
+    def rest_shared_limit(self, name: str, length: timedelta) -> Plan[None]:
+        state = yield from self._begin_write()
+        yield self._statement("add_limits", listed([name]), state.now)
+        yield self._statement("rest_shared_limit", name, state.now + micros(length))
+
+    def remove_shared_limit(self, name: str) -> Plan[bool]:
+        yield from self._begin_write()
+        return bool((yield self._statement("remove_shared_limit", name)))
+
+    def shared_limits(self) -> Plan[list[SharedLimit]]:
+        rows = yield self._read_outside("shared_limits", self._now())
+        return [
+            SharedLimit(name, concurrency, rate, burst, moment(until), running, waiting)
+            for name, concurrency, rate, burst, until, running, waiting in rows
+        ]
+
+    def limited_channels(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, str]]:
+        rows = yield self._read_outside("channels_behind_limits", queue, listed(channels))
+        return {row[0]: row[1] for row in rows}
+
+    def _limit_put_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
+        return self.give_back(returns)
+
+    def _limit_now(self) -> Plan[int]:
+        yield from ()
+        return self._now()
+
+    def _limit_begin(self) -> Plan[None]:
+        yield from self._begin_write()
+
+    def _limit_lock(
+        self, names: Sequence[str], ids: Sequence[int], now: int
+    ) -> Plan[dict[str, LimitState]]:
+        text = listed(names)
+        yield self._statement("add_limits", text, now)
+        yield self._statement("delete_ended_limit_leases", text)
+        rows = yield self._statement("limit_states", text, now, listed(ids))
+        return {row[0]: LimitState(*row) for row in rows}
+
+    def _limit_look(self, names: Sequence[str], now: int) -> Plan[dict[str, LimitState]]:
+        rows = yield self._read_outside("limit_states", listed(names), now, "[]")
+        return {row[0]: LimitState(*row) for row in rows}
+
+    def _limit_start(self, started: Sequence[Limited], states: Sequence[LimitState]) -> Plan[None]:
+        rows = [(name, one.id, one.fence) for one in started for name in names_in(one.limits)]
+        yield self._many("add_limit_lease", rows)
+        rated = [(state.name, state.tat) for state in states if state.rate is not None]
+        if rated:
+            yield self._many("set_limit_arrival", rated)
+        yield self._statement("delete_limit_waits", listed(one.id for one in started))
+
+    def _limit_waits(self, ids: Sequence[int]) -> Plan[list[LimitWait]]:
+        rows = yield self._statement("limit_waits", listed(ids))
+        return [LimitWait(id, bool(released), charge) for id, released, charge in rows]
+
+    def _limit_held(self, sets: Sequence[str]) -> Plan[list[str]]:
+        return [row[0] for row in (yield self._statement("held_limits", listed(sets)))]
+
+    def _limit_wait(self, waiting: Sequence[Limited], charges: Mapping[int, float]) -> Plan[None]:
+        lanes = [(one.limits, one.id, charges.get(one.id, 0.0)) for one in waiting]
+        pairs = [(one.limits, one.id) for one in waiting]
+        yield self._many("add_limit_lane", lanes)
+        yield self._many("add_limit_queue", pairs)
+        yield self._many("add_limit_wait", pairs)
+
+    def _limit_sets(self, queues: tuple[str, ...]) -> Plan[list[str]]:
+        rows = yield self._read_outside("limit_sets", listed(queues))
+        return [row[0] for row in rows]
+
+    def _limit_lanes(
+        self, limits: str, queues: tuple[str, ...], kinds: Kinds, room: int, now: int
+    ) -> Plan[list[Lane]]:
+        text = None if kinds is None else listed(kinds)
+        rows = yield self._statement("limit_lanes", limits, listed(queues), text, room, now)
+        return [Lane(*row) for row in rows]
+
+    def _limit_next(self, limits: str, channel: ChannelId, kinds: Kinds, n: int) -> Plan[list[int]]:
+        text = None if kinds is None else listed(kinds)
+        rows = yield self._statement("next_limited", limits, channel, text, n)
+        return [row[0] for row in rows]
+
+    def _limit_release(self, limits: str, lane: Lane, ids: Sequence[int], now: int) -> Plan[None]:
+        charge = 1 / lane.weight
+        if ids:
+            yield self._statement("release_limit_waits", listed(ids), now, charge)
+        yield self._statement("move_limit_lane", limits, lane.channel_id, len(ids) * charge)
+
+    def _limit_make_due(self, ids: Sequence[int]) -> Plan[None]:
+        state = yield from self._begin_write(turns=len(ids))
+        rows = yield self._statement("limit_dues", listed(ids), state.now)
+        dues = {row[0]: row[1] for row in rows}
+        if gone := [id for id in ids if id not in dues]:
+            yield self._statement("delete_limit_waits", listed(gone))
+        rows = yield self._statement("waiting_messages", listed(dues))
+        later = [row for row in rows if row[2] > state.now]
+        if not later:
+            return
+        moved = [row[3] for row in later]
+        yield self._many("delete_waiting", later)
+        yield from self._no_longer_waiting(moved, state)
+        yield self._many("move_due", [(id, dues[id]) for id in moved])
+        yield self._statement("add_waiting_again", listed(moved))
+        yield from self._now_waiting(moved, state)
+        changes = CountChanges()
+        for channel_id, priority, _, id in later:
+            changes.add(channel_id, priority=priority, due=dues[id])
+        yield from self._update_counts(changes, state)
+
+    def _forget_limits(self, now: int) -> Plan[None]:
+        yield self._statement("forget_released", now)
+        yield self._statement("forget_limit_lanes")
+        yield self._statement("forget_limit_queues")

@@ -1,0 +1,154 @@
+-- name: add_limits
+-- $1: names, $2: now.
+insert or ignore into "laneway_shared_limit" (name, created_at) select value, $2 from json_each($1)
+
+-- name: delete_ended_limit_leases
+-- $1: names.
+delete from "laneway_limit_lease"
+where name in (select value from json_each($1)) and not exists (
+    select 1 from "laneway_lease" l
+    where l.fence = "laneway_limit_lease".fence and l.message_id = "laneway_limit_lease".message_id)
+
+-- name: limit_states
+-- $1: names, $2: now, $3: messages that were claimed, which are not about to come.
+select l.name, l.concurrency, l.rate, l.burst, l.tat, l.rest_until,
+    (select count(*) from "laneway_limit_lease" k cross join "laneway_lease" e
+    where k.name = l.name and e.fence = k.fence and e.message_id = k.message_id),
+    (select count(*) from "laneway_limit_wait" w
+    where w.released > $2 - 1000000 and w.message_id not in (select value from json_each($3))
+        and instr(',' || w.limits || ',', ',' || l.name || ','))
+from json_each($1) j cross join "laneway_shared_limit" l where l.name = j.value
+
+-- name: add_limit_lease
+-- $1: name, $2: message, $3: fence.
+insert or replace into "laneway_limit_lease" (name, message_id, fence) values ($1, $2, $3)
+
+-- name: set_limit_arrival
+-- $1: name, $2: theoretical arrival time.
+update "laneway_shared_limit" set tat = $2 where name = $1
+
+-- name: limit_waits
+-- $1: message ids.
+select w.message_id, w.released is not null, w.charge
+from json_each($1) j cross join "laneway_limit_wait" w where w.message_id = j.value
+
+-- name: held_limits
+-- $1: sets of limits.
+select j.value from json_each($1) j where exists (
+    select 1 from "laneway_limit_lane" l where l.limits = j.value and l.waiting)
+
+-- name: delete_limit_waits
+-- $1: message ids.
+delete from "laneway_limit_wait" where message_id in (select value from json_each($1))
+
+-- name: add_limit_lane
+-- $1: limits, $2: message, $3: what it gets back. A lane that comes back joins where the others are.
+insert into "laneway_limit_lane" (limits, channel_id, queue, pass, waiting)
+select $1, c.id, c.queue, coalesce((
+    select min(l.pass) from "laneway_limit_lane" l where l.limits = $1 and l.waiting), 0) - $3, 1
+from "laneway_message" m cross join "laneway_channel" c where m.id = $2 and c.id = m.channel_id
+on conflict (limits, channel_id) do update set waiting = 1,
+    pass = case when waiting then pass - $3 else max(pass - $3, excluded.pass) end
+
+-- name: add_limit_queue
+-- $1: limits, $2: message.
+insert or ignore into "laneway_limit_queue" (queue, limits)
+select c.queue, $1 from "laneway_message" m cross join "laneway_channel" c where m.id = $2 and c.id = m.channel_id
+
+-- name: add_limit_wait
+-- $1: limits, $2: message. One that waited before keeps its place.
+insert into "laneway_limit_wait" (message_id, limits, channel_id, kind, priority, due)
+select m.id, $1, m.channel_id, m.kind, m.priority, m.due from "laneway_message" m where m.id = $2
+on conflict (message_id) do update set limits = excluded.limits, released = null, charge = 0
+
+-- name: limit_sets
+-- $1: queues. Sets of limits that something of these queues waits for.
+select x.limits from (
+    select q.limits, (
+        select min(l.pass) from "laneway_limit_lane" l where l.limits = q.limits and l.waiting) as pass
+    from "laneway_limit_queue" q where q.queue in (select value from json_each($1)) group by q.limits) x
+where x.pass is not null order by x.pass, x.limits
+
+-- name: limit_lanes
+-- $1: limits, $2: queues, $3: kinds, or null, $4: limit, $5: now. Whose channels may start something.
+select l.channel_id, l.pass, c.weight, c.concurrency - c.leased
+from "laneway_limit_lane" l cross join "laneway_channel" c
+where l.limits = $1 and l.waiting and c.id = l.channel_id and l.queue in (select value from json_each($2))
+    and not (c.paused and coalesce(c.paused_until > $5, 1)) and coalesce(c.leased < c.concurrency, 1)
+    and (c.concurrency is null and c.rate is null or not exists (
+        select 1 from "laneway_limit_wait" w where w.released > $5 - 1000000 and w.channel_id = l.channel_id))
+    and ($3 is null or exists (
+        select 1 from "laneway_limit_wait" w
+        where w.limits = $1 and w.channel_id = l.channel_id and w.released is null
+            and w.kind in (select value from json_each($3))))
+order by l.pass, l.channel_id limit $4
+
+-- name: next_limited
+-- $1: limits, $2: channel, $3: kinds, or null, $4: limit.
+select message_id from "laneway_limit_wait"
+where limits = $1 and channel_id = $2 and released is null
+    and ($3 is null or kind in (select value from json_each($3)))
+order by priority desc, due, message_id limit $4
+
+-- name: release_limit_waits
+-- $1: message ids, $2: now, $3: what each costs its lane.
+update "laneway_limit_wait" set released = $2, charge = $3 where message_id in (select value from json_each($1))
+
+-- name: move_limit_lane
+-- $1: limits, $2: channel, $3: what was taken, by weight.
+update "laneway_limit_lane" set pass = pass + $3, waiting = exists (
+    select 1 from "laneway_limit_wait" w where w.limits = $1 and w.channel_id = $2 and w.released is null)
+where limits = $1 and channel_id = $2
+
+-- name: limit_dues
+-- $1: message ids, $2: now. When those were due that still wait.
+select w.message_id, min(w.due, $2)
+from json_each($1) j cross join "laneway_limit_wait" w cross join "laneway_message" m
+where w.message_id = j.value and m.id = w.message_id
+
+-- name: shared_limit
+-- $1: name.
+select concurrency, rate, burst, tat from "laneway_shared_limit" where name = $1
+
+-- name: set_shared_limit
+-- $1: name, $2: concurrency, $3: rate, $4: burst, $5: theoretical arrival time.
+update "laneway_shared_limit" set concurrency = $2, rate = $3, burst = $4, tat = $5 where name = $1
+
+-- name: rest_shared_limit
+-- $1: name, $2: until.
+update "laneway_shared_limit" set rest_until = max(coalesce(rest_until, 0), $2) where name = $1
+
+-- name: remove_shared_limit
+-- $1: name.
+delete from "laneway_shared_limit" where name = $1 returning 1
+
+-- name: shared_limits
+-- $1: now.
+select l.name, l.concurrency, l.rate, l.burst, case when l.rest_until > $1 then l.rest_until end,
+    (select count(*) from "laneway_limit_lease" k cross join "laneway_lease" e
+    where k.name = l.name and e.fence = k.fence and e.message_id = k.message_id),
+    (select count(*) from (
+        select 1 from "laneway_limit_wait" w cross join "laneway_message" m
+        where w.released is null and instr(',' || w.limits || ',', ',' || l.name || ',') and m.id = w.message_id
+        limit 10000))
+from "laneway_shared_limit" l order by l.name
+
+-- name: channels_behind_limits
+-- $1: queue, $2: channels.
+select c.name, min(l.limits) from json_each($2) j cross join "laneway_channel" c cross join "laneway_limit_lane" l
+where c.queue = $1 and c.name = j.value and l.channel_id = c.id and l.waiting
+group by c.name
+
+-- name: forget_limit_lanes
+-- Lanes in which nothing waits.
+delete from "laneway_limit_lane" where not waiting and pass <= coalesce((
+    select min(l.pass) from "laneway_limit_lane" l where l.limits = "laneway_limit_lane".limits and l.waiting), 1e300)
+
+-- name: forget_released
+-- $1: now. What is known of messages that were made due a while ago.
+delete from "laneway_limit_wait" where released < $1 - 60000000
+
+-- name: forget_limit_queues
+delete from "laneway_limit_queue" where not exists (
+    select 1 from "laneway_limit_lane" l
+    where l.limits = "laneway_limit_queue".limits and l.queue = "laneway_limit_queue".queue and l.waiting)

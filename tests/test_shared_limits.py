@@ -1,0 +1,87 @@
+"""Shared limits: who starts, whose turn it is, and what a message's headers name."""
+
+import pytest
+
+from laneway.engines.shared_limits import Lane, Limited, LimitState, decide, room_of, shares
+from laneway.errors import InvalidName, InvalidOption
+from laneway.shared_limits import SharedLimit, check_limits, limits_of, why_held
+
+SECOND = 1_000_000
+
+
+def _state(name: str, concurrency: int | None = None, rate: float | None = None) -> LimitState:
+    burst = None if rate is None else 1
+    return LimitState(name, concurrency, rate, burst, None, None, 0, 0)
+
+
+def test_a_message_takes_all_of_its_limits_or_none() -> None:
+    states = {"a": _state("a", 2), "b": _state("b", 1)}
+    found = [Limited(1, 1, "a,b"), Limited(2, 1, "a,b"), Limited(3, 1, "a")]
+    start, wait = decide(found, states, [], set(), 0)
+    assert [one.id for one in start] == [1, 3] and [one.id for one in wait] == [2]
+    assert (states["a"].running, states["b"].running) == (2, 1)
+
+
+def test_nothing_passes_what_waits_for_the_same_limits() -> None:
+    found = [Limited(1, 1, "a"), Limited(2, 1, "a")]
+    start, _ = decide(found, {"a": _state("a", 5)}, ["a"], {2}, 0)
+    assert [one.id for one in start] == [2]
+
+
+def test_slots_of_what_is_about_to_start_are_not_for_others() -> None:
+    state = _state("a", 2)
+    state.coming = 2
+    assert not state.lets(0, released=False) and state.lets(0, released=True)
+
+
+def test_the_rate_counts_by_the_time_of_the_claim() -> None:
+    state = _state("a", rate=2)
+    state.start(0)
+    assert not state.lets(SECOND // 2 - 1, released=True)
+    assert state.lets(SECOND // 2, released=True)
+    assert state.room(0) == (0, SECOND // 2)
+
+
+def test_the_lane_that_had_the_least_is_next() -> None:
+    lanes = [Lane(1, 0.0, 1, None), Lane(2, 0.0, 3, None), Lane(3, 5.0, 1, None)]
+    assert shares(lanes, 8) == {1: 2, 2: 6}
+    assert shares([Lane(1, 0.0, 1, 1)], 4) == {1: 1}
+    assert shares([], 4) == {}
+
+
+def test_room_is_that_of_the_fullest() -> None:
+    states = {"a": _state("a", 7), "b": _state("b", 3)}
+    assert room_of("a,b", states, 0, 10) == (3, None)
+    assert room_of("a,unknown", states, 0, 5) == (5, None)
+    states["b"].running = 3
+    assert room_of("a,b", states, 0, 10)[0] == 0
+
+
+def test_headers_that_name_no_limits_are_none() -> None:
+    assert limits_of('{"laneway-limits": ["b", "a", "b"]}') == "a,b"
+    for text in (
+        None,
+        "{}",
+        '{"laneway-limits": "a"}',
+        '{"laneway-limits": [1]}',
+        '["laneway-limits"]',
+    ):
+        assert limits_of(text) is None
+    assert limits_of('{"laneway-limits": ["a", "b", "c", "d", "e"]}') is None
+    assert limits_of('"laneway-limits": broken') is None
+
+
+def test_names_are_checked() -> None:
+    assert check_limits(("b", "a")) == ["a", "b"]
+    with pytest.raises(InvalidOption):
+        check_limits("abc")
+    with pytest.raises(InvalidName):
+        check_limits(["a,b"])
+    with pytest.raises(InvalidName):
+        check_limits(["x" * 101])
+
+
+def test_why_a_channel_waits_is_said_in_words() -> None:
+    known = {"a": SharedLimit("a", 2, running=1), "b": SharedLimit("b", 1, running=1)}
+    assert why_held("a,b", known) == "limit b: 1 of 1 running"
+    assert why_held("r", {"r": SharedLimit("r", rate=5.0, burst=5)}) == "limit r: 5 starts a second"
