@@ -41,6 +41,13 @@ VERBS = {
     "fail_v1": WORKING,
     "extend_v1": WORKING,
     "throttle_v1": WORKING,
+    "admit_v1": WORKING,
+    "release_limited_v1": WORKING,
+    "rest_shared_limit_v1": WORKING,
+    "set_shared_limit_v1": {ADMIN},
+    "remove_shared_limit_v1": {ADMIN},
+    "shared_limits_v1": LOOKING,
+    "limited_channels_v1": LOOKING,
     "hold_v1": WORKING,
     "give_back_v1": WORKING,
     "once_v1": WORKING,
@@ -91,7 +98,8 @@ PARTS = (
     "claim_scan_kinds claim_serve_kinds claim_visit_kinds lane_turn lowest_lanes next_slots "
     "startable_kind token_of "
     "add_staged announce_nodes cleanup_flows close_flow decide_nodes end_nodes release_nodes "
-    "revive_nodes"
+    "revive_nodes "
+    "wait_for_limits sweep_limited make_due limit_room pick_limited cleanup_limits"
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (
@@ -115,7 +123,7 @@ PRIVATE = (
     "message wake channel token lease history dead dead_count dedupe done stray sleeper "
     "result progress flow flow_id flow_count flow_node flow_edge flow_held "
     "worker cancel_request audit_id_seq operation_id_seq listener mail fence listener_id "
-    "mail_number kind_queue "
+    "mail_number kind_queue shared_limit limit_lease limit_lane limit_wait limit_queue "
     "publication staged staged_part staged_part_id staged_work staged_row "
     "stream stream_item stream_v1 stream_message_v1 "
     "lake_commit lake_file lake_commit_v1 history_reader"

@@ -70,6 +70,8 @@ LATER = {
         '{null}', '{null}', '{null}', '{null}', '{1}', '{null}')""",
     ),
     "free_dead_keys_v1": (WORK, "free_dead_keys_v1('{q}', '{k}')"),
+    "admit_v1": (WORK, "admit_v1('{1}', '{1}', '{api}')"),
+    "release_limited_v1": (WORK, "release_limited_v1('{q}', null, 10)"),
     "waiting_work_v1": (LOOK, "waiting_work_v1(null)"),
     "look_queues_v1": (LOOK, "look_queues_v1(10, true)"),
     "look_named_v1": (LOOK, "look_named_v1('{q}', '{c}', 10, null)"),

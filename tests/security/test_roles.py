@@ -33,6 +33,7 @@ from laneway.model import (
 from laneway.operations import AuditNote, MinuteFilter, OperationOrder, WorkerInfo
 from laneway.plan import Plan
 from laneway.schedule import ScheduleTerms
+from laneway.shared_limits import SharedLimitChange, SharedLimitVerbs
 from laneway.topic import Subscription
 from tests.next_version import add_migration
 from tests.stores import POSTGRESQL_SERVERS
@@ -104,6 +105,13 @@ VERBS = {
     "extend": Verb(WORK, lambda e: e.extend([Extension(1, 1, SECOND)])),
     "hold": Verb(WORK, lambda e: e.hold([(1, 1)], SECOND)),
     "throttle": Verb(WORK, lambda e: e.throttle("q", "c", timedelta(seconds=1))),
+    "set_shared_limit": Verb(
+        {ADMIN}, lambda e: e.set_shared_limit("api", SharedLimitChange(concurrency=1))
+    ),
+    "rest_shared_limit": Verb(WORK, lambda e: e.rest_shared_limit("api", SECOND)),
+    "remove_shared_limit": Verb({ADMIN}, lambda e: e.remove_shared_limit("api")),
+    "shared_limits": Verb(LOOK, lambda e: e.shared_limits()),
+    "limited_channels": Verb(LOOK, lambda e: e.limited_channels("q", ["c"])),
     "give_back": Verb(WORK, lambda e: e.give_back([Return(1, 1, None)])),
     "once": Verb(WORK, lambda e: e.once("q", "k", SECOND)),
     "upkeep": Verb(WORK, lambda e: e.upkeep()),
@@ -218,7 +226,7 @@ def url_of(owner: Queue, role: str) -> str:
 
 def test_every_verb_is_in_the_table() -> None:
     facts = {"atomic", "dialect", "lacks", "newest_version"}
-    known = {*vars(Engine), *vars(FlowEngine)}
+    known = {*vars(Engine), *vars(FlowEngine), *vars(SharedLimitVerbs)}
     verbs = {name for name in known if not name.startswith("_")} - facts
     assert verbs == {name.partition(",")[0] for name in VERBS} | UNTOUCHED
 
