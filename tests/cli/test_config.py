@@ -7,7 +7,7 @@ from typer.testing import CliRunner, Result
 
 from laneway import Queue
 from laneway.cli.app import app
-from laneway.cli.config import Config, read_config
+from laneway.cli.connect import Config, read_config
 from laneway.errors import InvalidOption
 from tests.cli.commands import Cli
 

@@ -14,7 +14,7 @@ def main() -> None:
         if error.name != "typer":
             raise
         sys.exit('The command line needs an extra: pip install "laneway[cli]"')
-    from .stdio import OutputLost, set_up_streams
+    from .output import OutputLost, set_up_streams
 
     set_up_streams()
     try:

@@ -5,30 +5,21 @@ from typing import Annotated
 import typer
 
 from .commands import (
-    bench,
     channels,
-    chaos,
     control,
-    dashboard,
     dead,
-    demo,
     dev,
-    doctor,
     events,
-    exporter,
     flows,
     lake,
     messages,
     publish,
     schedules,
     schema,
-    show,
+    serve,
     stats,
-    tail,
-    top,
     topics,
     worker,
-    workers,
 )
 from .exits import CommandGroup
 
@@ -66,11 +57,11 @@ app.command()(schema.upgrade)
 app.command()(schema.sql)
 app.command()(schema.version)
 app.command()(worker.worker)
-app.command()(workers.workers)
+app.command()(worker.workers)
 app.command()(publish.publish)
 app.command()(messages.messages)
-app.command()(show.show)
-app.command()(show.history)
+app.command()(messages.show)
+app.command()(messages.history)
 app.command()(messages.cancel)
 app.command("run-now")(control.run_now)
 app.command()(control.pause)
@@ -85,16 +76,16 @@ app.add_typer(topics.app, name="topics")
 app.add_typer(flows.app, name="flows")
 app.add_typer(lake.app, name="lake")
 app.command()(stats.stats)
-app.command()(tail.tail)
+app.command()(events.tail)
 app.command()(events.events)
 app.command()(events.wait)
 app.command()(events.result)
-app.command()(top.top)
-app.command()(dashboard.dashboard)
+app.command()(stats.top)
+app.command()(serve.dashboard)
 app.command()(control.audit)
-app.command()(doctor.doctor)
-app.command()(exporter.exporter)
+app.command()(schema.doctor)
+app.command()(serve.exporter)
 app.add_typer(dev.app, name="dev")
-app.command()(bench.bench)
-app.command()(demo.demo)
-app.command()(chaos.chaos)
+app.command()(dev.bench)
+app.command()(dev.demo)
+app.command()(dev.chaos)

@@ -14,7 +14,7 @@ from laneway.spark import Check, doctor, session
 if TYPE_CHECKING:
     from laneway import Queue
 
-    from .config import Config
+    from .connect import Config
 
 
 from collections import Counter
@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 
 from laneway.errors import ConnectionUnavailable, LanewayError
 
-from .config import Config
-from .connect import open_config
+from .connect import Config, open_config
 
 if TYPE_CHECKING:
     from laneway import Queue

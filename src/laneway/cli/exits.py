@@ -8,8 +8,7 @@ from typer.core import TyperGroup
 
 from laneway.errors import InvalidInput, LanewayError
 
-from .output import say
-from .stdio import OutputLost
+from .output import OutputLost, say
 
 _UsageError: Any = typer.BadParameter.__mro__[1]  # Click's, or the one that Typer carries
 

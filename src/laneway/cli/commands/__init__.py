@@ -1,1 +1,1 @@
-"""The commands, one module per noun."""
+"""The commands, a module for each noun or group."""

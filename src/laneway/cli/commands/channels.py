@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laneway.cli.acting import acting
-from laneway.cli.confirm import confirm
-from laneway.cli.connect import open_queue
+from laneway.cli.connect import acting, open_queue
+from laneway.cli.dialog import confirm, no_match, note_unused_channels
 from laneway.cli.exits import ListGroup
-from laneway.cli.hints import no_match, note_unused_channels
-from laneway.cli.options import For, InQueue, Json, Limit, OnlyQueue, Schema, Url, Yes
+from laneway.cli.options import For, InQueue, Json, Limit, OnlyQueue, Schema, Url, Yes, age, length
 from laneway.cli.output import Column, emit, emit_all, say, table
-from laneway.cli.times import age, length
 
 from .stats import counts
 

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laneway.cli.acting import acting
-from laneway.cli.connect import open_queue
+from laneway.cli.connect import acting, open_queue
 from laneway.cli.exits import Code
-from laneway.cli.options import For, InQueue, Json, Limit, OnlyQueue, Schema, Url
+from laneway.cli.options import For, InQueue, Json, Limit, OnlyQueue, Schema, Url, age, length
 from laneway.cli.output import Column, emit, emit_all, say, table
-from laneway.cli.times import age, length
 
 if TYPE_CHECKING:
     from laneway.inspection import ChannelInfo

@@ -8,14 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from laneway.cli.acting import acting
-from laneway.cli.confirm import confirm
-from laneway.cli.connect import open_queue
+from laneway.cli.connect import acting, open_queue
+from laneway.cli.dialog import confirm, no_match
 from laneway.cli.exits import Code, ListGroup
-from laneway.cli.hints import no_match
-from laneway.cli.options import Json, Limit, OnlyChannel, OnlyKind, OnlyQueue, Schema, Url, Yes
+from laneway.cli.options import (
+    Json,
+    Limit,
+    OnlyChannel,
+    OnlyKind,
+    OnlyQueue,
+    Schema,
+    Url,
+    Yes,
+    age,
+    clock,
+    length,
+    past,
+)
 from laneway.cli.output import Column, emit, emit_all, fields, printable, say, table
-from laneway.cli.times import age, clock, length, past
 
 if TYPE_CHECKING:
     from laneway import DeadLetter, Queue
@@ -228,7 +238,7 @@ def redrive(
     chosen = _chosen(ids, queue, channel, kind, reason, error_type, since, until, everything)
     delayed = length(delay)
     if spark:
-        from laneway.cli.spark_redrive import redrive_by_spark
+        from laneway.cli.on_spark import redrive_by_spark
 
         if chosen.ids:
             raise typer.BadParameter(

@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from laneway.cli.acting import acting
-from laneway.cli.confirm import confirm
-from laneway.cli.connect import open_queue
+from laneway.cli.connect import acting, open_queue
+from laneway.cli.dialog import confirm
 from laneway.cli.exits import Code, ListGroup
-from laneway.cli.options import Json, Limit, OnlyQueue, Schema, Url, Yes
+from laneway.cli.options import Json, Limit, OnlyQueue, Schema, Url, Yes, age
 from laneway.cli.output import Column, emit, emit_all, say, table
-from laneway.cli.times import age
 
 if TYPE_CHECKING:
     from laneway import Queue

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from laneway.cli.confirm import confirm
 from laneway.cli.connect import settled
+from laneway.cli.dialog import confirm
 from laneway.cli.exits import Code, CommandGroup
-from laneway.cli.options import Json, Schema, Url, Yes
+from laneway.cli.options import Json, Schema, Url, Yes, ago, length, moment
 from laneway.cli.output import Column, emit, emit_all, fields, say, table
-from laneway.cli.times import ago, length, moment
 
 if TYPE_CHECKING:
     from laneway.lake import Lake

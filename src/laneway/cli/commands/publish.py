@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from laneway.cli.bulk_publish import BulkPublisher, PublishCounts, progress
-from laneway.cli.connect import open_queue
-from laneway.cli.exits import Code
-from laneway.cli.options import InQueue, Json, Schema, Url
-from laneway.cli.output import emit, say
-from laneway.cli.publish_lines import (
+from laneway.cli.bulk_publish import (
+    BulkPublisher,
     PayloadFormat,
+    PublishCounts,
     RejectsLost,
     open_input,
     open_rejects,
     parsed,
+    progress,
     read_batches,
 )
-from laneway.cli.stdio import OutputLost
-from laneway.cli.times import length, moment
+from laneway.cli.connect import open_queue
+from laneway.cli.exits import Code
+from laneway.cli.options import InQueue, Json, Schema, Url, length, moment
+from laneway.cli.output import OutputLost, emit, say
 from laneway.contract import HIGHEST_PRIORITY
 from laneway.errors import DatabaseFailed
 

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laneway.cli.acting import acting
-from laneway.cli.confirm import confirm
-from laneway.cli.connect import open_queue
+from laneway.cli.connect import acting, open_queue
+from laneway.cli.dialog import confirm, existing
 from laneway.cli.exits import Code, ListGroup
-from laneway.cli.hints import existing
-from laneway.cli.options import InQueue, Json, Limit, OnlyQueue, Schema, Url, Yes
+from laneway.cli.options import InQueue, Json, Limit, OnlyQueue, Schema, Url, Yes, age, short
 from laneway.cli.output import Column, emit, emit_all, say, table
-from laneway.cli.times import age, short
 
 if TYPE_CHECKING:
     from laneway import Queue, Schedule

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from laneway.cli.acting import acting
-from laneway.cli.connect import open_queue
+from laneway.cli.connect import acting, open_queue
 from laneway.cli.exits import Code, ListGroup
 from laneway.cli.options import InQueue, Json, Schema, Url
 from laneway.cli.output import Column, emit, emit_all, say, table

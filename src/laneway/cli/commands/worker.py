@@ -1,18 +1,98 @@
-"""worker: run a worker that a module defines."""
+"""worker: run a worker that a module defines; workers: list worker processes."""
 
+import os
 import sys
+from datetime import UTC, datetime
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from laneway.cli.connect import check_file, open_config, open_queue, settled
 from laneway.cli.exits import Code
-from laneway.cli.options import Json, Schema, Url
-from laneway.cli.output import emit, say
-from laneway.cli.times import length
-from laneway.cli.worker_target import load_worker
+from laneway.cli.options import Json, Limit, Schema, Url, age, length
+from laneway.cli.output import Column, emit, emit_all, say, table
 
 if TYPE_CHECKING:
+    from laneway import Queue, Tasks, Worker, WorkerInfo
+
+
+_HINT = "define one: worker = Worker(queue)"
+
+
+def load_worker(targets: list[str], url: str | None, schema: str | None) -> "Worker":
+    """One worker for everything that the targets name: ``module`` or ``module:name``.
+
+    The first worker counts, with its options; what the others have is added to it. If there are
+    only tasks, a worker is made for them.
+    """
     from laneway import Worker
+
+    found: list[Worker | Tasks] = []
+    for target in targets:
+        found.extend(one for one in _named(target) if all(one is not known for known in found))
+    workers = [one for one in found if isinstance(one, Worker)]
+    worker = workers[0] if workers else Worker(_client(found, url, schema))
+    worker.include(*(one for one in found if one is not worker))
+    return worker
+
+
+def _named(target: str) -> "list[Worker | Tasks]":
+    from laneway import Tasks, Worker
+
+    name, _, attribute = target.partition(":")
+    if not name or target.endswith(":"):
+        raise typer.BadParameter(
+            f"{target!r} does not name a worker: write module:worker, e.g. jobs:worker"
+        )
+    module = _import(name)
+    there = {key: one for key, one in vars(module).items() if isinstance(one, Worker | Tasks)}
+    if not attribute:
+        if not there:
+            raise typer.BadParameter(f"module {name!r} has no Worker and no Tasks: {_HINT}")
+        return list(there.values())
+    if attribute in there:
+        return [there[attribute]]
+    hint = f"use {' or '.join(f'{name}:{key}' for key in there)}" if there else _HINT
+    found = getattr(module, attribute, None)
+    if found is None:
+        raise typer.BadParameter(f"module {name!r} has no {attribute!r}: {hint}")
+    raise typer.BadParameter(f"{target} is of type {type(found).__name__}, not a Worker: {hint}")
+
+
+def _client(found: "list[Worker | Tasks]", url: str | None, schema: str | None) -> "Queue":
+    """That of the first tasks that are bound; else the one of the command's settings."""
+    for one in found:
+        if (client := one._clients.any) is not None:
+            bound: Queue = client
+            return bound
+    from laneway.client.shared.options import UPKEEP_EVERY
+
+    config = settled(url, schema)
+    check_file(config)
+    return open_config(config, pool_size=10, upkeep_every=UPKEEP_EVERY)
+
+
+def _import(name: str) -> ModuleType:
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        # If the module itself fails to import something, its author needs the traceback.
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        raise typer.BadParameter(
+            f"no module {error.name!r} in the current folder or installed: check the name, or "
+            "start the worker in the folder of the module"
+        ) from None
+    except KeyError as error:
+        # Usually a variable that the module reads from the environment at its import.
+        if error.args[0] in os.environ or not str(error.args[0]).isupper():
+            raise
+        missing = f"module {name!r} needs the environment variable {error.args[0]}: export it first"
+        raise typer.BadParameter(missing) from None
 
 
 def worker(
@@ -112,13 +192,13 @@ def worker(
     if check:
         _check(" ".join(targets), found, as_json)
         return
-    from laneway.cli.logs import log_to_stderr
+    from laneway.cli.output import log_to_stderr
 
     log_to_stderr(verbose=verbose, as_json=as_json)
     if spark:
         if max_messages is not None or max_runtime is not None:
             raise typer.BadParameter("--max-messages and --max-runtime do not work with --spark")
-        from laneway.cli.spark_worker import run_on_spark
+        from laneway.cli.on_spark import run_on_spark
 
         counts = run_on_spark(found, master, stream, until_empty, batch, per_task)
         if as_json:
@@ -150,3 +230,50 @@ def _check(target: str, found: "Worker", as_json: bool) -> None:
     if problems:
         raise typer.Exit(Code.FAILED)
     say(f"{target} can start: queues {', '.join(found.queues)}; kinds {', '.join(found.kinds)}.")
+
+
+_COLUMNS = (
+    Column("host"),
+    Column("pid", right=True),
+    Column("state"),
+    Column("used", right=True),
+    Column("slots", right=True),
+    Column("queues"),
+    Column("kinds"),
+    Column("version", wide=100),
+    Column("started", right=True, wide=90),
+    Column("seen", right=True),
+)
+
+
+def workers(
+    limit: Limit = 1000, url: Url = None, schema: Schema = None, as_json: Json = False
+) -> None:
+    """List worker processes: what they serve, how busy they are, who has vanished."""
+    with open_queue(url, schema) as client:
+        found = client.workers(limit=limit)
+    if as_json:
+        emit_all(found)
+    else:
+        now = datetime.now(UTC)
+        found = sorted(found, key=lambda one: (one.host, one.started_at, one.id))
+        table(_COLUMNS, [_row(worker, now) for worker in found])
+    if not found:
+        say("No worker is running.")
+    elif vanished := sum(worker.state == "vanished" for worker in found):
+        say(f"Vanished, not seen for 30 seconds: {vanished}. Their leases expire by themselves.")
+
+
+def _row(worker: "WorkerInfo", now: datetime) -> tuple[object, ...]:
+    return (
+        worker.host,
+        worker.pid,
+        worker.state,
+        worker.used,
+        worker.slots,
+        ", ".join(worker.queues),
+        ", ".join(worker.kinds) or "all",
+        worker.version,
+        age(worker.started_at, now),
+        age(worker.seen_at, now),
+    )
