@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 
 from laneway.exporter.catalog import METRICS
-from laneway.integrations.otel import conventions
+from laneway.integrations.otel import instruments
 from laneway.worker.telemetry.metrics import Metrics
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/metrics.md").read_text()
@@ -38,9 +38,9 @@ def worker_metrics() -> list[tuple[str, str, str, str]]:
 
 def test_the_names_of_opentelemetry_are_on_the_page() -> None:
     for name in (
-        conventions.SENT,
-        conventions.CONSUMED,
-        conventions.OPERATION_DURATION,
-        conventions.PROCESS_DURATION,
+        instruments.SENT,
+        instruments.CONSUMED,
+        instruments.OPERATION_DURATION,
+        instruments.PROCESS_DURATION,
     ):
         assert f"| `{name}` |" in PAGE

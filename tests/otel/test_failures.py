@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from laneway import Constant, Defer, Fail, Worker
-from laneway.integrations.otel import process, switch, traced, tracing
+from laneway.integrations import otel
+from laneway.integrations.otel import process, traced, tracing
 from laneway.worker.handlers import Run
 from tests.client.worlds import run_async
 from tests.otel.recording import Recording, attributes, is_red, recording
@@ -107,7 +108,7 @@ def test_the_span_of_a_handler_that_failed_is_red(place: Place) -> None:
             point["messaging.laneway.kind"]: point.get("error.type")
             for point, _ in found.points("messaging.process.duration")
         }
-        assert not process._processed and not switch._observer._open, "nothing is kept of them"
+        assert not process._processed and not otel._observer._open, "nothing is kept of them"
     expected = {kind: end[2] for kind, end in HOW_THEY_END.items()}
     assert {kind: attributes(span).get("error.type") for kind, span in spans.items()} == expected
     assert measured == expected
@@ -183,7 +184,7 @@ def _check_metrics(found: Recording) -> None:
 
 def test_the_middleware_alone_records_handlers_and_keeps_nothing(place: Place) -> None:
     with recording() as found, opened(place) as queue:
-        switch.uninstrument()
+        otel.uninstrument()
         worker = Worker(queue)
         worker.middleware(tracing)
         worker.default_handler(fails)

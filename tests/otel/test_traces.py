@@ -13,7 +13,7 @@ from opentelemetry.trace import SpanKind
 
 from laneway import AsyncQueue, Queue, Worker
 from laneway.errors import BacklogFull, LeaseLost
-from laneway.integrations.otel import conventions, traced, uninstrument
+from laneway.integrations.otel import instruments, traced, uninstrument
 from tests.client.worlds import run_async
 from tests.otel import handlers
 from tests.otel.recording import (
@@ -101,15 +101,15 @@ def test_the_names_are_those_of_the_conventions() -> None:
     }
     ours = {
         value
-        for value in vars(conventions).values()
+        for value in vars(instruments).values()
         if isinstance(value, str) and value.startswith("messaging.")
     }
     own = {name for name in ours if name.startswith("messaging.laneway.")}
     metrics = {
-        conventions.SENT,
-        conventions.CONSUMED,
-        conventions.OPERATION_DURATION,
-        conventions.PROCESS_DURATION,
+        instruments.SENT,
+        instruments.CONSUMED,
+        instruments.OPERATION_DURATION,
+        instruments.PROCESS_DURATION,
     }
     assert ours - own - metrics <= theirs
     types = {one.value for one in messaging_attributes.MessagingOperationTypeValues}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
-from .libpq_options import LIBPQ_WORDS
+from . import LIBPQ_WORDS
 
 
 class _Url(Protocol):

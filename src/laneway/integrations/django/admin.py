@@ -17,8 +17,7 @@ from laneway.operator import ADMIN, Operator, Principal
 
 from .models import QueuedTask
 from .site_queue import SiteQueue
-from .task_message import kind_of
-from .task_results import read_call
+from .task_message import kind_of, read_call
 from .task_runner import laneway_backends
 
 PAGE = 50

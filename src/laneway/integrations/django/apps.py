@@ -12,8 +12,7 @@ class LanewayConfig(AppConfig):  # type: ignore[misc]
     verbose_name = "Laneway"
 
     def ready(self) -> None:
-        from .clients import make_way
-        from .flush import empty_queue
+        from .site_queue import empty_queue, make_way
 
         connection_created.connect(make_way, dispatch_uid="laneway")
         post_migrate.connect(empty_queue, sender=self, dispatch_uid="laneway")

@@ -18,9 +18,8 @@ from laneway.web.dashboard import Dashboard
 from laneway.web.hints import stream
 from laneway.web.request import WebRequest
 
-from .clients import client_for
 from .database_url import url_of
-from .site_queue import DEFAULTS, queue_connection
+from .site_queue import DEFAULTS, client_for, queue_connection
 
 
 def principal_of(request: HttpRequest) -> Principal | None:

@@ -4,10 +4,12 @@ Topics and schedules of the site: what can be part of the site's transaction is.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
 from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import connections, transaction
+from django.db.backends.base.base import NO_DB_ALIAS
 
 from laneway.client.sync.publish import Topic
 from laneway.client.sync.queue import Queue
@@ -19,8 +21,44 @@ from laneway.plan import Plan
 from laneway.schedule import Schedule
 from laneway.topic import TopicCopy
 
-from .clients import client_for
 from .database_url import url_of
+
+_clients: dict[tuple[str, str, str], Queue] = {}
+_changing = Lock()
+
+
+def client_for(url: str, schema: str, queue: str) -> Queue:
+    """The same while the settings stay the same. Others are closed: nobody will ask for them, and
+    the database of a test cannot be dropped while somebody is connected."""
+    wanted = (url, schema, queue)
+    found = _clients.get(wanted)
+    if found is not None:
+        return found
+    with _changing:
+        if wanted not in _clients:
+            _close_all()
+            _clients[wanted] = Queue(url, schema=schema, name=queue)
+        return _clients[wanted]
+
+
+def make_way(connection: Any, **signal: Any) -> None:
+    """Called when Django has connected. It does so to no database when it is about to create, copy
+    or drop one, which it cannot while somebody is connected; tests do."""
+    if connection.alias == NO_DB_ALIAS:
+        close_clients()
+
+
+def close_clients() -> None:
+    """The next use opens another."""
+    with _changing:
+        _close_all()
+
+
+def _close_all() -> None:
+    while _clients:
+        _, client = _clients.popitem()
+        client.close()
+
 
 InTransaction = Callable[..., Any]
 """Calls a verb with these arguments on the site's connection."""
@@ -157,3 +195,49 @@ def site_settings() -> dict[str, Any]:
     """``settings.LANEWAY``, without the defaults."""
     given: dict[str, Any] = getattr(settings, "LANEWAY", {})
     return given
+
+
+# Which migrations there are, and rows that install wrote.
+_KEPT = ("migration", "setting", "counting")
+
+
+def empty_queue(using: str, **signal: Any) -> None:
+    """Empties the queue when ``manage.py flush`` empties the database, as ``TransactionTestCase``
+    does after every test: what a test enqueued must not reach the next one.
+
+    Called after migrate, which passes its plan, and after flush, which has none."""
+    queue = SiteQueue()
+    if "plan" in signal or using != queue.connection.alias:
+        return
+    with queue.open_client() as client:
+        if _is_new(client):
+            return
+        if queue.connection.vendor == "postgresql":
+            _truncate(queue.connection, client._address.schema)
+        else:
+            client.uninstall()
+            client.install()
+    # Their connections remember tables that are gone.
+    close_clients()
+
+
+def _is_new(client: Queue) -> bool:
+    """To empty it takes longer than to look."""
+    return not (
+        client.totals().published
+        or client.schedules.list()
+        or client.subscriptions()
+        or client.channels()
+    )
+
+
+def _truncate(connection: Any, schema: str) -> None:
+    """To install anew takes a second on PostgreSQL."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "select format('%%I.%%I', schemaname, tablename) from pg_tables "
+            "where schemaname = %s and tablename <> all(%s)",
+            [schema, list(_KEPT)],
+        )
+        tables = ", ".join(row[0] for row in cursor.fetchall())
+        cursor.execute(f"truncate {tables}")

@@ -27,8 +27,16 @@ from .task_api import (
     task_finished,
     task_started,
 )
-from .task_message import TaskCall, change, kind_of, result_of, site_time
-from .task_results import earlier_attempts, errors_of, kept
+from .task_message import (
+    TaskCall,
+    change,
+    earlier_attempts,
+    errors_of,
+    kept,
+    kind_of,
+    result_of,
+    site_time,
+)
 from .tasks import LanewayBackend
 
 _log = logging.getLogger("laneway.worker")

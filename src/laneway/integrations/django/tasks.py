@@ -1,31 +1,122 @@
 """A backend for Django's tasks: enqueued in the site's transaction, run by Laneway's worker.
 
 >>> TASKS = {"default": {"BACKEND": "laneway.integrations.django.tasks.LanewayBackend"}}
+
+A task has Laneway's own options, too: its channel, its key, when it is retried.
+
+>>> @task(channel="tenant-42", key="report", retry=Exponential(attempts=8))
+... def report() -> None: ...
+>>> report.using(channel="tenant-43").enqueue()
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.apps import apps
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
+from django.utils.connection import ConnectionDoesNotExist
 from django.utils.module_loading import import_string
 
 from laneway.durations import Duration
 from laneway.retry import NoRetry, Retry
 
-from .backend_checks import check_backend
-from .site_queue import SiteQueue
-from .task_api import BaseTaskBackend, TaskResultDoesNotExist, task_enqueued
-from .task_class import LanewayTask, task
-from .task_message import TaskCall, call_of, kind_of, result_of
-from .task_results import find_result
+from .database_url import url_of
+from .site_queue import SETTINGS, SiteQueue, queue_connection, site_settings
+from .task_api import (
+    DEFAULT_TASK_BACKEND_ALIAS,
+    BaseTaskBackend,
+    Task,
+    TaskResultDoesNotExist,
+    task_backends,
+    task_enqueued,
+)
+from .task_message import TaskCall, call_of, find_result, kind_of, result_of
 
 __all__ = ["LanewayBackend", "LanewayTask", "task"]
+
+OPTIONS = ("channel", "retry", "lowest_priority", "keep_result")
+
+
+def check_backend(backend: Any) -> Iterator[checks.CheckMessage]:
+    if not apps.is_installed("laneway.integrations.django"):
+        yield checks.Error(
+            f"the task backend {backend.alias!r} needs the app of Laneway",
+            hint="Add 'laneway.integrations.django' to INSTALLED_APPS and run migrate.",
+            id="laneway.E001",
+        )
+    yield from _check_database()
+    for name in sorted(set(backend.options) - set(OPTIONS)):
+        yield checks.Warning(
+            f"OPTIONS of the task backend {backend.alias!r} has {name!r}, which is not known",
+            hint=f"Known are {', '.join(OPTIONS)}.",
+            id="laneway.W001",
+        )
+
+
+def _check_database() -> Iterator[checks.CheckMessage]:
+    try:
+        url_of(queue_connection())
+    except ConnectionDoesNotExist as error:
+        yield checks.Error(
+            f"LANEWAY['database']: {error}",
+            hint="Name a database of DATABASES.",
+            id="laneway.E002",
+        )
+    except ImproperlyConfigured as error:
+        yield checks.Error(str(error), id="laneway.E003")
+    for name in sorted(set(site_settings()) - set(SETTINGS)):
+        yield checks.Warning(
+            f"LANEWAY has {name!r}, which is not known",
+            hint=f"Known are {', '.join(SETTINGS)}.",
+            id="laneway.W002",
+        )
+
+
+OWN_OPTIONS = ("channel", "key", "retry", "expires_in", "keep_result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LanewayTask(Task):  # type: ignore[misc]
+    """What is None is as ``OPTIONS`` of the backend say.
+
+    While a message with this ``key`` is unfinished in the queue, ``enqueue`` answers that one.
+    ``expires_in``: the task is not begun later than that after it was enqueued. ``keep_result``:
+    how long the return value can be read.
+    """
+
+    channel: str | None = None
+    key: str | None = None
+    retry: Retry | None = None
+    expires_in: Duration | None = None
+    keep_result: Duration | None = None
+
+    def using(self, **changes: Any) -> Any:
+        """As Django's, and for Laneway's options."""
+        own = {name: changes.pop(name) for name in OWN_OPTIONS if name in changes}
+        # Not super(): a dataclass with slots is another class than the one that was written here.
+        changed = Task.using(self, **changes)
+        return replace(changed, **own) if own else changed
+
+
+def task(
+    function: Callable[..., Any] | None = None,
+    *,
+    backend: str = DEFAULT_TASK_BACKEND_ALIAS,
+    **options: Any,
+) -> Any:
+    """Django's decorator, which takes the options of a backend's task class only since 6.1."""
+
+    def declare(function: Callable[..., Any]) -> Any:
+        return task_backends[backend].task_class(func=function, backend=backend, **options)
+
+    return declare if function is None else declare(function)
+
 
 KEEP_RESULT = timedelta(days=1)
 DJANGO_LOWEST, DJANGO_HIGHEST = -100, 100

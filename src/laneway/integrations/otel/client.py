@@ -19,17 +19,20 @@ from laneway.client.sync.message import SettleVerbs
 from laneway.client.sync.publish import PublishVerbs, Topic
 from laneway.model import Draft
 
-from .conventions import (
+from .creation import creation_context, custom_contexts, links_of, with_context
+from .instruments import (
     BATCH_COUNT,
     CHANNEL,
     KIND,
     MESSAGE_ID,
+    Recorded,
     Value,
+    begin,
     common,
+    instruments,
+    recorded,
     server_attributes,
 )
-from .creation import creation_context, custom_contexts, links_of, with_context
-from .instruments import Recorded, begin, instruments, recorded
 from .process import LEASE_LOST, message_attributes
 
 _SETTLES = ("complete", "defer", "fail", "give_back")

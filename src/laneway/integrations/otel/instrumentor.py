@@ -5,7 +5,7 @@ from typing import Any
 
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
-from .switch import instrument, uninstrument
+from . import instrument, uninstrument
 
 
 class LanewayInstrumentor(BaseInstrumentor):  # type: ignore[misc]

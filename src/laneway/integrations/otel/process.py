@@ -1,8 +1,12 @@
-"""The worker's spans: "process" around a handler, and the settle of what became of its message."""
+"""The worker's spans: "process" around a handler, the settle of what became of its message, and
+the current trace in the process of a handler.
+"""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from opentelemetry import context, trace
+from opentelemetry import context, propagate, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import SpanKind
 
@@ -13,10 +17,42 @@ from laneway.worker.job import Job
 from laneway.worker.outcomes import Defer, Fail, Throttled
 from laneway.worker.telemetry import process_wide
 from laneway.worker.telemetry.observer import OutcomeName
+from laneway.worker.telemetry.process_wide import Carried
 
-from .conventions import ATTEMPT, CHANNEL, FENCE, KIND, MESSAGE_ID, Value
 from .creation import creation_context, link_to
-from .instruments import Recorded, begin, instruments, recorded
+from .instruments import (
+    ATTEMPT,
+    CHANNEL,
+    FENCE,
+    KIND,
+    MESSAGE_ID,
+    Recorded,
+    Value,
+    begin,
+    instruments,
+    recorded,
+)
+
+
+def current() -> dict[str, str]:
+    """The process span of the message, as the propagators write it."""
+    carrier: dict[str, str] = {}
+    propagate.inject(carrier)
+    return carrier
+
+
+@contextmanager
+def taken_over(carrier: dict[str, str]) -> Iterator[None]:
+    """Makes it the current one while the handler runs."""
+    token = context.attach(propagate.extract(carrier))
+    try:
+        yield
+    finally:
+        context.detach(token)
+
+
+CURRENT_TRACE = Carried(current, f"{__name__}:{taken_over.__name__}")
+
 
 LEASE_LOST = "laneway.errors.LeaseLost"
 _VERBS: dict[OutcomeName, str] = {

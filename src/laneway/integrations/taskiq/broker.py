@@ -15,8 +15,7 @@ from laneway.client.aio.queue import AsyncQueue
 from laneway.durations import Duration
 from laneway.worker.worker import Worker
 
-from .delivery import Delivery, NoteFailures, WatchedFormatter, note_sent
-from .labels import publish_options
+from .delivery import Delivery, NoteFailures, WatchedFormatter, note_sent, publish_options
 
 _log = logging.getLogger("laneway.taskiq")
 
