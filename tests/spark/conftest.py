@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from laneway import Queue
 from laneway.spark import session
-from laneway.spark.session import quick_java
+from laneway.spark.environment import quick_java
 from tests.place import Place, fresh_schema
 
 # Small queries on two busy cores: no code generation, few partitions.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pyspark import __file__ as pyspark_file
 
-from laneway.spark.java import find_java
+from laneway.spark.environment import find_java
 from tests.spark.running import APPS
 
 _LAUNCHER = Path(pyspark_file).parent / "bin" / "spark-class"

@@ -14,9 +14,9 @@ from laneway import Queue
 from laneway.dev.chaos.proxy import Proxy
 from laneway.errors import InvalidOption
 from laneway.spark import handle, run_handlers
-from laneway.spark.handlers import driver as foreman
-from laneway.spark.handlers.batch import run_parts, task_for
-from laneway.spark.streams.owner import StreamOwner
+from laneway.spark import handlers as foreman
+from laneway.spark.claim_stream import StreamOwner
+from laneway.spark.handlers import run_parts, task_for
 from tests.place import Place
 from tests.spark.conftest import LONG
 from tests.spark.handled import at_once, look, make_ledger, note, ran

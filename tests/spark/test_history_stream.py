@@ -15,8 +15,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 from laneway import Queue
 from laneway.errors import InvalidOption
 from laneway.spark import reason, watermark
+from laneway.spark.history_stream import HistoryStream
 from laneway.spark.options import parse
-from laneway.spark.streams.history import HistoryStream
 from tests.place import Place
 from tests.spark.conftest import options
 from tests.spark.streams import Sink, forget, run, start

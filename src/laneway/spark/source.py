@@ -46,7 +46,7 @@ class LanewaySource(DataSource):
 
             return MysqlSqliteReader(options, what, schema)
         if _PUSHING in sys.modules:
-            from .read.pushdown import PushingReader
+            from laneway.spark.read.reader import PushingReader
 
             return PushingReader(options, what, schema)
         from .read.reader import LanewayReader
@@ -61,11 +61,11 @@ class LanewaySource(DataSource):
             )
         what = self._what()
         if what == "claims":
-            from .streams.claim import ClaimStream
+            from .claim_stream import ClaimStream
 
             return ClaimStream(parse(self.options, "claim stream"), schema)
         if what == "history":
-            from .streams.history import HistoryStream
+            from .history_stream import HistoryStream
 
             return HistoryStream(parse(self.options, "history stream"), schema)
         raise InvalidOption(f"{what} cannot be streamed: read history or claims")

@@ -20,9 +20,8 @@ from laneway.spark.store import connected_to_any
 from laneway.stores import Store
 
 from .fields import LENGTHS, TIMES, check_columns, content_type
-from .staged import Messages, Staged, staged_parts
 from .values import headers, shaped
-from .writer import task_context
+from .writer import Messages, Staged, staged_parts, task_context
 
 if TYPE_CHECKING:
     import pyarrow

@@ -1,4 +1,4 @@
-"""Bulk publish and the publish sink on PostgreSQL.
+"""Bulk publish and the publish sink on PostgreSQL, and what their tasks report to the driver.
 
 The tasks of a frame load the table of messages, and the driver's commit publishes what they have
 loaded. The tasks of a stream's batch fill staging tables, which the commit moves: its batches are
@@ -12,13 +12,17 @@ thousand locks in all.
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import psycopg
 from pyspark import TaskContext
-from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
 from pyspark.sql.types import StructType
 
 from laneway.contract import DEFAULT_MAX_ATTEMPTS
@@ -29,10 +33,39 @@ from laneway.stores import StoreAddress
 
 from .fields import check_columns, content_type
 from .keeper import keep
-from .staged import Loaded, Messages, Staged, loaded_parts, staged_parts
 
 if TYPE_CHECKING:
     import pyarrow
+
+
+@dataclass
+class Staged(WriterCommitMessage):
+    """The staging table of one task; ``table`` is None if it had no rows."""
+
+    job: str
+    table: str | None
+    rows: int
+    query: str | None = None
+    batch: int | None = None
+
+
+@dataclass
+class Loaded(WriterCommitMessage):
+    """The parts that one task of a frame has loaded."""
+
+    parts: list[int]
+    rows: int
+
+
+Messages = Sequence[WriterCommitMessage | None]
+
+
+def loaded_parts(messages: Messages) -> list[int]:
+    return [part for one in messages if isinstance(one, Loaded) for part in one.parts]
+
+
+def staged_parts(messages: Messages) -> list[Staged]:
+    return [message for message in messages if isinstance(message, Staged)]
 
 
 AT_ONCE = 200

@@ -1,11 +1,37 @@
-"""Batch reads from PostgreSQL: partitions of equal size, each a query that any task can run."""
+"""Batch reads from PostgreSQL: partitions of equal size, each a query that any task can run.
 
-from collections.abc import Iterator, Sequence
+Filters of the query are part of the statement if Spark's
+``spark.sql.python.filterPushdown.enabled`` is on.
+
+Spark does not evaluate a filter again that was taken here, so only those are taken that mean the
+same in both.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from psycopg import sql
+from pyspark.sql.datasource import (
+    DataSourceReader,
+    EqualNullSafe,
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    IsNotNull,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringContains,
+    StringEndsWith,
+    StringStartsWith,
+)
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -18,6 +44,7 @@ from .tables import TABLES, chosen, column_types
 
 if TYPE_CHECKING:
     import pyarrow
+
 
 _START = (0, 0)
 _END = (2**63 - 1, 2**63 - 1)
@@ -121,3 +148,85 @@ def _position(cut: tuple[Any, ...]) -> tuple[int, int]:
 
 def position_range(start: tuple[int, int], end: tuple[int, int]) -> dict[str, int]:
     return {"from_xid": start[0], "from_id": start[1], "to_xid": end[0], "to_id": end[1]}
+
+
+_COMPARING = {
+    EqualTo: "{column} = {value}",
+    EqualNullSafe: "{column} is not distinct from {value}",
+    GreaterThan: "{column} > {value}",
+    GreaterThanOrEqual: "{column} >= {value}",
+    LessThan: "{column} < {value}",
+    LessThanOrEqual: "{column} <= {value}",
+}
+_OF_TEXT = {
+    StringStartsWith: "starts_with({column}, {value})",
+    StringEndsWith: "right({column}, length({value})) = {value}",
+    StringContains: "strpos({column}, {value}) > 0",
+}
+_OF_NULL = {IsNull: "{column} is null", IsNotNull: "{column} is not null"}
+_FITS: dict[str, Callable[[Any], bool]] = {
+    "bigint": lambda value: type(value) is int,
+    "int": lambda value: type(value) is int,
+    "smallint": lambda value: type(value) is int,
+    "boolean": lambda value: type(value) is bool,
+    "string": lambda value: type(value) is str and "\0" not in value,
+    "timestamp": lambda value: isinstance(value, datetime) and value.tzinfo is not None,
+}
+
+
+class PushingReader(LanewayReader):
+    """A reader that accepts filters."""
+
+    pushed: tuple[sql.Composable, ...] = ()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802
+        """Returns those that Spark has to evaluate itself."""
+        native = column_types(self.what)
+        types = {
+            field.name: native[field.name]
+            for field in self.schema
+            if field.dataType.simpleString() == native[field.name]
+        }
+        for wanted in filters:
+            condition = _condition(wanted, types)
+            if condition is None:
+                yield wanted
+            else:
+                self.pushed += (condition,)
+
+    def conditions(self, store: PostgresqlStore) -> str:
+        pushed = [condition.as_string(store.connection) for condition in self.pushed]
+        return " and ".join([super().conditions(store), *pushed])
+
+
+def _condition(wanted: Filter, types: dict[str, str]) -> sql.Composable | None:
+    if isinstance(wanted, Not):
+        inner = _condition(wanted.child, types)
+        return None if inner is None else sql.SQL("not ({})").format(inner)
+    path: tuple[str, ...] = getattr(wanted, "attribute", ())
+    kind = types.get(path[0]) if len(path) == 1 else None
+    if kind is None:
+        return None
+    return _on_column(wanted, path[0], kind)
+
+
+def _on_column(wanted: Filter, name: str, kind: str) -> sql.Composable | None:
+    # Spark compares text byte by byte.
+    collate = sql.SQL(' collate "C"' if kind == "string" else "")
+    column = sql.SQL("(h.{}{})").format(sql.Identifier(name), collate)
+    if type(wanted) in _OF_NULL:
+        return _filled(_OF_NULL[type(wanted)], column, None)
+    value = getattr(wanted, "value", None)
+    fits = _FITS.get(kind, lambda _: False)
+    if isinstance(wanted, In):
+        if not wanted.value or not all(fits(one) for one in wanted.value):
+            return None
+        equal = [_filled(_COMPARING[EqualTo], column, one) for one in wanted.value]
+        return sql.SQL("({})").format(sql.SQL(" or ").join(equal))
+    known = {**_COMPARING, **_OF_TEXT} if kind == "string" else _COMPARING
+    text = known.get(type(wanted))
+    return _filled(text, column, value) if text and fits(value) else None
+
+
+def _filled(text: str, column: sql.Composable, value: object) -> sql.Composable:
+    return sql.SQL(text).format(column=column, value=sql.Literal(value))

@@ -1,10 +1,13 @@
-"""The history as a stream: every row exactly once, although ids commit out of order.
+"""The history as a stream: every row exactly once, although ids commit out of order; and how far it
+lags behind.
 
 An offset is the position (xid, id) of the last row read. Only rows below the settled watermark are
 returned: all transactions with lower numbers have ended, so no earlier row can appear any more.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -17,11 +20,11 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from laneway.errors import InvalidOption
-from laneway.spark.options import SparkOptions
 from laneway.spark.read.reader import QueryReader, conditions, plan, position_range
-from laneway.spark.store import connected
 
-from .owner import PollInterval
+from .claim_stream import PollInterval
+from .options import SparkOptions, parse
+from .store import connected
 
 Position = tuple[int, int]
 
@@ -104,3 +107,31 @@ def _position(offset: dict[str, int]) -> Position:
 
 def _offset(position: Position) -> dict[str, int]:
     return {"xid": position[0], "id": position[1]}
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """``waiting`` rows of history are committed but cannot be streamed yet, because a transaction
+    that began before them is still open: ``holder`` names it, ``held`` is its age."""
+
+    xid: int
+    waiting: int
+    holder: str | None
+    held: timedelta
+
+
+def watermark(url: str, schema: str = "laneway") -> Watermark:
+    """Up to where a history stream can read now, and what it waits for.
+
+    >>> watermark("postgresql://localhost/shop").holder
+    'pid 4711 (nightly-report, role shop, idle in transaction)'
+    """
+    address = parse({"url": url, "schema": schema, "what": "history"}, "history stream").address
+    with connected(address) as store:
+        xid, waiting, pid, name, role, state, since, now = store.ask("watermark")[0]
+    if since is None:
+        return Watermark(xid, waiting, None, timedelta(0))
+    who = "prepared transaction" if pid is None else f"pid {pid}"
+    return Watermark(
+        xid, waiting, f"{who} ({name or 'no name'}, role {role}, {state})", now - since
+    )

@@ -1,28 +1,183 @@
-"""The driver's loop for handlers on executors: claims batches and runs each as a Spark job."""
+"""A worker's handlers on Spark's executors: the driver claims batches and runs each as a Spark job.
 
+The driver claims messages and holds their leases. A task takes its messages over, which only one
+attempt can do; from then on that process holds the leases, for as long as it lives. See
+docs/decisions/0010.
+"""
+
+import asyncio
 import logging
 import threading
+import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from laneway.client.shared.checks import check_number
 from laneway.contract import BATCH
 from laneway.durations import Duration, check_duration
-from laneway.errors import ConnectionUnavailable, LanewayError
-from laneway.spark.errors import is_outage, plainly, reason
-from laneway.spark.streams.owner import Item, StreamOwner
+from laneway.errors import ConnectionUnavailable, InvalidOption, LanewayError
+from laneway.model import ClaimStatus, Settled
+from laneway.stores import StoreAddress
 from laneway.worker.clock import Backoff
+from laneway.worker.definition import WorkerDefinition
+from laneway.worker.job import Job
+from laneway.worker.run.runtime import Preclaimed, run_preclaimed
+from laneway.worker.telemetry.observer import OutcomeName
 from laneway.worker.worker import Worker
 
-from .batch import run_parts, task_for
-from .task import HandlerTask
+from .claim_stream import Item, StreamOwner
+from .errors import is_outage, plainly, reason
+from .options import parse
+from .store import connected
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    import pyarrow
+    from pyspark.sql import DataFrame, SparkSession
+
+
+_CLAIMED_COLUMNS = 19  # then come the times of the lease
+_RETRY_AFTER = 0.5  # seconds
+
+
+@dataclass(frozen=True)
+class HandlerTask:
+    """Holds no connection, because it is sent to executors."""
+
+    address: StoreAddress
+    definition: WorkerDefinition
+
+    def run(self, items: Sequence[Item]) -> Counter[str]:
+        """Returns the number of messages by outcome. Messages that another attempt has taken over
+        are left to it: a retried or speculative task runs nothing twice."""
+        counts = _Counts()
+        if items:
+            work = run_preclaimed(self.definition, len(items), lambda: self._take(items), [counts])
+            asyncio.run(work)
+        return counts.counts
+
+    def _take(self, items: Sequence[Item]) -> list[Preclaimed]:
+        """Waits while the database is unavailable: the stream holds these leases meanwhile."""
+        ids, fences = [id for id, _ in items], [fence for _, fence in items]
+        deadline = time.monotonic() + self.definition.options.lease.total_seconds()
+        while True:
+            try:
+                with connected(self.address) as store:
+                    rows = store.ask("take", ids=ids, fences=fences)
+            except ConnectionUnavailable:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_RETRY_AFTER)
+            else:
+                return [Preclaimed(row[:_CLAIMED_COLUMNS], *row[_CLAIMED_COLUMNS:]) for row in rows]
+
+
+class _Counts:
+    """An observer that adds up."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+
+    def claimed(self, messages: int, status: ClaimStatus, seconds: float) -> None:
+        pass
+
+    def ended(self, job: Job, outcome: OutcomeName, seconds: float) -> None:
+        self.counts[outcome] += 1
+
+    def lost(self, job: Job) -> None:
+        self.counts["lost"] += 1
+
+    def settled(self, job: Job, result: Settled | None) -> None:
+        pass
+
 
 _log = logging.getLogger("laneway.spark")
+
+_RESULT = "outcome string, n bigint"
+Batches = Iterator["pyarrow.RecordBatch"]
+
+
+def handle(frame: "DataFrame", worker: Worker) -> Counter[str]:
+    """Runs the worker's handlers on a batch of a claim stream, in ``foreachBatch``; returns the
+    number of messages by outcome.
+
+    Each message is settled by its handler's outcome. Messages that were filtered out of the frame
+    are completed with the batch.
+
+    >>> stream.writeStream.foreachBatch(lambda frame, _: handle(frame, worker))
+    """
+    task = task_for(worker)
+
+    def run(batches: Batches) -> Batches:
+        items = [
+            (row["id"], row["fence"])
+            for batch in batches
+            for row in batch.select(["id", "fence"]).to_pylist()
+        ]
+        yield from _counted(task.run(items))
+
+    return _added(frame.select("id", "fence").mapInArrow(run, _RESULT))
+
+
+def run_parts(
+    spark: "SparkSession", task: HandlerTask, parts: Sequence[Sequence[Item]]
+) -> Counter[str]:
+    """Runs one Spark job with a task for each part."""
+
+    def run(batches: Batches) -> Batches:
+        for batch in batches:
+            for index in batch.column(0).to_pylist():
+                yield from _counted(task.run(parts[index]))
+
+    indexes = spark.range(0, len(parts), 1, len(parts))
+    return _added(indexes.mapInArrow(run, _RESULT))
+
+
+def task_for(worker: Worker) -> HandlerTask:
+    """Raises InvalidOption for a worker that cannot be sent to executors, before any claim."""
+    definition = worker.definition()
+    if not definition.handlers.all():
+        raise InvalidOption("the worker has no handlers: register one with @worker.task")
+    options = parse(
+        {"url": definition.address.url, "schema": definition.address.schema}, "claim stream"
+    )
+    task = HandlerTask(options.address, definition)
+    _check_sendable(task, definition)
+    return task
+
+
+def _check_sendable(task: HandlerTask, definition: WorkerDefinition) -> None:
+    from pyspark import cloudpickle
+
+    dumps: Callable[[object], bytes] = cloudpickle.dumps
+    try:
+        dumps(task)
+    except Exception as error:
+        names = ", ".join(handler.name for handler in definition.handlers.all())
+        raise InvalidOption(
+            f"the handlers cannot be sent to executors ({error}): put {names} into a module that "
+            "every node can import"
+        ) from error
+
+
+def _counted(counts: Counter[str]) -> Batches:
+    import pyarrow
+
+    yield pyarrow.RecordBatch.from_pydict(
+        {"outcome": list(counts), "n": list(counts.values())},
+        schema=pyarrow.schema([("outcome", pyarrow.string()), ("n", pyarrow.int64())]),
+    )
+
+
+def _added(result: "DataFrame") -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for row in result.collect():
+        counts[row.outcome] += row.n
+    return counts
+
 
 _IN_FLIGHT = 2  # batches: the next one runs while the last messages of this one end
 

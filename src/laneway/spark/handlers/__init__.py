@@ -1,1 +1,0 @@
-"""A worker's handlers on Spark's executors."""

@@ -1,1 +1,0 @@
-"""Streams out of the queue: claimed messages, and the history."""
