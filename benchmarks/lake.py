@@ -19,7 +19,7 @@ from laneway import Queue
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.lake import Lake
 from laneway.lake.synth import SyntheticHistory, synthesize
-from laneway.lake.synth.write import write_database, write_lake
+from laneway.lake.synth.history import write_database, write_lake
 
 from .report import Table, show
 

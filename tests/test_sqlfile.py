@@ -34,7 +34,7 @@ def test_a_cast_is_no_form() -> None:
 
 
 def test_a_file_may_be_for_some_dialects_only() -> None:
-    found = {dialect: statements("laneway.lake.catalog", dialect) for dialect in DIALECTS}
+    found = {dialect: statements("laneway.lake", dialect) for dialect in DIALECTS}
     assert "purge_day" in found["postgresql"] and "purge_day" not in found["mysql"]
     assert found["mysql"]["mark"] == found["sqlite"]["mark"] != found["postgresql"]["mark"]
     assert found["mysql"]["clock"] != found["sqlite"]["clock"]

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from laneway import Queue
 from laneway.lake import Lake
 from laneway.lake.synth import SyntheticHistory, synthesize
-from laneway.lake.synth.write import write_database
+from laneway.lake.synth.history import write_database
 from laneway.spark import session
 from tests.lake import scenes
 from tests.place import Place, fresh_schema

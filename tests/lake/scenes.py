@@ -14,11 +14,10 @@ from pyspark.sql import SparkSession
 from laneway import Queue
 from laneway.lake import Lake
 from laneway.lake.columns import LIVE
-from laneway.lake.folder import write_live
+from laneway.lake.folder import by_day, write_live
 from laneway.lake.report.create import create_report
 from laneway.lake.report.objective import Objective
 from laneway.lake.synth import SyntheticHistory, synthesize
-from laneway.lake.synth.write import by_day
 from tests.lake.proving import Difference, difference, proved, reported
 from tests.lake.real_run import live_through
 from tests.place import Place

@@ -11,9 +11,9 @@ import pytest
 from laneway import Queue
 from laneway.lake import Lake
 from laneway.lake.folder import Folder
-from laneway.lake.leftovers import sweep
 from laneway.lake.synth import synthesize
-from laneway.lake.synth.write import write_database
+from laneway.lake.synth.history import write_database
+from laneway.lake.verify import sweep
 from tests.lake.conftest import NOW
 from tests.lake.test_sync import rows_of
 from tests.place import Place

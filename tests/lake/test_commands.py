@@ -11,7 +11,7 @@ from laneway.lake import Lake
 from laneway.lake.catalog import Catalog
 from laneway.lake.folder import Folder
 from laneway.lake.synth import SyntheticHistory
-from laneway.lake.synth.write import write_database
+from laneway.lake.synth.history import write_database
 from tests.cli.commands import Cli
 from tests.place import Place
 

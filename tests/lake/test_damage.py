@@ -10,11 +10,10 @@ from laneway.errors import LakeMismatch
 from laneway.lake import Lake
 from laneway.lake.folder import Folder
 from laneway.lake.report import create
-from laneway.lake.report.changed_days import changed_days, current_state, saved_state
-from laneway.lake.report.create import Report
+from laneway.lake.report.create import Report, changed_days, current_state, saved_state
 from laneway.lake.report.objective import Objective
 from laneway.lake.synth import synthesize
-from laneway.lake.synth.write import write_lake
+from laneway.lake.synth.history import write_lake
 from tests.lake.conftest import NOW
 
 

@@ -10,7 +10,7 @@ from laneway import Queue
 from laneway.errors import InvalidOption, LakeMismatch
 from laneway.lake import Lake
 from laneway.lake.synth import SyntheticHistory, synthesize
-from laneway.lake.synth.write import write_database, write_lake
+from laneway.lake.synth.history import write_database, write_lake
 from tests.lake.conftest import NOW
 from tests.lake.test_sync import KEEP
 from tests.place import Place

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from laneway.lake.report.page.format import length, number, percent
+from laneway.lake.report.page.html import length, number, percent
 from tests.lake.real_run import HOSTILE
 from tests.lake.scenes import Scene
 

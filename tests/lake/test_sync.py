@@ -13,8 +13,8 @@ import pytest
 from laneway import Queue
 from laneway.errors import LakeMismatch, SchemaMissing
 from laneway.lake import Lake
+from laneway.lake.folder import by_day
 from laneway.lake.synth import SyntheticHistory
-from laneway.lake.synth.write import by_day
 from tests.lake import victim
 from tests.place import Place
 

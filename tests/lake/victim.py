@@ -6,12 +6,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from laneway.lake import Lake, compact, purge, sync
-from laneway.lake.catalog import mysql_sqlite, postgresql
+from laneway.lake import Lake, catalog_databases, compact, purge, sync
 from laneway.lake.folder import Folder
 from laneway.stores import Store
 
-LOADED = (compact, mysql_sqlite, postgresql, purge, sync)
+LOADED = (compact, catalog_databases, purge, sync)
 """Before the processes are forked."""
 
 

@@ -7,7 +7,6 @@
 Importing this package imports neither pyspark nor pyarrow; see docs/reference/lake.md.
 """
 
-from .demo import demo_report
 from .lake import Lake
 
-__all__ = ["Lake", "demo_report"]
+__all__ = ["Lake"]

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from .catalog import Catalog, CatalogFile
 from .folder import Folder
-from .leftovers import finish_compactions, sweep
-from .verify import problem_with
+from .verify import finish_compactions, problem_with, sweep
 
 Progress = Callable[[str], None]
 

@@ -19,10 +19,11 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
@@ -197,6 +198,14 @@ class Folder:
 
 def batch_path(day: str, batch: int) -> str:
     return f"history/day={day}/batch={batch:012}"
+
+
+def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """The rows by day of ``ended_at`` (UTC), in order."""
+    days = pc.cast(pc.floor_temporal(rows["ended_at"], unit="day"), pa.int64())
+    for micros in sorted(pc.unique(days).to_pylist()):
+        day = (datetime(1970, 1, 1) + timedelta(microseconds=micros)).date()  # noqa: DTZ001
+        yield day.isoformat(), rows.filter(pc.equal(days, micros))
 
 
 def _opened(root: str) -> tuple[Any, str]:

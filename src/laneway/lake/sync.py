@@ -10,10 +10,9 @@ from laneway.errors import LakeMismatch
 
 from .catalog import Batch, Catalog, CatalogFile
 from .columns import checksum
-from .folder import Folder, batch_path, write_live
-from .leftovers import finish_compactions, sweep
+from .folder import Folder, batch_path, by_day, write_live
 from .owner import note_owner
-from .synth.write import by_day
+from .verify import finish_compactions, sweep
 
 BATCH_ROWS = 100_000
 Progress = Callable[[str], None]

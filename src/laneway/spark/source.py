@@ -46,7 +46,7 @@ class LanewaySource(DataSource):
 
             return MysqlSqliteReader(options, what, schema)
         if _PUSHING in sys.modules:
-            from laneway.spark.read.reader import PushingReader
+            from .read.reader import PushingReader
 
             return PushingReader(options, what, schema)
         from .read.reader import LanewayReader

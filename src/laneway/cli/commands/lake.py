@@ -184,7 +184,7 @@ def synth(
     if (lake is None) == (url is None):
         raise typer.BadParameter("give --lake or --url, one of them")
     from laneway.lake.synth import synthesize
-    from laneway.lake.synth.write import write_database, write_lake
+    from laneway.lake.synth.history import write_database, write_lake
 
     say(f"Generating {messages:,} messages of {days:g} days.")
     end = moment(until) if until else datetime.now(UTC)

@@ -1,11 +1,18 @@
-"""The demo's results, computed from the history."""
+"""The demo's results, computed from the history, and the report at its end: what its workers just
+did, after some made-up days.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 from laneway import HistoryEntry, Queue
+from laneway.extras import needs
+from laneway.lake import Lake
 
 from .tenants import group_of
 
@@ -91,3 +98,64 @@ def rate_excess(starts: Sequence[datetime], rate: float, burst: int) -> float:
         ),
         default=0.0,
     )
+
+
+_DAYS, _MESSAGES = 8, 25_000
+
+
+def demo_report(
+    url: str,
+    schema: str = "laneway",
+    root: str | Path = "lake",
+    *,
+    days: float = _DAYS,
+    messages: int = _MESSAGES,
+    say: Callable[[str], None] = lambda text: None,
+) -> str:
+    """Syncs and verifies the queue's history, makes up the ``days`` before it, and returns the path
+    of the report's page. The page says which rows are real. Nothing is purged."""
+    _check_installed("pyspark", "pyarrow", "numpy")
+    lake = Lake(url, root, schema=schema, say=say)
+    synced = lake.sync()
+    damaged = lake.verify().damaged
+    begun = _first_start(lake) or datetime.now(UTC)
+    _make_up(lake, begun, days, messages)
+    note = (
+        f"{synced.rows:,} rows are real: those in the queue “default” since {begun:%H:%M:%S} UTC, "
+        f"which the demo's workers just did. The {days:g} days before and the other queues are "
+        "made up, so that there is something to compare with."
+    )
+    if damaged:
+        note += f" {len(damaged)} files are damaged!"
+    _start_small_spark()
+    return lake.report(note=note).page
+
+
+def _check_installed(*modules: str) -> None:
+    for name in modules:
+        with needs("A report", name, "lake"):
+            import_module(name)
+
+
+def _start_small_spark() -> None:
+    """With settings for a few small queries."""
+    from laneway.spark.environment import quick_java, session
+
+    session("demo", settings={**quick_java(), "spark.sql.shuffle.partitions": "2"})
+
+
+def _first_start(lake: Lake) -> datetime | None:
+    """When the first message of the real history was published."""
+    times: list[Any] = [
+        lake.folder.least(file.path, "first_published_at") for file in lake.folder.history_files()
+    ]
+    return min((at.astimezone(UTC) for at in times if at is not None), default=None)
+
+
+def _make_up(lake: Lake, until: datetime, days: float, messages: int) -> None:
+    from laneway.lake.owner import MADE_UP
+    from laneway.lake.synth import synthesize
+    from laneway.lake.synth.history import write_lake
+
+    made_up = synthesize(messages, until=until - timedelta(seconds=1), days=days, calm=True)
+    write_lake(made_up, lake.folder, batch=MADE_UP, live=False)

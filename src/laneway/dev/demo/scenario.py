@@ -5,9 +5,8 @@ from datetime import timedelta
 from tempfile import mkdtemp
 
 from laneway import LanewayError, Queue
-from laneway.lake import demo_report
 
-from .results import HistoryReader, Results, summarize
+from .results import HistoryReader, Results, demo_report, summarize
 from .tenants import (
     BURST,
     LIMIT,

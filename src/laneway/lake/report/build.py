@@ -1,7 +1,11 @@
-"""Builds the report's tables with Spark, by day, for the days that changed."""
+"""Builds the report's tables with Spark, by day, for the days that changed. Each table is a file of
+Spark SQL.
+"""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,10 +14,25 @@ import pyarrow.compute as pc
 from laneway.lake.folder import LIVE_ROWS, Folder
 
 from .objective import Objective
-from .spark_sql import summary_sql, table_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+def table_sql(name: str) -> str:
+    """The query of a daily table, or of a view that they read."""
+    return _text("tables", name)
+
+
+def summary_sql(name: str) -> str:
+    """The query of a table over all days."""
+    return _text("summaries", name)
+
+
+@cache
+def _text(folder: str, name: str) -> str:
+    return (files(__package__) / folder / f"{name}.sql").read_text(encoding="utf-8")
+
 
 VIEWS = ("attempt", "signature", "span")
 DAILY = (

@@ -1,29 +1,33 @@
-"""Tells the story: messages are published, tried, retried, given up, brought back; as Arrow."""
+"""Tells the story: messages are published, tried, retried, given up, brought back; as Arrow, and
+written to a lake or to the history of a queue's database.
+"""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
 
 from laneway.errors import InvalidOption
+from laneway.lake.catalog import START, Catalog
+from laneway.lake.errors import plainly
+from laneway.lake.folder import Folder, batch_path, by_day, write_live
+from laneway.lake.owner import has_owner
 
-from .arrivals import DAY, Ints, Window
-from .attempts import Attempts
-from .messages import Messages, publish
-from .rows import (
+from .attempts import (
     ABSENT,
     CODE,
     OUTCOMES,
     REASONS,
     TERMINAL,
+    Attempts,
     history_table,
     instants,
     live_table,
     numbers,
     words,
 )
-from .tenants import KINDS, TENANTS, WORKERS
+from .messages import DAY, KINDS, TENANTS, WORKERS, Ints, Messages, Window, publish
 
 _MOST_DAYS = 3660
 
@@ -182,3 +186,30 @@ def _micros(at: datetime) -> int:
 _TENANT_NAMES = [f"tenant-{n:03}" for n in range(1, TENANTS + 1)]
 _WORKER_NAMES = [f"{queue}-{n}" for queue in WORKERS for n in range(1, WORKERS[queue] + 1)]
 _STATES = ("waiting", "scheduled", "leased", "dead")
+
+
+@plainly()
+def write_lake(
+    made_up: SyntheticHistory, folder: Folder, batch: int = 0, *, live: bool = True
+) -> int:
+    """Writes one batch with a file for each day, and the messages that have not ended. Returns the
+    number of days. A folder with batches of a real queue is refused."""
+    if live and (has_owner(folder) or any(f.batch != batch for f in folder.history_files())):
+        raise InvalidOption(f"{folder.root} has a real history: make one up in another folder")
+    count = 0
+    for day, rows in by_day(made_up.history):
+        path = batch_path(day, batch)
+        folder.remove(path)
+        folder.write_table(rows, f"{path}/part-00000.parquet")
+        count += 1
+    if live:
+        write_live(folder, made_up.live, made_up.until, {})
+    return count
+
+
+def write_database(made_up: SyntheticHistory, catalog: Catalog) -> None:
+    """Adds to the empty history of a queue, one transaction per day; the database assigns ids."""
+    if catalog.behind(START)[0]:
+        raise InvalidOption("the queue has a real history: make one up in another schema")
+    for day, rows in by_day(made_up.history):
+        catalog.load(rows, date.fromisoformat(day))

@@ -3,10 +3,9 @@
 from collections import defaultdict
 from datetime import datetime, timedelta
 
-from .charts import spark
 from .facts import Facts, Row
-from .format import clock, number, text
-from .html import Head, Html, badge, code, dim, section, table
+from .html import Head, Html, badge, clock, code, dim, number, section, table, text
+from .plots import spark
 
 RECENT = timedelta(hours=6)
 """A failure that was seen within this time goes on (see ``summaries/redrive.sql``)."""

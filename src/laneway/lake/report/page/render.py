@@ -6,22 +6,22 @@ from importlib.resources import files
 from laneway.lake.folder import Folder
 from laneway.lake.report.objective import ERROR, Objective
 
-from . import capacity, failures, load, tenants
+from . import failures, load, tenants
 from .facts import Facts
-from .format import clock, percent, text
+from .html import clock, percent, text
 from .verdict import Verdict, judge, judge_empty
 
 _SECTIONS = (
     ("normal", "normal?", tenants.normal),
-    ("slo", "objective", capacity.slo),
+    ("slo", "objective", load.slo),
     ("waits", "waits", load.waits),
     ("flow", "throughput", load.flow),
     ("depth", "depth", load.depth),
     ("failures", "failures", failures.failures),
     ("letters", "dead letters", failures.letters),
     ("fairness", "fairness", tenants.fairness),
-    ("capacity", "capacity", capacity.capacity),
-    ("forecast", "forecast", capacity.forecast),
+    ("capacity", "capacity", load.capacity),
+    ("forecast", "forecast", load.forecast),
     ("tries", "attempts", tenants.tries),
     ("crashes", "crashes", failures.crashes),
     ("tenants", "tenants", tenants.tenants),

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from laneway.lake.report.objective import Objective
 
-from .format import clock, length, number, percent
+from .html import clock, length, number, percent
 
 Row = dict[str, Any]
 

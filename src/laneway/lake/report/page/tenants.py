@@ -3,11 +3,9 @@
 from collections import defaultdict
 from datetime import timedelta
 
-from .charts import bars, heat
 from .facts import Facts, Row
-from .format import clock, length, number, percent, size
-from .html import Head, grid, section, table
-from .plots import Series, timeline
+from .html import Head, clock, grid, length, number, percent, section, size, table
+from .plots import Series, bars, heat, timeline
 
 
 def fairness(facts: Facts) -> str:

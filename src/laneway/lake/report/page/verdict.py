@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from .format import clock, length, number
+from .html import clock, length, number
 from .rules import OLD, Figures, Problem, problems
 
 

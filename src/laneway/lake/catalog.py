@@ -1,4 +1,6 @@
-"""What every catalog can do, with the statements that all databases have."""
+"""The lake's catalog, in the queue's database: which part of the history is in which files. Here is
+what every catalog can do, with the statements that all databases have.
+"""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -10,8 +12,11 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from laneway.lake.columns import HISTORY, LIVE
-from laneway.stores import Store, StoreAddress, open_store
+from laneway.drivers.sqlite.url import read_url
+from laneway.errors import InvalidOption
+from laneway.stores import Store, StoreAddress, open_store, store_address
+
+from .columns import HISTORY, LIVE
 
 Position = tuple[int, int]
 START: Position = (0, 0)
@@ -222,3 +227,19 @@ class _Overtaken(Exception):
 def files_of(files: Sequence[CatalogFile], batch: int) -> list[CatalogFile]:
     """Those that have rows of a batch."""
     return [file for file in files if batch in file.batches]
+
+
+def open_catalog(url: str, schema: str, lake: str) -> Catalog:
+    """Connects when it is used."""
+    address = store_address(url, schema)
+    if address.dialect == "postgresql":
+        from .catalog_databases import PostgresqlCatalog
+
+        return PostgresqlCatalog(address, lake)
+    if address.dialect == "sqlite" and read_url(address.url).in_memory:
+        raise InvalidOption(
+            "a SQLite database in memory cannot have a lake: it is gone when its process ends"
+        )
+    from .catalog_databases import MysqlSqliteCatalog
+
+    return MysqlSqliteCatalog(address, lake)
