@@ -226,6 +226,7 @@ as $$
 declare
     v_lost bigint[];
     v_open bigint;
+    v_taken bigint;
 begin
     for v_try in 1 .. 20 loop
         if exists (select from dedupe d where d.expires_at <= p_now) then
@@ -244,6 +245,12 @@ begin
             and not exists (select from dedupe d where d.queue = m.queue and d.key = m.key)
         order by m.queue, m.key, m.id
         on conflict (queue, key) do nothing;
+        get diagnostics v_taken = row_count;
+        -- All of them got their keys, the usual case.
+        if v_taken = (select count(*) from message m
+            where m.id > p_first and m.id < p_last and m.part = any(p_parts) and m.key is not null) then
+            return '{}';
+        end if;
         select count(*) filter (where d.message_id is null or d.expires_at <= p_now),
             coalesce(array_agg(m.id) filter (where d.message_id <> m.id), '{}')
         into v_open, v_lost
