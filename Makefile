@@ -120,7 +120,7 @@ test-postgresql: $(STAMP) #: The tests of PostgreSQL on another server's program
 
 .PHONY: docs dist api-check
 
-docs: $(STAMP) #: The site of the docs into build/site; a dead link is an error
+docs: $(STAMP) #: The site of the docs into build/site; a dead link or a misspelling is an error
 	@$(BIN)/python scripts/make_site.py
 
 dist: #: sdist, wheel and list of parts into dist/, installed and tried on every Python that is at hand

@@ -178,5 +178,14 @@ def _write(file: Path, text: str) -> None:
     file.write_text(text)
 
 
+def check_spelling() -> None:
+    """A known misspelling is an error. "hel" is the word of an example."""
+    texts = [*BESIDE, *(str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md"))]
+    command = [sys.executable, "-m", "codespell_lib", "--ignore-words-list", "hel", *texts]
+    if subprocess.run(command, cwd=ROOT).returncode:
+        sys.exit("spelling: mend the words above (or: pip install codespell)")
+
+
 if __name__ == "__main__":
+    check_spelling()
     print(build(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build" / "site"))

@@ -34,3 +34,25 @@ def test_a_claim_reads_a_few(server: EmbeddedPostgres, each: int, in_turn: bool)
             bench.claim(LIMIT)
             found.append(bench.last.entries)
     assert median(found) < ENTRIES
+
+
+def test_two_hundred_priorities_wait_in_one_channel(server: EmbeddedPostgres) -> None:
+    """A claim reads the highest ones that it needs; all of them only when the longest waiting is
+    owed a start, which is one in ten."""
+    url = server.create_database("priorities")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(install_sql().encode())
+    with closing(Bench(url)) as bench:
+        for _ in range(3):
+            drafts = [draft(0)._replace(channel="a", priority=n) for n in range(201)]
+            bench.publish_drafts(drafts)
+        singles, batches = [], []
+        for _ in range(40):
+            bench.claim(1)
+            singles.append(bench.last)
+        for _ in range(20):
+            bench.claim(10)
+            batches.append(bench.last)
+    # 33 and 77 pages a message; reading all priorities at every start took 1,195 for a single one.
+    assert median(cost.buffers for cost in singles) < 100
+    assert median(cost.buffers for cost in batches) < 150
