@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from laneway import NewMessage, Queue
-from laneway.dev.embedded import EmbeddedPostgres
+from laneway.dev.embedded import EmbeddedMariaDB, EmbeddedPostgres
 
 from .report import Table, show
 
@@ -75,9 +75,14 @@ def measure(name: str, url: str, count: int, rounds: int, table: Table) -> None:
 
 @contextmanager
 def databases() -> Iterator[dict[str, str]]:
-    with EmbeddedPostgres(version=18) as server, tempfile.TemporaryDirectory() as folder:
+    with (
+        EmbeddedPostgres(version=18) as server,
+        EmbeddedMariaDB() as mariadb,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         yield {
             "PostgreSQL": server.create_database("flows"),
+            "MariaDB": mariadb.create_database("flows"),
             "SQLite": f"sqlite:///{Path(folder)}/flows.db",
         }
 

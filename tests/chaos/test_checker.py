@@ -589,3 +589,23 @@ def test_it_runs_by_itself_and_bears_half_a_line(forger: Forger, tmp_path: Path)
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["figures"]["completed"] == 1
+
+
+def test_flows(forger: Forger) -> None:
+    forger.done(2, 2, 100.0)
+    forger.done(3, 3, 200.0)
+    node = {"id": 3, "n": "a", "when": "completed", "after": [2]}
+    forger.line("flow", 90.0, nodes=[{"id": 2, "n": "b", "when": "completed", "after": []}, node])
+    assert forger.broken() == set()
+    node["when"] = "failed"  # not to be run
+    assert forger.broken() == {"flows"}
+    node |= {"when": "ended", "after": [2, 4]}  # nobody knows four
+    assert forger.broken() == {"flows"}
+    node |= {"when": "completed", "id": 5, "after": [2]}  # never begun
+    assert forger.broken() == {"flows"}
+    node |= {"id": 2, "after": [3]}  # too early
+    assert forger.broken() == {"flows"}
+    node |= {"id": 3, "after": [2]}
+    added = [{"id": 3, "n": "c", "when": "completed", "after": [2]}]
+    forger.line("flow_added", 100.0, adder=2, fence=1, nodes=added)  # by an attempt that was lost
+    assert forger.broken() == {"flows"}

@@ -30,7 +30,7 @@ CHOICES: tuple[When, ...] = ("completed", "completed", "completed", "failed", "e
 _numbers = count(1)
 
 pytestmark = [
-    pytest.mark.timeout(120 + GRAPHS * NODES / 20),
+    pytest.mark.timeout(240 + GRAPHS * NODES / 2),
     pytest.mark.repeats("starts and kills processes; cases and interleavings are quick"),
 ]
 
