@@ -133,7 +133,10 @@ def make_worker(config: RunConfig, ledger: Ledger) -> Worker:
 
     @handler(SPREAD, retry=RETRY)
     async def spread(payload: dict[str, Any], message: AsyncMessage) -> None:
-        """Adds to its flow; what an attempt added that did not complete is never begun."""
+        """Adds to its flow, not always: what an attempt added that did not complete is never begun,
+        also if the next one adds nothing."""
+        if rng.random() < 0.4:
+            return
         first, second = added_names(payload["n"])
         async with message.flow() as flow:
             one = flow.add({"n": first}, kind="plain", max_attempts=5)
@@ -143,7 +146,7 @@ def make_worker(config: RunConfig, ledger: Ledger) -> Worker:
             {"id": two.id, "n": second, "when": "completed", "after": [one.id]},
         ]
         ledger.record("flow_added", adder=message.id, fence=message.fence, nodes=nodes)
-        await asyncio.sleep(rng.uniform(0, 0.3))
+        await asyncio.sleep(rng.uniform(0, 0.6))
 
     @handler("repeat", retry=RETRY)
     async def repeat(payload: dict[str, Any], message: AsyncMessage) -> Defer | None:
