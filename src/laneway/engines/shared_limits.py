@@ -67,7 +67,7 @@ class LimitedClaims:
     after it, for the next one: so a claim never waits while it holds channels."""
 
     def __init__(self, release_after: bool = False) -> None:
-        self._known: set[tuple[str, ...]] = set()
+        self.known: set[tuple[str, ...]] = set()
         self._after = release_after
 
     def claim(
@@ -78,18 +78,18 @@ class LimitedClaims:
         admit: Admit,
     ) -> Plan[Taken]:
         """What ``claim`` takes and may start."""
-        known = queues in self._known
+        known = queues in self.known
         waits = (yield from release()) if known and not self._after else NO_WAITS
         taken = yield from claim()
         if taken.limited:
-            self._known.add(queues)
+            self.known.add(queues)
         elif known and not waits.waiting:
-            self._known.discard(queues)
+            self.known.discard(queues)
         found = limited_rows(taken)
         if found:
             started = yield from admit(found, taken)
             if len(started) < len(found):
-                self._known.add(queues)
+                self.known.add(queues)
                 return _without(taken, {one.id for one in found} - started)
         if self._after and taken.limited:
             waits = yield from release()
