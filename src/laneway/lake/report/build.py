@@ -1,11 +1,9 @@
-"""Builds the report's tables with Spark, by day, for the days that changed. Each table is a file of
-Spark SQL.
+"""Builds the report's tables with Spark, by day, for the days that changed. Each table is a query
+of Spark SQL, in ``tables.sql`` or ``summaries.sql``.
 """
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,44 +12,13 @@ import pyarrow.compute as pc
 from laneway.lake.folder import LIVE_ROWS, Folder
 
 from .objective import Objective
+from .summaries import METRIC, SUMMARIES, summary_sql
+from .tables import DAILY, VIEWS, table_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def table_sql(name: str) -> str:
-    """The query of a daily table, or of a view that they read."""
-    return _text("tables", name)
-
-
-def summary_sql(name: str) -> str:
-    """The query of a table over all days."""
-    return _text("summaries", name)
-
-
-@cache
-def _text(folder: str, name: str) -> str:
-    return (files(__package__) / folder / f"{name}.sql").read_text(encoding="utf-8")
-
-
-VIEWS = ("attempt", "signature", "span")
-DAILY = (
-    "flow",
-    "latency",
-    "lanes",
-    "tries",
-    "failures",
-    "crashes",
-    "repeats",
-    "tenants",
-    "letters",
-    "percentiles",
-    "hours",
-    "fairness",
-)
-"""Each comes after those that it reads."""
-
-SUMMARIES = ("signatures", "redrive", "slo", "normal", "forecast", "outlook", "recent")
 TABLES = "report/tables"
 # A table without rows is a folder without files: its columns are in this file.
 _SCHEMA = "_schema.json"
@@ -122,8 +89,8 @@ class Builder:
         for name in DAILY:
             self._show(name)
         arguments: dict[str, Any] = {"now": now, "target": self._objective.share}
-        metric = self._spark.sql(summary_sql("metric"), args={"now": now})
-        metric.createOrReplaceTempView("metric")
+        metric = self._spark.sql(summary_sql(METRIC), args={"now": now})
+        metric.createOrReplaceTempView(METRIC)
         for name in SUMMARIES:
             self._say(f"table {name}")
             table = self._spark.sql(summary_sql(name), args=arguments)

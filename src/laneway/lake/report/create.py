@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from laneway.lake.columns import LIVE
 from laneway.lake.folder import LIVE_NUMBERS, LIVE_ROWS, Folder, LakeFile
 
-from .build import DAILY, VIEWS, Builder, Progress, is_small, table_sql
+from .build import Builder, Progress, is_small
 from .objective import Objective
 from .page import write_page
+from .tables import DAILY, VIEWS, table_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from .html import Head, Html, badge, clock, code, dim, number, section, table, t
 from .plots import spark
 
 RECENT = timedelta(hours=6)
-"""A failure that was seen within this time goes on (see ``summaries/redrive.sql``)."""
+"""A failure that was seen within this time goes on (see ``redrive`` in ``summaries.sql``)."""
 
 _TONES = {"redrive": "good", "fix first": "warn", "discard": "bad", "nothing left": "none"}
 

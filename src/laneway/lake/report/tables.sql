@@ -1,0 +1,419 @@
+-- Queries of the daily tables in Spark SQL, and of the views that they read. :days are the days that changed.
+
+-- name: attempt
+-- View: the history with what all tables need: the 5-minute slot and the hour in which it ended, whether work
+-- had started, waiting and running time in microseconds, and the signature of its failure.
+select h.*,
+    -- Time in a worker's own queue is waiting: work begins when its handler does.
+    coalesce(h.started_at, h.claimed_at) as began,
+    -- Waiting counts from when it was due, but not from before it was published.
+    greatest(h.due, h.published_at) as ready,
+    timestamp_seconds(floor(unix_seconds(h.ended_at) / 300) * 300) as slot,
+    date_trunc('HOUR', h.ended_at) as hour,
+    h.claimed_at is not null and h.outcome <> 'given_back' as begun,
+    case when h.claimed_at is not null and h.outcome <> 'given_back'
+        then greatest(unix_micros(coalesce(h.started_at, h.claimed_at)) - unix_micros(greatest(h.due, h.published_at)), 0) end as wait_us,
+    case when h.claimed_at is not null and h.outcome <> 'given_back'
+        then greatest(unix_micros(h.ended_at) - unix_micros(coalesce(h.started_at, h.claimed_at)), 0) end as run_us,
+    h.outcome in ('retried', 'failed', 'expired') as failing,
+    -- A redrive publishes again but keeps first_published_at.
+    coalesce(h.published_at > h.first_published_at, false) as redriven_before
+from history h
+
+-- name: signature
+-- View: the signature of a failure, the same for the same defect: the type of the error, the innermost frame of
+-- the user's own code if the text is a traceback, and the last line with numbers and ids masked.
+with told as (
+    select a.*,
+        coalesce(a.error_type, case when a.outcome = 'expired' then 'LeaseExpired' else a.reason end, 'unknown') as type,
+        coalesce(a.error, case when a.outcome = 'expired' then 'the lease ran out' end, '') as said
+    from attempt a
+    where a.failing
+),
+seen as (
+    select t.*,
+        try_element_at(filter(
+            regexp_extract_all(t.said, r'File "[^"]+", line \d+, in \S+', 0),
+            line -> not line rlike r'site-packages|/lib/python|/laneway/'), -1) as own,
+        regexp_extract(t.said, r'([^\n]*\S)\s*$', 1) as last_line
+    from told t
+)
+select s.*,
+    concat_ws(' in ',
+        regexp_extract(s.own, r'([^/"]+)", line', 1), regexp_extract(s.own, r', in (\S+)', 1)) as frame,
+    left(regexp_replace(regexp_replace(regexp_replace(s.last_line,
+        r'[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}', '<id>'),
+        r'0x[0-9a-fA-F]+', '<address>'),
+        r'[0-9]+', '#'), 200) as text
+from seen s
+
+-- name: span
+-- View: when each message waited and when it ran, one row for each span, in microseconds. A message that was given
+-- back waited all the time. One that ended before it was due (cancelled while scheduled) never waited. Spans of
+-- messages that have not ended are open.
+select a.queue, a.channel, 'waiting' as state, unix_micros(a.ready) as begins,
+    unix_micros(coalesce(a.began, a.ended_at)) as ends, a.began is not null as started, false as alive
+from attempt a
+where a.ready <= coalesce(a.began, a.ended_at) and a.outcome not in ('given_back', 'stale', 'redriven', 'discarded')
+union all
+select a.queue, a.channel, 'running', unix_micros(a.began), unix_micros(a.ended_at), false, false
+from attempt a
+where a.begun
+union all
+select l.queue, l.channel, 'waiting', unix_micros(l.due), unix_micros(coalesce(l.claimed_at, l.seen_at)),
+    l.claimed_at is not null, l.claimed_at is null
+from live l
+where l.state <> 'dead' and l.due is not null and l.due <= l.seen_at
+union all
+select l.queue, l.channel, 'running', unix_micros(l.claimed_at), unix_micros(l.seen_at), false, true
+from live l
+where l.state = 'leased'
+
+-- name: flow
+-- Throughput and outcomes [5 minutes, queue, channel, kind]. late: starts later than the objective's wait.
+select a.day, a.slot, a.queue, a.channel, a.kind,
+    count_if(a.begun) as starts,
+    count_if(a.outcome = 'completed') as completed,
+    count_if(a.outcome = 'deferred') as deferred,
+    count_if(a.outcome = 'retried') as retried,
+    count_if(a.outcome = 'failed') as failed,
+    count_if(a.outcome = 'expired') as expired,
+    count_if(a.outcome = 'given_back') as given_back,
+    count_if(a.outcome = 'cancelled') as cancelled,
+    count_if(a.outcome = 'lapsed') as lapsed,
+    count_if(a.outcome = 'redriven') as redriven,
+    count_if(a.outcome = 'discarded') as discarded,
+    count_if(a.outcome = 'stale') as stale,
+    count_if(a.dead) as dead,
+    count_if(a.wait_us > :objective_us) as late,
+    coalesce(sum(a.wait_us), 0) as wait_us,
+    coalesce(sum(a.run_us), 0) as run_us
+from attempt a
+where array_contains(:days, a.day)
+group by a.day, a.slot, a.queue, a.channel, a.kind
+
+-- name: latency
+-- Waiting and running times [5 minutes, queue, channel, kind, measure], as sketches that can be added up: counts
+-- in buckets whose bounds grow by 2 %, so that a percentile of any sum of them is within 1 %.
+with long as (
+    select a.day, a.slot, a.queue, a.channel, a.kind, m.measure, m.us
+    from attempt a
+    lateral view stack(2, 'wait', a.wait_us, 'run', a.run_us) m as measure, us
+    where array_contains(:days, a.day) and a.begun
+),
+bucketed as (
+    select l.day, l.slot, l.queue, l.channel, l.kind, l.measure,
+        cast(ceil(ln(greatest(l.us, 1)) / :growth) as int) as bucket,
+        count(*) as n, sum(l.us) as us, max(l.us) as most
+    from long l
+    group by l.day, l.slot, l.queue, l.channel, l.kind, l.measure, bucket
+)
+select b.day, b.slot, b.queue, b.channel, b.kind, b.measure,
+    sum(b.n) as n, sum(b.us) as total_us, max(b.most) as max_us,
+    array_sort(collect_list(named_struct('bucket', b.bucket, 'n', b.n))) as buckets
+from bucketed b
+group by b.day, b.slot, b.queue, b.channel, b.kind, b.measure
+
+-- name: lanes
+-- The backlog of each channel [5 minutes, queue, channel]: how many messages became due and started in the slot,
+-- how many were waiting and running at its end (waiting_before: at its start), and how long the oldest had been
+-- waiting then. Slot borders are counted by groups of spans that cross the same ones.
+with grouped as (
+    select s.queue, s.channel, s.state,
+        cast(ceil(s.begins / 300e6) as bigint) as first_border, cast(ceil(s.ends / 300e6) - 1 as bigint) as last_border,
+        count(*) as n, min(s.begins) as oldest
+    from span s
+    group by s.queue, s.channel, s.state, first_border, last_border
+),
+crossed as (
+    select g.queue, g.channel, g.state, b.border, sum(g.n) as n, min(g.oldest) as oldest
+    from grouped g
+    lateral view explode(case when g.last_border >= g.first_border
+        then sequence(g.first_border, g.last_border) end) b as border
+    group by g.queue, g.channel, g.state, b.border
+),
+fact as (
+    select c.queue, c.channel, (c.border - 1) * 300 as at, 0L as came, 0L as started,
+        case when c.state = 'waiting' then c.n else 0 end as waiting, 0L as waiting_before,
+        case when c.state = 'running' then c.n else 0 end as running,
+        case when c.state = 'waiting' then (c.border * 300000000 - c.oldest) / 1e6 end as oldest_s
+    from crossed c
+    union all
+    select c.queue, c.channel, c.border * 300, 0, 0, 0, c.n, 0, null
+    from crossed c
+    where c.state = 'waiting'
+    union all
+    select s.queue, s.channel, floor(s.begins / 300e6) * 300, 1, 0, 0, 0, 0, null
+    from span s
+    where s.state = 'waiting'
+    union all
+    select s.queue, s.channel, floor(s.ends / 300e6) * 300, 0, 1, 0, 0, 0, null
+    from span s
+    where s.state = 'waiting' and s.started
+),
+summed as (
+    select timestamp_seconds(f.at) as slot, f.queue, f.channel, sum(f.came) as came, sum(f.started) as started,
+        sum(f.waiting) as waiting, sum(f.waiting_before) as waiting_before, sum(f.running) as running,
+        max(f.oldest_s) as oldest_s
+    from fact f
+    group by f.at, f.queue, f.channel
+)
+select to_date(s.slot) as day, s.* from summed s
+where array_contains(:days, to_date(s.slot))
+
+-- name: tries
+-- How many attempts until success [day, queue, kind, attempt].
+select a.day, a.queue, a.kind, a.attempt, count(*) as completed
+from attempt a
+where array_contains(:days, a.day) and a.outcome = 'completed'
+group by a.day, a.queue, a.kind, a.attempt
+
+-- name: failures
+-- Failures [day, queue, kind, signature]; a signature is type, frame and text.
+select s.day, s.queue, s.kind, s.type, s.frame, s.text,
+    count(*) as n, count(distinct s.message_id) as messages, count(distinct s.channel) as channels,
+    count_if(s.dead) as dead, min(s.ended_at) as first_at, max(s.ended_at) as last_at,
+    left(min(s.said), 2000) as example
+from signature s
+where array_contains(:days, s.day)
+group by s.day, s.queue, s.kind, s.type, s.frame, s.text
+
+-- name: crashes
+-- Messages whose leases expired [day, message]: a worker crashed, or the work takes longer than its lease. A
+-- message with several expired leases on several workers is suspected of crashing them.
+select a.day, a.queue, a.channel, a.kind, a.message_id, count(*) as expired, count(distinct a.worker) as workers,
+    bool_or(a.dead) as dead, min(a.ended_at) as first_at, max(a.ended_at) as last_at,
+    array_sort(collect_set(a.worker)) as worker_names
+from attempt a
+where array_contains(:days, a.day) and a.outcome = 'expired'
+group by a.day, a.queue, a.channel, a.kind, a.message_id
+
+-- name: repeats
+-- Work done more than once, or nearly [day, queue]. stale: results refused by their fence, by verb; the queue is
+-- empty if the message had ended. again: attempts after an expired lease. twice: messages with two ends, which
+-- must not happen.
+with message as (
+    select a.day, a.queue, a.message_id, count_if(a.outcome = 'stale') as stale,
+        count_if(a.outcome = 'stale' and a.reason = 'complete') as stale_complete,
+        count_if(a.outcome = 'expired' and not a.dead) as again, count_if(a.terminal) as ends
+    from attempt a
+    where array_contains(:days, a.day)
+    group by a.day, a.queue, a.message_id
+)
+select m.day, m.queue, sum(m.stale) as stale, sum(m.stale_complete) as stale_complete, sum(m.again) as again,
+    count_if(m.ends > 1) as twice
+from message m
+group by m.day, m.queue
+
+-- name: tenants
+-- What each tenant costs [day, queue, channel]: worker time, the part of it spent on failed attempts, and bytes of
+-- payload handled.
+select a.day, a.queue, a.channel, count_if(a.begun) as starts, count_if(a.outcome = 'completed') as completed,
+    count_if(a.failing) as failing, coalesce(sum(a.run_us), 0) / 1e6 as run_s,
+    coalesce(sum(case when a.failing then a.run_us end), 0) / 1e6 as wasted_s,
+    coalesce(sum(case when a.begun then a.payload_size end), 0) as bytes
+from attempt a
+where array_contains(:days, a.day) and a.queue <> ''
+group by a.day, a.queue, a.channel
+
+-- name: letters
+-- What happened to dead letters [day, event]: died (again: after a redrive), redriven, discarded, and
+-- recovered: completed after a redrive.
+select s.day, s.ended_at as at, s.message_id, s.queue, s.channel, s.kind, 'died' as event, s.redriven_before as again,
+    s.type, s.frame, s.text
+from signature s
+where array_contains(:days, s.day) and s.dead
+union all
+select a.day, a.ended_at, a.message_id, a.queue, a.channel, a.kind,
+    case a.outcome when 'completed' then 'recovered' else a.outcome end, a.redriven_before, null, null, null
+from attempt a
+where array_contains(:days, a.day) and (a.outcome in ('redriven', 'discarded') or (a.outcome = 'completed' and a.redriven_before))
+
+-- name: percentiles
+-- Percentiles in seconds, from merged sketches [hour by queue; day by queue, by channel, by kind]. Columns that are
+-- not part of a row's grain are null.
+with piece as (
+    select l.day, date_trunc('HOUR', l.slot) as hour, l.queue, l.channel, l.kind, l.measure, b.bucket, b.n
+    from latency l
+    lateral view explode(l.buckets) x as b
+    where array_contains(:days, l.day)
+),
+merged as (
+    select p.day, p.hour, p.queue, p.channel, p.kind, p.measure, p.bucket, sum(p.n) as n,
+        case
+            when grouping(p.hour) = 0 then 'hour'
+            when grouping(p.channel) = 0 then 'channel'
+            when grouping(p.kind) = 0 then 'kind'
+            else 'day'
+        end as grain
+    from piece p
+    group by grouping sets (
+        (p.day, p.hour, p.queue, p.measure, p.bucket), (p.day, p.queue, p.measure, p.bucket),
+        (p.day, p.queue, p.channel, p.measure, p.bucket), (p.day, p.queue, p.kind, p.measure, p.bucket))
+),
+ranked as (
+    select m.*,
+        sum(m.n) over (partition by m.day, m.grain, m.hour, m.queue, m.channel, m.kind, m.measure order by m.bucket) as up_to,
+        sum(m.n) over (partition by m.day, m.grain, m.hour, m.queue, m.channel, m.kind, m.measure) as whole
+    from merged m
+),
+valued as (
+    -- The value of a bucket with the smallest relative error.
+    select r.*, 2 * exp(r.bucket * :growth) / (exp(:growth) + 1) / 1e6 as seconds from ranked r
+)
+select v.day, v.grain, v.hour, v.queue, v.channel, v.kind, v.measure,
+    max(v.whole) as n,
+    min(case when v.up_to >= ceil(0.50 * v.whole) then v.seconds end) as p50,
+    min(case when v.up_to >= ceil(0.95 * v.whole) then v.seconds end) as p95,
+    min(case when v.up_to >= ceil(0.99 * v.whole) then v.seconds end) as p99
+from valued v
+group by v.day, v.grain, v.hour, v.queue, v.channel, v.kind, v.measure
+
+-- name: hours
+-- Load and capacity [hour, queue]: how many messages became due and started; how many waited and ran on average
+-- (time-weighted, from the spans) and at most (waiting: every 5 minutes); and what Little's law says the
+-- averages should be: rate × mean time. little_* is the law's result divided by the observed average.
+with part as (
+    -- Spans of the same hours are summed before they are spread over the hours.
+    select s.queue, s.state, cast(floor(s.begins / 3600e6) as bigint) as first_hour,
+        cast(floor(greatest(s.ends - 1, s.begins) / 3600e6) as bigint) as last_hour, count(*) as n,
+        sum(s.begins - cast(floor(s.begins / 3600e6) as bigint) * 3600000000) as begins,
+        sum(s.ends - cast(floor(greatest(s.ends - 1, s.begins) / 3600e6) as bigint) * 3600000000) as ends
+    from span s
+    group by s.queue, s.state, first_hour, last_hour
+),
+spread as (
+    select p.queue, p.state, h.hour,
+        case when h.hour = p.last_hour then p.ends else p.n * 3600000000 end
+            - case when h.hour = p.first_hour then p.begins else 0 end as us
+    from part p
+    lateral view explode(sequence(p.first_hour, p.last_hour)) h as hour
+),
+busy as (
+    select s.queue, s.hour, sum(case when s.state = 'waiting' then s.us else 0 end) as waited_us,
+        sum(case when s.state = 'running' then s.us else 0 end) as ran_us
+    from spread s
+    group by s.queue, s.hour
+),
+border as (
+    select l.queue, l.slot, sum(l.came) as came, sum(l.started) as started, sum(l.waiting) as waiting,
+        max(l.oldest_s) as oldest_s
+    from lanes l
+    where array_contains(:days, l.day)
+    group by l.queue, l.slot
+),
+met as (
+    select b.queue, date_trunc('HOUR', b.slot) as hour, sum(b.came) as came, sum(b.started) as started,
+        max(b.waiting) as waiting_peak, max_by(b.waiting, b.slot) as waiting_last,
+        max(b.oldest_s) as oldest_s
+    from border b
+    group by b.queue, date_trunc('HOUR', b.slot)
+),
+change as (
+    select s.queue, s.begins as at, 1 as step from span s where s.state = 'running'
+    union all
+    select s.queue, s.ends, -1 from span s where s.state = 'running' and not s.alive
+    union all
+    -- Includes those that were running when the hour began.
+    select b.queue, b.hour * 3600000000, 0 from busy b
+),
+crowd as (
+    select c.queue, c.at, sum(c.step) over (partition by c.queue order by c.at, c.step) as running from change c
+),
+peak as (
+    select c.queue, c.at div 3600000000 as hour, max(c.running) as running from crowd c
+    group by c.queue, c.at div 3600000000
+),
+ended as (
+    select a.queue, a.hour, count_if(a.begun) as starts_ended, count_if(a.outcome = 'completed') as completed,
+        count_if(a.failing) as failing, count_if(a.dead) as dead, count_if(a.wait_us > :objective_us) as late,
+        coalesce(sum(a.wait_us), 0) as wait_us, coalesce(sum(a.run_us), 0) as run_us, count(distinct a.worker) as workers
+    from attempt a
+    where array_contains(:days, a.day) and a.queue <> ''
+    group by a.queue, a.hour
+),
+place as (
+    select m.queue, m.hour from met m
+    union
+    select e.queue, e.hour from ended e
+    union
+    select b.queue, timestamp_seconds(b.hour * 3600) from busy b
+)
+select to_date(p.hour) as day, p.hour, p.queue, coalesce(m.came, 0) as came, coalesce(m.started, 0) as started,
+    coalesce(m.waiting_peak, 0) as waiting_peak, coalesce(m.waiting_last, 0) as waiting_last,
+    coalesce(k.running, 0) as running_peak, m.oldest_s,
+    coalesce(e.starts_ended, 0) as starts_ended, coalesce(e.completed, 0) as completed, coalesce(e.failing, 0) as failing,
+    coalesce(e.dead, 0) as dead, coalesce(e.late, 0) as late, coalesce(e.workers, 0) as workers,
+    coalesce(b.waited_us, 0) / 3600e6 as mean_waiting, coalesce(b.ran_us, 0) / 3600e6 as mean_running,
+    try_divide(e.wait_us, e.starts_ended) / 1e6 as mean_wait_s, try_divide(e.run_us, e.starts_ended) / 1e6 as mean_run_s,
+    try_divide(e.wait_us, b.waited_us) as little_waiting, try_divide(e.run_us, b.ran_us) as little_running
+from place p
+left join met m on m.queue = p.queue and m.hour = p.hour
+left join ended e on e.queue = p.queue and e.hour = p.hour
+left join busy b on b.queue = p.queue and b.hour = unix_seconds(p.hour) div 3600
+left join peak k on k.queue = p.queue and k.hour = unix_seconds(p.hour) div 3600
+where array_contains(:days, to_date(p.hour))
+
+-- name: fairness
+-- Fairness [hour, queue]: Jain's index of the starts of the channels that had a backlog at both ends of a slot
+-- (1 = equal shares), averaged over the slots and weighted by starts; the top channel's share of all starts;
+-- and the p95 wait of the quiet channels, those with less than an equal share.
+with contest as (
+    select l.queue, l.slot, count(*) as channels, sum(l.started) as starts,
+        try_divide(pow(sum(l.started), 2), count(*) * sum(pow(l.started, 2))) as jain
+    from lanes l
+    where array_contains(:days, l.day) and l.waiting_before > 0 and l.waiting > 0
+    group by l.queue, l.slot
+    having count(*) > 1 and sum(l.started) > 0
+),
+judged as (
+    select c.queue, date_trunc('HOUR', c.slot) as hour, count(*) as contested_slots, max(c.channels) as contenders,
+        sum(c.jain * c.starts) / sum(c.starts) as jain, min(c.jain) as worst_jain
+    from contest c
+    group by c.queue, date_trunc('HOUR', c.slot)
+),
+share as (
+    select f.day, f.queue, date_trunc('HOUR', f.slot) as hour, f.channel, sum(f.starts) as starts
+    from flow f
+    where array_contains(:days, f.day)
+    group by f.day, f.queue, date_trunc('HOUR', f.slot), f.channel
+    having sum(f.starts) > 0
+),
+ranked as (
+    select s.*, sum(s.starts) over (partition by s.day, s.queue, s.hour) as whole,
+        count(*) over (partition by s.day, s.queue, s.hour) as channels
+    from share s
+),
+top as (
+    select r.day, r.queue, r.hour, max(r.channels) as channels, max(r.whole) as starts,
+        max(r.starts) / max(r.whole) as top_share, max_by(r.channel, struct(r.starts, r.channel)) as top_channel
+    from ranked r
+    group by r.day, r.queue, r.hour
+),
+quiet as (
+    select r.queue, r.hour, b.bucket, sum(b.n) as n
+    from ranked r
+    join latency l on l.day = r.day and l.queue = r.queue and l.channel = r.channel
+        and date_trunc('HOUR', l.slot) = r.hour and l.measure = 'wait'
+    lateral view explode(l.buckets) x as b
+    where r.starts * r.channels < r.whole
+    group by r.queue, r.hour, b.bucket
+),
+counted as (
+    select q.*, sum(q.n) over (partition by q.queue, q.hour order by q.bucket) as up_to,
+        sum(q.n) over (partition by q.queue, q.hour) as whole
+    from quiet q
+),
+waited as (
+    select c.queue, c.hour,
+        min(case when c.up_to >= ceil(0.95 * c.whole)
+            then 2 * exp(c.bucket * :growth) / (exp(:growth) + 1) / 1e6 end) as quiet_p95
+    from counted c
+    group by c.queue, c.hour
+)
+select p.day, p.hour, p.queue, p.channels, p.starts, p.top_channel, p.top_share,
+    coalesce(j.contested_slots, 0) as contested_slots, coalesce(j.contenders, 0) as contenders,
+    j.jain, j.worst_jain, w.quiet_p95
+from top p
+left join judged j on j.queue = p.queue and j.hour = p.hour
+left join waited w on w.queue = p.queue and w.hour = p.hour
