@@ -1,3 +1,83 @@
+-- Pauses of queues and kinds, the audit, bulk operations on dead letters.
+
+-- A queue, or one kind of it (kind: null for all), that starts nothing until a time (null: until it is
+-- resumed).
+create table "laneway_pause" (
+    id integer primary key,
+    queue text not null,
+    kind text,
+    until integer,
+    since integer not null,
+    actor text not null,
+    reason text not null
+);
+
+-- What operators did, in the transaction in which they did it.
+create table "laneway_audit" (
+    id integer primary key autoincrement,
+    at integer not null,
+    actor text not null,
+    source text not null,
+    action text not null,
+    target text not null,
+    affected integer
+);
+
+-- Bulk redrives and discards. died_at and letter are the position of the last dead letter that was
+-- looked at; only letters that died until started_at are taken.
+create table "laneway_operation" (
+    id integer primary key autoincrement,
+    action text not null check (action in ('redrive', 'discard')),
+    wanted text not null,
+    options text not null,
+    total integer,
+    done integer not null default 0,
+    state text not null default 'running' check (state in ('running', 'done', 'cancelled', 'failed')),
+    actor text not null,
+    started_at integer not null,
+    ended_at integer,
+    error text,
+    died_at integer,
+    letter integer
+);
+create index "laneway_operation_running" on "laneway_operation" (id) where state = 'running';
+
+-- Worker processes, and requests to cancel running work.
+
+-- One row per worker process, rewritten by it every 10 seconds. name: what its leases and the history call
+-- it; several processes may share one. queues and kinds are JSON lists; no kinds: it handles every kind.
+create table "laneway_worker" (
+    id text primary key,
+    name text not null,
+    host text not null,
+    pid integer not null,
+    version text not null,
+    queues text not null,
+    kinds text not null,
+    slots integer not null,
+    used integer not null,
+    stopping integer not null,
+    started_at integer not null,
+    seen_at integer not null
+) without rowid;
+
+-- The holder of this lease is to stop its handler. It is told when it next says that it is alive; the next
+-- holder has another fence. Upkeep deletes what has no lease.
+create table "laneway_cancel_request" (
+    fence integer not null,
+    message_id integer not null,
+    worker text not null,
+    requested_at integer not null,
+    primary key (fence, message_id)
+) without rowid;
+
+-- Workers that were not seen for 30 seconds have vanished: killed, frozen, or cut off.
+create view "laneway_worker_v1" as
+select id, name, host, pid, version, queues, kinds, slots, used, started_at, seen_at,
+    case when seen_at < (julianday('now') - 2440587.5) * 86400000000 - 30000000 then 'vanished'
+        when stopping then 'stopping' else 'running' end as state
+from "laneway_worker";
+
 -- Figures per minute, and counts of what is too much to be counted at every look. Upkeep writes both;
 -- publish, claim and complete do not know of them.
 
@@ -123,3 +203,52 @@ select d.at, d.queue, d.kind, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, null, null,
 from "laneway_kind_depth" d
 where d.queue <> '' and not exists (
     select 1 from "laneway_minute" m where m.span = 1 and m.at = d.at and m.queue = d.queue and m.kind = d.kind);
+
+-- The catalog of the lake: which part of the history is in which files, and in which state. A batch is a
+-- range of ids (from_xid and to_xid are 0). States: planned -> written -> verified -> purged.
+create table "laneway_lake_commit" (
+    lake text not null,
+    batch integer not null,
+    from_xid integer not null,
+    from_id integer not null,
+    to_xid integer not null,
+    to_id integer not null,
+    rows integer not null,
+    checksum text not null,
+    first_ended_at integer not null,
+    last_ended_at integer not null,
+    state text not null check (state in ('planned', 'written', 'verified', 'purged')),
+    planned_at integer not null,
+    primary key (lake, batch)
+) without rowid;
+
+-- One row per file; batches and replaces are JSON lists. While staged is set, the file is at that path
+-- and the files that it replaces may still exist.
+create table "laneway_lake_file" (
+    lake text not null,
+    path text not null,
+    day integer not null,
+    batches text not null,
+    rows integer not null,
+    checksum text not null,
+    size integer not null,
+    staged text,
+    replaces text,
+    primary key (lake, path)
+) without rowid;
+
+create index "laneway_lake_commit_open" on "laneway_lake_commit" (lake, from_id) where state in ('planned', 'written');
+
+-- Private: up to which id all lakes have verified the history; null if there is no lake. One lookup per
+-- lake, however many batches there are.
+create view "laneway_lake_sure" as
+with recursive name (lake) as (
+    select min(c.lake) from "laneway_lake_commit" c
+    union all
+    select (select min(c.lake) from "laneway_lake_commit" c where c.lake > n.lake) from name n where n.lake is not null
+)
+select min(coalesce(
+    (select min(c.from_id) from "laneway_lake_commit" c where c.lake = n.lake and c.state in ('planned', 'written')),
+    (select c.to_id from "laneway_lake_commit" c where c.lake = n.lake order by c.batch desc limit 1))) as id
+from name n
+where n.lake is not null;
