@@ -5,8 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from threading import Thread
 
-from laneway.dev.chaos.app_connection import WAIT
-from laneway.dev.chaos.blockers import Blocker
+from laneway.dev.chaos.app_connection import WAIT, Blocker
 from laneway.dev.chaos.config import RunConfig
 
 

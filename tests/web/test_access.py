@@ -14,8 +14,8 @@ from laneway.errors import ConnectionUnavailable, InvalidOption
 from laneway.operator import OPERATOR, VIEWER, Principal, Right
 from laneway.web import Dashboard
 from laneway.web.cache import SharedCache
+from laneway.web.dashboard import serve
 from laneway.web.request import WebRequest, WebResponse
-from laneway.web.standalone import serve
 
 TOKEN = "a token that is long enough"
 

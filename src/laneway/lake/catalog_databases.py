@@ -16,8 +16,8 @@ import pyarrow.csv
 from laneway.client.sync.queue import Queue
 from laneway.errors import LakeMismatch
 from laneway.stores.arrow import fetch
-from laneway.stores.fill import micros
 from laneway.stores.postgresql import PostgresqlStore, open_postgresql
+from laneway.stores.store import micros
 
 from .catalog import START, Catalog, DayCount, Position
 from .columns import HISTORY, checksum

@@ -13,8 +13,7 @@ from laneway.drivers.mysql.url import connect_options, database_of
 from laneway.engines.mysql.render import render
 from laneway.errors import LanewayError
 
-from .fill import Syntax
-from .store import Store, StoreAddress
+from .store import Store, StoreAddress, Syntax
 
 _ISOLATION = "set session transaction isolation level read committed"
 

@@ -11,8 +11,7 @@ from laneway.drivers.errors import translated
 from laneway.engines.postgresql.base import quoted, render
 from laneway.errors import LanewayError
 
-from .fill import Syntax
-from .store import Store, StoreAddress, opened
+from .store import Store, StoreAddress, Syntax, opened
 
 _TIMEOUT = 30  # seconds for the connection itself
 _MODULES = {"psycopg", "adbc_driver_manager"}

@@ -11,8 +11,7 @@ from laneway.drivers.sqlite.write_queue import BUSY_TIMEOUT, retry_while_busy
 from laneway.engines.mysql.render import render
 from laneway.errors import LanewayError
 
-from .fill import Syntax, micros
-from .store import Store, StoreAddress
+from .store import Store, StoreAddress, Syntax, micros
 
 
 def quoted(name: str) -> str:

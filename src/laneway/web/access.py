@@ -1,4 +1,9 @@
-"""Who is asking: a hook of the application, a token, or somebody on this machine."""
+"""Who is asking: a hook of the application, a token, or somebody on this machine. Requests from
+other sites are refused, and browsers are told to be strict.
+
+A form that another site submits is recognised by the headers that browsers send and scripts cannot
+change. Clients that send neither are no browsers, and carry no credentials by themselves.
+"""
 
 import hmac
 from base64 import b64decode
@@ -7,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 from laneway.errors import InvalidOption
 from laneway.operator import ADMIN, Principal, Right
@@ -94,3 +100,28 @@ def _is_local(request: WebRequest) -> bool:
     host = request.header("host").lower()
     name = host if host.endswith("]") else host.rpartition(":")[0] or host
     return near and name in _LOCAL_NAMES
+
+
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": CSP,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+
+def is_foreign(request: WebRequest) -> bool:
+    """Whether a request that changes something comes from another site's page."""
+    site = request.header("sec-fetch-site")
+    if site:
+        return site != "same-origin"
+    origin = request.header("origin")
+    return bool(origin) and urlsplit(origin).netloc.lower() != request.header("host").lower()

@@ -10,10 +10,9 @@ from laneway.operator.verbs import check
 
 from .api import parameters_of
 from .context import Answer, Context, PageView, checked_back
-from .request import redirect
+from .request import NotFound, redirect
 from .results import ActionResult, SignedResults
 from .sentences import UNDO, said
-from .statuses import NotFound
 
 # Form fields that are no parameters of a verb.
 _OURS = ("verb", "back", "sure", "typed", "expected", "about")

@@ -11,13 +11,10 @@ from laneway.operator import VERBS, Operator
 from laneway.operator.verbs import check
 from laneway.schedule import Schedule
 
-from .cursors import write_cursor
-from .documents import as_json, document
+from .documents import Redact, as_json, document, redacted
 from .reads import CachedReader
-from .redaction import Redact, redacted
-from .request import WebRequest, WebResponse
-from .statuses import NotFound, status_of
-from .values import Parameters
+from .request import NotFound, WebRequest, WebResponse, status_of
+from .values import Parameters, write_cursor
 
 PREFIX = "/api/v1/"
 # By verb. One that is not here has its own name as its address.

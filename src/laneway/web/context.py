@@ -12,8 +12,8 @@ from laneway.errors import InvalidOption, shown
 from laneway.operator import VERBS, Operator, Principal
 
 from .api import parameters_of
+from .documents import Redact
 from .reads import CachedReader
-from .redaction import Redact
 from .request import WebRequest, WebResponse
 
 PAGE_ROWS = 50

@@ -1,34 +1,60 @@
-"""The dashboard without a framework: a request goes in, a response comes out."""
+"""The dashboard without a framework: a request goes in, a response comes out; and as a server of
+its own.
+"""
 
 import logging
+import threading
+from typing import TYPE_CHECKING
 
 from laneway import __version__
 from laneway.client.aio.queue import AsyncQueue
 from laneway.client.sync.queue import Queue
 from laneway.errors import ConnectionUnavailable, InvalidOption, LanewayError
-from laneway.operator import Operator
+from laneway.extras import needs
+from laneway.operator import Operator, Principal, Right
 
 from . import api
-from .access import Access, Hook, Refused
+from .access import HEADERS, Access, Hook, Refused, is_foreign
 from .actions import act
 from .assets import asset, asset_version
 from .cache import SharedCache
 from .connections import Connections
 from .context import Answer, Context, PageView
-from .documents import as_json
-from .guard import HEADERS, is_foreign
+from .documents import Redact, as_json
 from .hints import HintSource
 from .openapi import openapi
 from .operations import OperationHelper
 from .pages import NUMBERED, PAGES, navigation, page_of
 from .pages.starts import StartsFollower
 from .reads import CachedReader
-from .redaction import Redact
 from .rendering import render
-from .request import WebRequest, WebResponse
+from .request import NotFound, WebRequest, WebResponse, status_of
 from .results import SignedResults
-from .scrape import Scrapes
-from .statuses import NotFound, status_of
+
+if TYPE_CHECKING:
+    from laneway.exporter import Exporter
+
+
+class Scrapes:
+    """The exporter begins with the first scrape; without prometheus-client there is none."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._lock = threading.Lock()
+        self._exporter: Exporter | None = None
+
+    def respond(self, principal: Principal) -> WebResponse:
+        if Right.VIEW not in principal.rights or principal.scoped:
+            raise Refused("The metrics are of all channels, and you may not see all of them.")
+        try:
+            from laneway.exporter.exporter import CONTENT_TYPE, Exporter
+        except ImportError as missing:
+            return WebResponse(404, str(missing).encode(), "text/plain; charset=utf-8")
+        with self._lock:
+            if self._exporter is None:
+                self._exporter = Exporter(self._queue)
+        return WebResponse(200, self._exporter.scrape(), CONTENT_TYPE)
+
 
 _log = logging.getLogger("laneway.web")
 
@@ -200,3 +226,32 @@ def _refusal(request: WebRequest, refused: Refused) -> WebResponse:
         response.headers = headers
         return response
     return WebResponse(status, str(refused).encode(), "text/plain; charset=utf-8", headers)
+
+
+def serve(dashboard: Dashboard, host: str, port: int) -> None:
+    """Until Ctrl-C. An address that others reach needs a credential, or "insecure" said aloud."""
+    access = dashboard.access
+    open_to_others = host not in ("127.0.0.1", "localhost", "::1")
+    if open_to_others and not (access.token or access.hook or access.insecure):
+        raise InvalidOption(
+            f"{host} can be reached by others: give --token, or --insecure if everybody may do "
+            "everything"
+        )
+    with needs("laneway dashboard", "uvicorn and Starlette", "dashboard"):
+        import uvicorn
+
+        from .asgi import DashboardApp
+
+    # Streams of hints do not end by themselves, so they are ended soon. Who is asking is decided by
+    # the connection: a header of the client's must not change it.
+    config = uvicorn.Config(
+        DashboardApp(dashboard),
+        host=host,
+        port=port,
+        log_level="warning",
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=1,
+    )
+    dashboard.operations.begin()
+    uvicorn.Server(config).run()

@@ -1,9 +1,22 @@
-"""A request and a response without a framework: every adapter builds one and sends the other."""
+"""A request and a response without a framework: every adapter builds one and sends the other; and
+which status of HTTP an error has.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
+
+from laneway.errors import (
+    ConnectionUnavailable,
+    CountChanged,
+    DatabaseFailed,
+    InvalidInput,
+    LanewayError,
+    NotAllowed,
+    PublishRefused,
+    SchemaError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +77,20 @@ class WebResponse:
 
 def redirect(location: str) -> WebResponse:
     return WebResponse(303, headers={"location": location})
+
+
+_STATUS: tuple[tuple[tuple[type[Exception], ...], int], ...] = (
+    ((NotAllowed,), 403),
+    ((InvalidInput,), 400),
+    ((LookupError,), 404),
+    ((PublishRefused, CountChanged), 409),
+    ((ConnectionUnavailable, DatabaseFailed, SchemaError), 503),
+)
+
+
+class NotFound(LanewayError, LookupError):
+    """There is no such page, message, channel or verb."""
+
+
+def status_of(error: Exception) -> int:
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)

@@ -55,7 +55,7 @@ def dashboard(
     Without --token only this machine is let in.
     """
     from laneway.web import Dashboard
-    from laneway.web.standalone import serve
+    from laneway.web.dashboard import serve
 
     with _demo() if demo else open_queue(url, schema) as client:
         pages = Dashboard(

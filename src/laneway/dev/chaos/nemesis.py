@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .blockers import Blocker
+from .app_connection import Blocker
 from .config import CALL_TIMEOUT, LEASE
 from .ledger import Ledger
 from .processes import CONSUMERS, ROLES, ProcessSet

@@ -10,7 +10,6 @@ from laneway import LanewayError, NewMessage, Queue
 from laneway.client.shared.flows import AddedNode
 from laneway.errors import PublishRefused
 
-from .app_transactions import TransactionalPublisher, TransactionPlan
 from .child import begin, config_text, stop_on_sigterm
 from .config import (
     BOUNDED,
@@ -35,7 +34,7 @@ from .config import (
     added_names,
     channel,
 )  # fmt: skip
-from .publish_log import PublishLog
+from .publishing import PublishLog, TransactionalPublisher, TransactionPlan
 
 HOUR = timedelta(hours=1)
 NEVER = 1000  # tries that fail

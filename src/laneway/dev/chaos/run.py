@@ -14,7 +14,7 @@ from laneway import LanewayError, Policy, Queue
 from laneway.dev.embedded import PgBouncer, pgbouncer_binary
 from laneway.errors import InvalidOption, SchemaMissing
 
-from .blockers import Blocker
+from .app_connection import Blocker
 from .checker import check, read_ledgers
 from .config import (
     BACKLOG,
@@ -35,14 +35,12 @@ from .config import (
     script,
     sql,
 )  # fmt: skip
-from .dump import settled_dump
+from .dump import Sampler, StallWatch, settled_dump
 from .ledger import Ledger
 from .nemesis import Fault, Nemesis, plan_faults
-from .operator_process import cancel, run_now
-from .pausing import SCOPES, resume
+from .operator_process import SCOPES, cancel, resume, run_now
 from .processes import CONSUMERS, ROLES, ProcessSet
 from .proxy import Proxy
-from .sampler import Sampler, StallWatch
 from .targets import RunTarget, open_target
 
 TICK = 0.05

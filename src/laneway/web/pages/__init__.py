@@ -1,4 +1,4 @@
-"""The pages by address: one module each, one function per source."""
+"""The pages by address: a function for each page."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,21 +7,15 @@ from re import fullmatch
 from laneway.errors import NotAllowed
 from laneway.operator import VERBS
 from laneway.web.context import Answer, Context
-from laneway.web.statuses import NotFound
+from laneway.web.request import NotFound
 
 from . import (
-    audit,
-    channels,
     dead,
     flows,
-    limits,
+    lists,
     messages,
     overview,
     queue,
-    schedules,
-    system,
-    topics,
-    workers,
 )
 
 
@@ -40,18 +34,18 @@ class Page:
 PAGES: dict[str, Page] = {
     "/": Page(overview.overview, "stats", "overview.html", "Overview"),
     "/queue": Page(queue.queue, "stats", "queue.html"),
-    "/channels": Page(channels.channels, "channels", "channels.html", "Channels"),
-    "/channel": Page(channels.channel, "channel", "channel.html"),
+    "/channels": Page(lists.channels, "channels", "channels.html", "Channels"),
+    "/channel": Page(lists.channel, "channel", "channel.html"),
     "/messages": Page(messages.messages, "messages", "messages.html", "Messages"),
     "/dead-letters": Page(dead.dead_letters, "dead_letters", "dead.html", "Dead letters"),
     "/dead-letters/bulk": Page(dead.bulk, "count_dead_letters", "bulk.html", live=False),
     "/flows": Page(flows.flows, "flows", "flows.html", "Flows"),
-    "/schedules": Page(schedules.schedules, "schedules", "schedules.html", "Schedules"),
-    "/topics": Page(topics.topics, "subscriptions", "topics.html", "Topics"),
-    "/limits": Page(limits.limits, "channels", "limits.html", "Limits"),
-    "/workers": Page(workers.workers, "workers", "workers.html", "Workers"),
-    "/system": Page(system.system, "settings", "system.html", "System"),
-    "/audit": Page(audit.audit, "audit", "audit.html", "Audit"),
+    "/schedules": Page(lists.schedules, "schedules", "schedules.html", "Schedules"),
+    "/topics": Page(lists.topics, "subscriptions", "topics.html", "Topics"),
+    "/limits": Page(lists.limits, "channels", "limits.html", "Limits"),
+    "/workers": Page(lists.workers, "workers", "workers.html", "Workers"),
+    "/system": Page(lists.system, "settings", "system.html", "System"),
+    "/audit": Page(lists.audit, "audit", "audit.html", "Audit"),
 }
 # By the beginning of an address that ends with a number.
 NUMBERED = {

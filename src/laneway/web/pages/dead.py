@@ -12,8 +12,7 @@ from laneway.inspection import (
 )
 from laneway.operations import Operation
 from laneway.web.context import PAGE_ROWS, Context, PageView
-from laneway.web.cursors import read_cursor, write_cursor
-from laneway.web.values import convert
+from laneway.web.values import convert, read_cursor, write_cursor
 
 _FILTERS = ("queue", "channel", "kind", "reason", "error_type")
 _TIMES = ("since", "until")

@@ -16,7 +16,7 @@ from laneway.flow import (
 from laneway.inspection import MessageInfo
 from laneway.web.context import PAGE_ROWS, Context, PageView
 from laneway.web.rendering import visible
-from laneway.web.statuses import NotFound
+from laneway.web.request import NotFound
 
 from .flow_graph import MOST_DRAWN, STATES, NodeGroup, draw_groups, draw_nodes, group_nodes
 from .problems import still_flows

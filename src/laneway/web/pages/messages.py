@@ -10,8 +10,7 @@ from laneway.inspection import MessageInfo, MessagePage, MessageState
 from laneway.model import HistoryEntry
 from laneway.web.context import PAGE_ROWS, Answer, Context, PageView
 from laneway.web.rendering import pretty, readable
-from laneway.web.request import redirect
-from laneway.web.statuses import NotFound
+from laneway.web.request import NotFound, redirect
 
 from .flow_graph import STATES
 from .flows import flow_values

@@ -8,7 +8,7 @@ from laneway.model import QueueStats
 from laneway.operations import Minute
 from laneway.web.context import Context, PageView
 from laneway.web.rendering import visible
-from laneway.web.statuses import NotFound
+from laneway.web.request import NotFound
 
 from .figures import chart, lately, whole_minutes
 from .problems import recent_kinds
