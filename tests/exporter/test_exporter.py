@@ -18,10 +18,9 @@ from laneway import Queue, Worker
 from laneway.client.shared.options import looking_url
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.exporter import Exporter
-from laneway.exporter.catalog import METRICS
 from laneway.exporter.counters import MOST_KINDS, OTHER, Counters
-from laneway.exporter.reader import SnapshotReader
-from laneway.exporter.snapshot import read_snapshot
+from laneway.exporter.families import METRICS
+from laneway.exporter.reader import SnapshotReader, read_snapshot
 from laneway.operations import Minute
 from tests.conftest import SETTINGS
 from tests.exporter.scraped import Scraped, counted, scraped

@@ -4,9 +4,8 @@ from typing import Any
 
 from laneway.errors import DecodeError
 
-from .annotations import Unresolved
 from .compile import reader_of
-from .reader import REFUSALS, Notes, Read, name_of, told
+from .reader import REFUSALS, Notes, Read, Unresolved, name_of, told
 
 __all__ = ["Unresolved", "convert", "never_decodable", "read_as", "reader_of"]
 

@@ -3,9 +3,8 @@
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from .annotations import bare
 from .containers import container, union
-from .reader import Notes, Reader, name_of, unreadable
+from .reader import Notes, Reader, bare, name_of, unreadable
 from .scalars import literal, scalar
 from .structures import structure
 

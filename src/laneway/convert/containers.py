@@ -11,8 +11,7 @@ from typing import Any, Tuple, Unpack, get_args, get_origin  # noqa: UP035
 
 from laneway.errors import DecodeError, shown
 
-from .annotations import bare
-from .reader import REFUSALS, Build, Notes, Read, Reader, expect, name_of, unreadable
+from .reader import REFUSALS, Build, Notes, Read, Reader, bare, expect, name_of, unreadable
 
 _LISTS: dict[Any, Callable[[list[Any]], Any]] = {
     list: list,

@@ -6,8 +6,19 @@ from typing import Any, get_origin, is_typeddict
 from laneway.errors import DecodeError
 from laneway.to_json import is_model_class, read_model
 
-from .annotations import hints_of, unresolved
-from .reader import REFUSALS, Build, Notes, Read, Reader, expect, name_of, told, unreadable
+from .reader import (
+    REFUSALS,
+    Build,
+    Notes,
+    Read,
+    Reader,
+    expect,
+    hints_of,
+    name_of,
+    told,
+    unreadable,
+    unresolved,
+)
 
 
 def structure(wanted: Any, build: Build) -> Reader | None:

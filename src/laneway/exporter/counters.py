@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from laneway.operations import NO_TIMES, Minute
 
-from .catalog import OUTCOMES
+from .families import OUTCOMES
 
 WINDOW = timedelta(minutes=30)
 MOST_KINDS = 500

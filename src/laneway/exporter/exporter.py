@@ -12,8 +12,7 @@ from laneway.worker.telemetry.health import LOOPBACK, Health, check_address
 
 from .counters import Counters
 from .families import families
-from .reader import Reading, SnapshotReader
-from .snapshot import Snapshot, read_snapshot
+from .reader import Reading, Snapshot, SnapshotReader, read_snapshot
 
 with needs("The exporter", "prometheus-client", "metrics"):
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest

@@ -1,8 +1,7 @@
 """What an operator may see and do: one method per verb, checked by right and channel."""
 
 from .operator import Operator
-from .rights import ADMIN, OPERATOR, VIEWER, Principal, Right, admin
-from .verbs import VERBS, Verb
+from .verbs import ADMIN, OPERATOR, VERBS, VIEWER, Principal, Right, Verb, admin
 
 __all__ = [
     "ADMIN",

@@ -12,8 +12,7 @@ from laneway.inspection import MessageInfo
 from laneway.model import DeadLetter
 from laneway.operations import AuditNote, Source
 
-from .rights import Principal, Right
-from .verbs import refuse
+from .verbs import Principal, Right, refuse
 
 T = TypeVar("T")
 

@@ -9,8 +9,7 @@ from laneway.errors import InvalidOption
 from laneway.operations import BulkAction, Operation, Preview
 
 from .base import Base
-from .rights import Right
-from .verbs import refuse, verb
+from .verbs import Right, refuse, verb
 
 Progress = Callable[[Operation], None]
 

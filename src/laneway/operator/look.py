@@ -25,8 +25,7 @@ from laneway.model import ChannelStats, DeadLetter, HistoryEntry, QueueStats, Se
 from laneway.operations import AuditEntry, Minute, WorkerInfo
 
 from .base import LOOKED, PAGE, Base
-from .rights import Right
-from .verbs import verb
+from .verbs import Right, verb
 
 
 class CountLooks(Base):

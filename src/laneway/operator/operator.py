@@ -4,12 +4,11 @@ from laneway.client.sync.queue import Queue
 from laneway.errors import InvalidOption
 from laneway.operations import Source
 
-from .act import ChannelActions, MessageActions
+from .act import ChannelActions, FlowActions, MessageActions
 from .bulk import BulkActions
-from .flows import FlowActions
 from .look import CountLooks
 from .repeat import ScheduleActions, TopicActions
-from .rights import Principal
+from .verbs import Principal
 
 
 class Operator(

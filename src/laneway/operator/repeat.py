@@ -9,8 +9,7 @@ from laneway.schedule import Schedule
 from laneway.topic import Subscription
 
 from .base import Base
-from .rights import Right
-from .verbs import verb
+from .verbs import Right, verb
 
 
 class ScheduleActions(Base):

@@ -11,8 +11,7 @@ from taskiq import ScheduledTask, ScheduleSource, TaskiqMessage
 
 from laneway.errors import ScheduleMissing
 
-from .broker import LanewayBroker, connection_in_use
-from .delivery import note_sent, publish_options
+from .broker import LanewayBroker, connection_in_use, note_sent, publish_options
 
 _FAR = timedelta(days=3650)
 # What a publish takes and a schedule does not.

@@ -29,7 +29,7 @@ from laneway.plan import Plan, Row, Taken
 
 from .channel import PARKED
 from .scan import MysqlScan, NextDue, Scan, Whose, supply
-from .serve_lanes import MysqlLaneServe
+from .serve import MysqlLaneServe
 
 _MAX_PASSES = 20
 _MAX_REACH = 1024

@@ -9,8 +9,7 @@ from heapq import heappush, heappushpop
 from laneway.engines.times import SECOND, micros
 from laneway.plan import Plan, Row
 
-from .channel_list import SqliteChannelList
-from .looks import CHANNELS, COUNTED
+from .looks import CHANNELS, COUNTED, SqliteChannelList
 
 _PART = 1000
 """Channels that are read by one statement."""
