@@ -22,11 +22,13 @@ from laneway.cli.connect import open_queue
 from laneway.cli.exits import Code
 from laneway.cli.options import InQueue, Json, Schema, Url, length, moment
 from laneway.cli.output import OutputLost, emit, say
-from laneway.contract import HIGHEST_PRIORITY
 from laneway.errors import DatabaseFailed
 
 if TYPE_CHECKING:
     from laneway import NewMessage, Queue
+
+# As laneway.contract has it, which loads the model: help does without.
+_HIGHEST_PRIORITY = 200
 
 
 class OnDuplicate(Enum):
@@ -87,7 +89,7 @@ def publish(
         ),
     ] = None,
     priority: Annotated[
-        int, typer.Option(min=0, max=HIGHEST_PRIORITY, help="The highest goes first.")
+        int, typer.Option(min=0, max=_HIGHEST_PRIORITY, help="The highest goes first.")
     ] = 0,
     delay: Annotated[
         str | None,
