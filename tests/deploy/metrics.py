@@ -1,6 +1,6 @@
 """Which metrics there are, with their labels."""
 
-from laneway.exporter.families import METRICS
+from laneway.exporter.counters import METRICS
 from tests.deploy.promql import read
 from tests.exporter.test_metrics_page import worker_metrics
 

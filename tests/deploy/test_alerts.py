@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from laneway.exporter.families import OUTCOMES
+from laneway.exporter.counters import OUTCOMES
 from tests.deploy.metrics import check_expression
 
 ROOT = Path(__file__).parents[2]

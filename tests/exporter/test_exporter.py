@@ -18,8 +18,7 @@ from laneway import Queue, Worker
 from laneway.client.shared.options import looking_url
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.exporter import Exporter
-from laneway.exporter.counters import MOST_KINDS, OTHER, Counters
-from laneway.exporter.families import METRICS
+from laneway.exporter.counters import METRICS, MOST_KINDS, OTHER, Counters
 from laneway.exporter.reader import SnapshotReader, read_snapshot
 from laneway.operations import Minute
 from tests.conftest import SETTINGS

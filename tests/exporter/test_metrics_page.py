@@ -6,7 +6,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from laneway.exporter.families import METRICS
+from laneway.exporter.counters import METRICS
 from laneway.integrations.otel import instruments
 from laneway.worker.telemetry.metrics import Metrics
 
