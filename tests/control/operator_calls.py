@@ -75,6 +75,7 @@ def _fill(world: World) -> None:
         message.fail("broken")
         world.dead["flow"] = message.id
     queue.pause(kind="sms")
+    queue.limits["api"].set(concurrency=5)
     queue.topic("orders").subscribe()
     queue.schedule("of a topic", every=3600, topic="orders", channel=MINE)
 
@@ -103,6 +104,9 @@ CALLS: dict[str, Call] = {
     "dead_letters": lambda o, w, c: o.dead_letters(),
     "count_dead_letters": lambda o, w, c: o.count_dead_letters(kind="mail"),
     "limit": lambda o, w, c: o.limit(c, concurrency=3),
+    "shared_limits": lambda o, w, c: o.shared_limits(),
+    "set_shared_limit": lambda o, w, c: o.set_shared_limit("api", concurrency=3),
+    "remove_shared_limit": lambda o, w, c: o.remove_shared_limit("api"),
     "pause_channel": lambda o, w, c: o.pause_channel(c),
     "resume_channel": lambda o, w, c: o.resume_channel(c),
     "pauses": lambda o, w, c: o.pauses(),

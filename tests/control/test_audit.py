@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from laneway import Queue
 from laneway.errors import DatabaseFailed, LanewayError, NotAllowed
 from laneway.operator import ADMIN, VERBS, Operator, Principal
 from tests.control.operator_calls import CALLS, MINE, THEIRS, a_world
 
 ACTS = sorted(name for name, verb in VERBS.items() if verb.acts)
+
+
+def _state(queue: Queue) -> object:
+    return queue.messages(limit=100), queue.channels(), queue.settings(), queue.limits.list()
 
 
 @pytest.mark.parametrize("name", sorted(VERBS))
@@ -44,11 +49,9 @@ def test_an_action_whose_row_cannot_be_written_does_nothing(name: str, tmp_path:
                 "create trigger refuse before insert on laneway_audit "
                 "begin select raise(abort, 'the audit is full'); end"
             )
-        before = (world.queue.messages(limit=100), world.queue.channels(), world.queue.settings())
-        letters = world.queue.dead_letters.list()
+        before, letters = _state(world.queue), world.queue.dead_letters.list()
         operator = Operator(world.queue, Principal("ann", ADMIN))
         with pytest.raises(DatabaseFailed, match="the audit is full"):
             CALLS[name](operator, world, MINE)
-        now = (world.queue.messages(limit=100), world.queue.channels(), world.queue.settings())
-        assert now == before
+        assert _state(world.queue) == before
         assert world.queue.dead_letters.list() == letters

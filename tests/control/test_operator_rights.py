@@ -29,6 +29,7 @@ def _state(world: World) -> object:
         queue.schedules.list(),
         queue.subscriptions(),
         queue.settings(),
+        queue.limits.list(),
         queue.operations.list(),
     )
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from laneway import AsyncQueue, NewMessage
 from laneway.client.aio.dead_letters import AsyncDeadLetters
 from laneway.client.aio.message import AsyncMessage
-from laneway.client.aio.operate import AsyncChannel
+from laneway.client.aio.operate import AsyncChannel, AsyncNamedLimit
 from laneway.client.aio.publish import AsyncTopic
 from laneway.client.aio.schedules import AsyncSchedules
 
@@ -64,6 +64,7 @@ _REACH: dict[type, Callable[[Any, Any, Arguments], Any]] = {
     AsyncQueue: lambda queue, message, arguments: queue,
     AsyncMessage: lambda queue, message, arguments: message,
     AsyncChannel: _channel,
+    AsyncNamedLimit: lambda queue, message, arguments: queue.limits["hostile"],
     AsyncDeadLetters: lambda queue, message, arguments: queue.dead_letters,
     AsyncSchedules: lambda queue, message, arguments: queue.schedules,
     AsyncTopic: lambda queue, message, arguments: queue.topic("hostile"),

@@ -200,6 +200,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "position": words | st.sampled_from(["1.0", "1.1", f"{2**63}.0", "-1.-1", "1", "1.0.0", "٣.٣"]),
     "after": numbers | st.just("x"),
     **dict.fromkeys(("queues", "channels", "kinds"), st.lists(words, max_size=3) | words),
+    "limits": st.lists(words, max_size=5) | st.lists(texts, max_size=4).map(tuple) | words,
     "what": st.lists(words | st.sampled_from(["completed", Word.COMPLETED]), max_size=3) | words,
     "ids": st.lists(numbers, max_size=3) | numbers | words,
     "policy": st.builds(Policy, reals, reals, reals, reals, reals) | words,

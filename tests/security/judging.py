@@ -81,6 +81,10 @@ class Judge:
             await self._queue.subscriptions(),
             [(s.queue, s.name) for s in await self._queue.schedules.list()],
             await self._queue.settings(),
+            [
+                (one.name, one.concurrency, one.rate, one.burst)
+                for one in await self._queue.limits.list()
+            ],
             sorted((c.queue, c.channel) for c in await self._queue.channels(limit=10_000)),
         )
 
