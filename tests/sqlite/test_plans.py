@@ -49,6 +49,10 @@ SMALL = {
     "cancel_request",
     "kind_count",
     "kind_queue",
+    # By names that people set, and by the sets of them that something waits for; lanes and
+    # messages behind them are not small.
+    "shared_limit",
+    "limit_queue",
 }
 # Reads on from one end and stops after some rows; or asks for messages among those under way.
 BOUNDED = {

@@ -150,7 +150,9 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
             changes.add(channel_id, priority=priority, due=dues[id])
         yield from self._update_counts(changes, state)
 
-    def _forget_limits(self, now: int) -> Plan[None]:
-        yield self._statement("forget_released", now)
-        yield self._statement("forget_limit_lanes")
-        yield self._statement("forget_limit_queues")
+    def _forget_limits(self, now: int, limit: int) -> Plan[None]:
+        yield self._statement("forget_released", now, limit)
+        gone = yield self._statement("forget_limit_lanes", limit)
+        # Lanes are found by their queues: those stay until the last idle lane is gone.
+        if len(gone) < limit:
+            yield self._statement("forget_limit_queues")

@@ -128,8 +128,11 @@ select l.name, l.concurrency, l.rate, l.burst, case when l.rest_until > $1 then 
     (select count(*) from "laneway_limit_lease" k cross join "laneway_lease" e
     where k.name = l.name and e.fence = k.fence and e.message_id = k.message_id),
     (select count(*) from (
-        select 1 from "laneway_limit_wait" w cross join "laneway_message" m
-        where w.released is null and instr(',' || w.limits || ',', ',' || l.name || ',') and m.id = w.message_id
+        select 1 from (
+            select distinct q.limits from "laneway_limit_queue" q
+            where instr(',' || q.limits || ',', ',' || l.name || ',')) s
+        cross join "laneway_limit_wait" w cross join "laneway_message" m
+        where w.limits = s.limits and w.released is null and m.id = w.message_id
         limit 10000))
 from "laneway_shared_limit" l order by l.name
 
@@ -140,13 +143,19 @@ where c.queue = $1 and c.name = j.value and l.channel_id = c.id and l.waiting
 group by c.name
 
 -- name: forget_limit_lanes
--- Lanes in which nothing waits.
-delete from "laneway_limit_lane" where not waiting and pass <= coalesce((
-    select min(l.pass) from "laneway_limit_lane" l where l.limits = "laneway_limit_lane".limits and l.waiting), 1e300)
+-- $1: limit. Lanes in which nothing waits and that have had no more than those that wait.
+delete from "laneway_limit_lane" where (limits, channel_id) in (
+    select distinct i.limits, i.channel_id
+    from "laneway_limit_queue" q cross join "laneway_limit_lane" i indexed by "laneway_limit_lane_idle"
+    where i.limits = q.limits and not i.waiting and i.pass <= coalesce((
+        select min(l.pass) from "laneway_limit_lane" l where l.limits = q.limits and l.waiting), 1e300)
+    limit $1)
+returning 1
 
 -- name: forget_released
--- $1: now. What is known of messages that were made due a while ago.
-delete from "laneway_limit_wait" where released < $1 - 60000000
+-- $1: now, $2: limit. What is known of messages that were made due a while ago.
+delete from "laneway_limit_wait" where message_id in (
+    select message_id from "laneway_limit_wait" where released < $1 - 60000000 order by released limit $2)
 
 -- name: forget_limit_queues
 delete from "laneway_limit_queue" where not exists (

@@ -74,12 +74,12 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
         if flows:
             tidied += yield from self._forget_flows(state, _LIMIT)
         if limits:
-            yield from self._forget_limits(state.now)
+            yield from self._forget_limits(state.now, _LIMIT)
         if history:
             tidied += len((yield self._statement("delete_old_history", state.now, _LIMIT)))
         return UpkeepReport(True, expired, buried, lapsed, tidied)
 
-    def _forget_limits(self, now: int) -> Plan[None]:
+    def _forget_limits(self, now: int, limit: int) -> Plan[None]:
         """The engine's: see its shared limits."""
         raise NotImplementedError
 

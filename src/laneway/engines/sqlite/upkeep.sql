@@ -24,7 +24,10 @@ select
         or exists (select 1 from "laneway_flow" where expires_at <= $1) as flows,
     exists (
         select 1 from "laneway_limit_queue" q where not exists (
-            select 1 from "laneway_limit_lane" l where l.limits = q.limits and l.queue = q.queue and l.waiting)) as limits
+            select 1 from "laneway_limit_lane" l where l.limits = q.limits and l.queue = q.queue and l.waiting)
+        or (select min(i.pass) from "laneway_limit_lane" i where i.limits = q.limits and not i.waiting)
+            <= (select min(l.pass) from "laneway_limit_lane" l where l.limits = q.limits and l.waiting))
+    or exists (select 1 from "laneway_limit_wait" where released < $1 - 60000000) as limits
 
 -- name: expired_claims
 -- $1: now, $2: limit. Claims that may have expired leases.

@@ -290,6 +290,7 @@ create table "laneway_limit_lane" (
     primary key (limits, channel_id)
 ) without rowid;
 create index "laneway_limit_lane_order" on "laneway_limit_lane" (limits, pass) where waiting;
+create index "laneway_limit_lane_idle" on "laneway_limit_lane" (limits, pass) where not waiting;
 create index "laneway_limit_lane_channel" on "laneway_limit_lane" (channel_id) where waiting;
 
 -- A message that waits for its limits: put back for an hour, and made due when its turn comes (released).
