@@ -332,3 +332,18 @@ async def at_once(world: World) -> None:
                 await message.complete()
                 done += 1
     assert not await world.drain()
+
+
+@case("shared limits", "a queue of which nothing waits for them is empty, whatever waits elsewhere")
+async def other_queue(world: World) -> None:
+    name, other = _name(), f"{world.name}-other"
+    await world.queue.limits[name].set(concurrency=1)
+    for n in range(3):
+        await world.queue.publish(n, queue=other, limits=[name])
+    assert len(await world.queue.claim(10, queues=[other])) == 1
+    claim = await world.queue.claim(10)
+    assert (claim.status, claim.look_again) == (ClaimStatus.EMPTY, None)
+    for _ in range(5):  # the first claims by kind prepare the queue
+        await world.queue.claim(10, kinds=["mail"])
+    claim = await world.client().claim(10, kinds=["mail"])
+    assert (claim.status, claim.look_again) == (ClaimStatus.EMPTY, None)

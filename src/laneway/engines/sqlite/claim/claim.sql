@@ -1,7 +1,7 @@
 -- name: claim_status
 -- What a claim of these queues would find, in one index lookup per queue and column. Writes nothing.
 -- $1: queues, $2: now. Returns: ready, blocked, when the next channel wakes or a pause of a queue ends, and whether
--- anything waits for shared limits.
+-- anything of theirs waits for shared limits.
 with paused as materialized (
     select p.queue, p.until from "laneway_pause" p
     where p.kind is null and (p.until is null or p.until > $2)
@@ -26,7 +26,8 @@ select
         from open q
         union all
         select p.until from paused p) n) as next_at,
-    exists (select 1 from "laneway_limit_queue") as limited
+    exists (
+        select 1 from json_each($1) q cross join "laneway_limit_queue" l where l.queue = q.value) as limited
 
 -- name: wake_channels
 -- Gives a turn to channels whose wake_at has come, after all others, the earliest first.

@@ -1,7 +1,7 @@
 -- name: lane_status
 -- What a claim of these kinds would find. Writes nothing. $1: queues, $2: kinds, $3: now. Returns: ready, blocked,
--- when the next lane wakes or a pause ends; whether anything waits for shared limits, and whether a queue is not ready
--- for claims by kind.
+-- when the next lane wakes or a pause ends; whether anything of theirs waits for shared limits, and whether a queue is
+-- not ready for claims by kind.
 with paused as materialized (
     select p.queue, p.kind, p.until from "laneway_pause" p
     where (p.until is null or p.until > $3) and p.queue in (select value from json_each($1))
@@ -28,7 +28,8 @@ select
         from lane n
         union all
         select p.until from paused p) n) as next_at,
-    exists (select 1 from "laneway_limit_queue") as limited,
+    exists (
+        select 1 from json_each($1) q cross join "laneway_limit_queue" l where l.queue = q.value) as limited,
     exists (
         select 1 from json_each($1) q
         where q.value not in (select k.queue from "laneway_kind_queue" k where k.ready)) as unready
