@@ -104,12 +104,14 @@ def _folders(item: pytest.Item) -> tuple[str, ...]:
 def server() -> Iterator[EmbeddedPostgres]:
     with EmbeddedPostgres(version=18, programs=GIVEN_SERVER, settings=SETTINGS) as running:
         yield running
+        running.kill()  # nobody reads its data again: no checkpoint of hundreds of databases
 
 
 @pytest.fixture(scope="session")
 def server16() -> Iterator[EmbeddedPostgres]:
     with EmbeddedPostgres(version=16, settings=SETTINGS) as running:
         yield running
+        running.kill()
 
 
 class SqliteFiles:
@@ -145,6 +147,7 @@ def mariadb() -> Iterator[EmbeddedMariaDB]:
         pytest.skip(NO_MARIADB)
     with EmbeddedMariaDB() as running:
         yield running
+        running.kill()
 
 
 @pytest.fixture(scope="session")

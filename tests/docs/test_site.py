@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.docs.pages import ROOT, pages
 
 
+@pytest.mark.repeats("make docs; a minute")
 def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     old = tmp_path / "0.0.9"
     old.mkdir()
