@@ -39,6 +39,34 @@ def test_a_look_reads_the_same_whatever_waits(urls: tuple[str, str]) -> None:
     assert max(large.values()) < 10_000
 
 
+NEW_LETTERS = """
+insert into laneway.dead
+select (jsonb_populate_record(
+    null::laneway.dead,
+    to_jsonb(d) || jsonb_build_object('id', -d.id, 'queue', 'later', 'died_at', now()))).*
+from (select * from laneway.dead order by id limit 20) d"""
+
+
+def test_a_few_new_letters_of_one_queue_are_not_looked_for_among_all(
+    urls: tuple[str, str],
+) -> None:
+    """Before the server has counted them: then the planner takes the queue for a common one."""
+    with psycopg.connect(urls[1]) as connection:
+        connection.execute(NEW_LETTERS)
+        for _ in range(8):  # as often as it takes to settle for a plan
+            ((plan,),) = connection.execute(
+                "explain (analyze, buffers, format json) "
+                "select * from laneway.look_queue_stats_v1()"
+            ).fetchall()
+        read = plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"]
+        found = connection.execute(
+            "select dead from laneway.look_queue_stats_v1() where queue = 'later'"
+        ).fetchall()
+        connection.rollback()
+    assert found == [(20,)]
+    assert read < 1_200, read
+
+
 def test_what_is_not_known_exactly_is_said(urls: tuple[str, str]) -> None:
     with Queue(urls[1], upkeep_every=None) as queue:
         (stats,) = queue.stats()

@@ -111,7 +111,10 @@ begin
         select d.queue, d.channel
         from unnest(p_queues) q(queue)
         cross join lateral (
-            select k.queue, k.channel from dead k where k.queue = q.queue order by k.died_at, k.id limit v_dead + 1) d
+            -- As a range: with an equality the planner may walk through the letters of all queues by time, and a queue
+            -- that has only a few new ones would be found after a million others.
+            select k.queue, k.channel from dead k where k.queue between q.queue and q.queue
+            order by k.queue, k.died_at, k.id limit v_dead + 1) d
     )
     select w.queue, w.channel_id, min(w.channel), coalesce(sum(w.n) filter (where w.due <= p_now), 0)::bigint,
         coalesce(sum(w.n) filter (where w.due > p_now), 0)::bigint, 0::bigint, 0::bigint,
@@ -205,7 +208,8 @@ begin
     died as materialized (
         select c.queue, (
             select count(*) from (
-                select from dead d where d.queue = c.queue order by d.died_at, d.id limit v_dead + 1) d) as n
+                select from dead d where d.queue between c.queue and c.queue
+                order by d.queue, d.died_at, d.id limit v_dead + 1) d) as n
         from cut c where c.cut_dead
     ),
     kept as materialized (
