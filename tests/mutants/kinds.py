@@ -36,7 +36,7 @@ _BY_KIND: list[Mutant] = [
         ("return self.names is not None and self.channel.concurrency == 1", "return False"), engine="mariadb"),
     python("MariaDB by kind: a claim takes no slot", "over_limit sampled", f"{_MYSQL}/lanes.py",
         ("leased = self.leased + (started if channel.concurrency is not None else 0)", "leased = self.leased"), engine="mariadb"),
-    python("MariaDB by kind: what comes back is put into no lane", "stuck", f"{_MYSQL}/serve_lanes.py",
+    python("MariaDB by kind: what comes back is put into no lane", "stuck", f"{_MYSQL}/serve.py",
         ("if due is not None and visit.by_kind:", "if False:"), engine="mariadb"),
     python("MariaDB by kind: a pause is ignored", "paused_starts", f"{_MYSQL}/channel.py",
         ("if channel.paused or self.early:", "if self.early:"), engine="mariadb"),
