@@ -46,6 +46,8 @@ if GIVEN_SERVER:
     STORES = {"PostgreSQL": ("server", PostgresqlStore)}
 
 
+# The sequences are the same on every database. On 16 they repeat those on 18; MariaDB is slow.
+_FEWER = {"PostgreSQL 16": 10, "MariaDB": 20}
 _LATER = pytest.mark.repeats("PostgreSQL and SQLite are in make test; a minute")
 
 
@@ -58,6 +60,7 @@ def test_every_verb_keeps_its_promise(name: str, request: pytest.FixtureRequest)
     databases: Databases = request.getfixturevalue(fixture)
     store = open_store(databases.create_database("laneway_model"))
     try:
-        run_state_machine_as_test(machine(store), settings=PROFILE)
+        examples = PROFILE.max_examples if EXHAUSTIVE else _FEWER.get(name, PROFILE.max_examples)
+        run_state_machine_as_test(machine(store), settings=settings(PROFILE, max_examples=examples))
     finally:
         store.close()
