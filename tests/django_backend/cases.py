@@ -93,6 +93,16 @@ class Enqueue(Case):
         work()
         self.assertEqual(jobs.seen, ["report", "report"])
 
+    def test_a_task_starts_behind_the_limits_that_it_names(self) -> None:
+        queue.limits["mail"].set(concurrency=1)
+        for number in range(2):
+            jobs.add.using(limits=("mail",)).enqueue(number, 2)
+        (message,) = queue.claim(2)
+        self.assertEqual(tuple(message.limits), ("mail",))
+        message.complete()
+        work()
+        self.assertEqual(queue.stats(), [])
+
 
 class Run(Case):
     def test_a_failed_task_is_not_run_again(self) -> None:

@@ -78,7 +78,7 @@ def _check_database() -> Iterator[checks.CheckMessage]:
         )
 
 
-OWN_OPTIONS = ("channel", "key", "retry", "expires_in", "keep_result")
+OWN_OPTIONS = ("channel", "key", "retry", "limits", "expires_in", "keep_result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +86,15 @@ class LanewayTask(Task):  # type: ignore[misc]
     """What is None is as ``OPTIONS`` of the backend say.
 
     While a message with this ``key`` is unfinished in the queue, ``enqueue`` answers that one.
-    ``expires_in``: the task is not begun later than that after it was enqueued. ``keep_result``:
-    how long the return value can be read.
+    ``limits``: names of shared limits (``queue.limits``) that it starts behind. ``expires_in``: the
+    task is not begun later than that after it was enqueued. ``keep_result``: how long the return
+    value can be read.
     """
 
     channel: str | None = None
     key: str | None = None
     retry: Retry | None = None
+    limits: tuple[str, ...] = ()
     expires_in: Duration | None = None
     keep_result: Duration | None = None
 
@@ -195,6 +197,7 @@ class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
             "key": call.key,
             "priority": max(0, task.priority - self._lowest),
             "at": _aware(task.run_after),
+            "limits": getattr(task, "limits", ()) or None,
             "expires_in": getattr(task, "expires_in", None),
             "keep_result": self._kept_for(task),
         }
