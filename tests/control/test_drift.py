@@ -14,6 +14,7 @@ from laneway import Queue
 from laneway.engines.mysql.schema import shape as mysql_shape
 from laneway.engines.postgresql.schema import shape as postgresql_shape
 from laneway.engines.sqlite.schema import shape as sqlite_shape
+from laneway.operator import VIEWER, Operator, Principal
 
 _numbers = count(1)
 SERVERS = {"postgresql": "server", "mysql": "mariadb", "sqlite": "sqlite_files"}
@@ -157,6 +158,22 @@ def test_a_new_schema_is_all_that_is_expected_and_nothing_else(queue: Queue, dia
         if not name.endswith(("_pkey", "_key", "_seq")) and "history_" not in name
     }
     assert not extra
+
+
+def test_pages_look_at_a_whole_schema_once_a_minute(queue: Queue, url: str, dialect: str) -> None:
+    """And at one that is not, every time: what was put back shows at once."""
+    operator = Operator(queue, Principal("ann", VIEWER))
+
+    def seen() -> list[str]:
+        return [finding.level for finding in operator.diagnose() if finding.check == "shape"]
+
+    assert seen() == ["ok"]
+    execute(url, dialect, DAMAGE[dialect][0][0])
+    assert seen() == ["ok"]  # a moment ago it was whole
+    assert drift(queue).level == "fail"  # whoever asks the client is told what is
+    assert seen() == ["fail"]
+    queue.repair()
+    assert seen() == ["ok"]
 
 
 def test_what_is_dropped_is_named_and_put_back(queue: Queue, url: str, dialect: str) -> None:

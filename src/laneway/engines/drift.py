@@ -1,11 +1,13 @@
 """What the migrations create, and what a schema lacks of it; what users added is no damage."""
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from laneway.inspection import Finding, Repair
+from laneway.plan import Plan
 
 # What the migrations create, read from their own text: each part with what puts it back.
 #
@@ -353,6 +355,27 @@ def missing(expected: Parts, found: Found, same: Same = same) -> list[Part]:
     }
     lost = [part._replace(sql=None) if _stands_on(part, gone) else part for part in lost]
     return sorted(lost, key=lambda part: KINDS.index(part.kind))
+
+
+class ShapeLook:
+    """drift: is all there? Not asked again if it was ``age`` seconds ago."""
+
+    _whole_at = float("-inf")
+
+    def drift(self, age: float = 0.0) -> Plan[Finding]:
+        now = time.monotonic()
+        if now - self._whole_at < age:
+            return drift_finding((), {})
+        found = yield from self._found()
+        lost = self._lost(found)
+        self._whole_at = float("-inf") if lost else now
+        return drift_finding(lost, found)
+
+    def _found(self) -> Plan[Found]:
+        raise NotImplementedError
+
+    def _lost(self, found: Found) -> list[Part]:
+        raise NotImplementedError
 
 
 def drift_finding(lost: Sequence[Part], found: Found) -> Finding:

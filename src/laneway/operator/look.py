@@ -27,6 +27,10 @@ from laneway.operations import AuditEntry, Minute, WorkerInfo
 from .base import LOOKED, PAGE, Base
 from .verbs import Right, verb
 
+_SCHEMA_AGE = 60.0
+"""Seconds. Pages ask for findings every few seconds; what is in the schema seldom changes, and the
+question costs more than all others."""
+
 
 class CountLooks(Base):
     """Queues and channels."""
@@ -92,7 +96,8 @@ class CountLooks(Base):
     @verb(Right.VIEW, "refused")
     def diagnose(self) -> Sequence[Finding]:
         """What is wrong, and how to mend it. Findings name queues, channels and settings."""
-        return self._queue.diagnose()
+        core = self._queue._core
+        return core.run(core.engine.diagnose(_SCHEMA_AGE))
 
     @verb(Right.VIEW, "open")
     def clock(self) -> datetime:

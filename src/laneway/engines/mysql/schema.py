@@ -3,10 +3,10 @@
 from functools import cache
 from hashlib import sha256
 
-from laneway.engines.drift import Found, Kind, Part, drift_finding, missing, parts_of, repaired
+from laneway.engines.drift import Found, Kind, Part, ShapeLook, missing, parts_of, repaired
 from laneway.engines.migration_files import Migration, check_known, read_migrations
 from laneway.errors import DatabaseFailed, InvalidOption, LanewayError, SchemaMissing
-from laneway.inspection import Finding, Repair
+from laneway.inspection import Repair
 from laneway.plan import Plan, Statement
 
 from .base import MysqlBase, check_prefix, text
@@ -139,21 +139,20 @@ def shape(schema: str) -> dict[tuple[Kind, str], Part]:
     return {key: part.rendered(lambda sql: render(sql, schema)) for key, part in parts.items()}
 
 
-class MysqlRepair(MysqlSchema):
+class MysqlRepair(ShapeLook, MysqlSchema):
     """repair: what somebody dropped or changed is put back as the migrations have it."""
 
     def repair(self) -> Plan[list[Repair]]:
         found = yield from self._found()
         done = []
-        for part in missing(shape(self.schema), found):
+        for part in self._lost(found):
             if part.sql is not None:
                 yield Statement(part.sql, (), percent=True, long=True)
             done.append(repaired(part, found))
         return done
 
-    def drift(self) -> Plan[Finding]:
-        found = yield from self._found()
-        return drift_finding(missing(shape(self.schema), found), found)
+    def _lost(self, found: Found) -> list[Part]:
+        return missing(shape(self.schema), found)
 
     def _found(self) -> Plan[Found]:
         prefix = f"{self.schema}_"

@@ -209,7 +209,7 @@ _UPKEEP_LATE = timedelta(seconds=30)
 
 
 class PostgresqlDiagnose(PostgresqlRepair):
-    def diagnose(self) -> Plan[list[Finding]]:
+    def diagnose(self, schema_age: float = 0.0) -> Plan[list[Finding]]:
         rows = yield self._statement("diagnose_server")
         server = PostgresqlServer(*rows[0])
         findings = [*durability_findings(server), *server_findings(server)]
@@ -221,7 +221,7 @@ class PostgresqlDiagnose(PostgresqlRepair):
         version = yield from self._applied()
         findings.append(schema_finding(version, self.newest_version, self.schema))
         if version == self.newest_version:
-            findings.append((yield from self.drift()))
+            findings.append((yield from self.drift(schema_age)))
             if findings[-1].level == "fail":  # the other questions need what is missing
                 return findings
         if version is not None:

@@ -11,14 +11,14 @@ from laneway.engines.drift import (
     Found,
     Kind,
     Part,
-    drift_finding,
+    ShapeLook,
     missing,
     parts_of,
     repaired,
 )
 from laneway.engines.migration_files import Migration, check_known, read_migrations
 from laneway.errors import InvalidName, SchemaMissing
-from laneway.inspection import Finding, Repair
+from laneway.inspection import Repair
 from laneway.names import SCHEMA_BYTES, check_schema
 from laneway.plan import Plan, Statement
 
@@ -159,7 +159,7 @@ def shape(schema: str) -> dict[tuple[Kind, str], Part]:
     return {key: part.rendered(lambda text: render(text, schema)) for key, part in parts.items()}
 
 
-class PostgresqlRepair(PostgresqlSchema):
+class PostgresqlRepair(ShapeLook, PostgresqlSchema):
     """repair: what somebody dropped or changed is put back as the migrations have it."""
 
     def repair(self) -> Plan[list[Repair]]:
@@ -167,7 +167,7 @@ class PostgresqlRepair(PostgresqlSchema):
         those who write."""
         found = yield from self._found()
         done = []
-        for part in missing(shape(self.schema), found):
+        for part in self._lost(found):
             for sql in self._putting_back(part):
                 yield Statement(sql, script=True, long=True, outside=True)
             done.append(repaired(part, found))
@@ -175,9 +175,8 @@ class PostgresqlRepair(PostgresqlSchema):
             yield from self._grant_again()
         return done
 
-    def drift(self) -> Plan[Finding]:
-        found = yield from self._found()
-        return drift_finding(missing(shape(self.schema), found), found)
+    def _lost(self, found: Found) -> list[Part]:
+        return missing(shape(self.schema), found)
 
     def _putting_back(self, part: Part) -> Iterator[str]:
         if part.sql is None:

@@ -9,7 +9,7 @@ from laneway.engines.drift import (
     Found,
     Kind,
     Part,
-    drift_finding,
+    ShapeLook,
     missing,
     parts_of,
     repaired,
@@ -18,7 +18,7 @@ from laneway.engines.drift import (
 )
 from laneway.engines.migration_files import Migration, check_known, read_migrations
 from laneway.errors import InvalidOption, SchemaMissing
-from laneway.inspection import Finding, Repair
+from laneway.inspection import Repair
 from laneway.plan import Plan, Statement
 
 from .base import MIGRATIONS, STATEMENTS, SqliteBase, checked_schema, render, statement
@@ -115,13 +115,13 @@ def _possible(part: Part) -> Part:
     return part._replace(mend=None if part.kind == "column" else part.sql)
 
 
-class SqliteRepair(SqliteSchema):
+class SqliteRepair(ShapeLook, SqliteSchema):
     """repair: what somebody dropped or changed is put back as the migrations have it."""
 
     def repair(self) -> Plan[list[Repair]]:
         found = yield from self._found()
         done = []
-        for part in missing(shape(self.schema), found, _same):
+        for part in self._lost(found):
             if part.sql is not None and (part.kind, part.name) in found:
                 yield Statement(f'drop {part.kind} "{self.schema}_{part.name}"')
             if part.sql is not None:
@@ -129,9 +129,8 @@ class SqliteRepair(SqliteSchema):
             done.append(repaired(part, found))
         return done
 
-    def drift(self) -> Plan[Finding]:
-        found = yield from self._found()
-        return drift_finding(missing(shape(self.schema), found, _same), found)
+    def _lost(self, found: Found) -> list[Part]:
+        return missing(shape(self.schema), found, _same)
 
     def _found(self) -> Plan[Found]:
         prefix = f"{self.schema}_"

@@ -13,7 +13,7 @@ from laneway.engines.times import moment
 from laneway.model import ChannelStats, QueueStats
 from laneway.plan import Plan, Row
 
-ROWS = 500
+ROWS = 400
 """The most rows of a table that a look reads. They are found through indexes and grouped in
 temporary tables, so many more would take longer than a look may."""
 LEASES = 1_000
