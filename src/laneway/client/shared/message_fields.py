@@ -11,7 +11,7 @@ from laneway.shared_limits import limits_of, names_in
 
 T = TypeVar("T")
 
-_HEADERS = 14
+HEADERS = 14
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
 _AFTER_LAST = 253_402_300_800.0
@@ -104,20 +104,20 @@ class MessageFields:
         try:
             return self._headers
         except AttributeError:
-            text = self._row[_HEADERS]
+            text = self._row[HEADERS]
             self._headers: Mapping[str, Any] = decode_json(text) if text else {}
             return self._headers
 
     @property
     def limits(self) -> Sequence[str]:
         """The shared limits that it names."""
-        names = limits_of(self._row[_HEADERS])
+        names = limits_of(self._row[HEADERS])
         return () if names is None else tuple(names_in(names))
 
     @property
     def keep_result(self) -> timedelta | None:
         """For how long its result is kept; None if it is not."""
-        return keep_result_of(self._row[_HEADERS])
+        return keep_result_of(self._row[HEADERS])
 
     @property
     def state_type(self) -> str | None:

@@ -29,7 +29,7 @@ from laneway.plan import Plan, Row
 
 from .checks import check_delay_or_at, check_lease, check_storable
 from .draft import draft_state
-from .message_fields import MessageFields
+from .message_fields import HEADERS, MessageFields
 
 # Tracebacks as text, for dead letters: without passwords, cut so that the newest frames stay.
 
@@ -146,7 +146,7 @@ def results_to_keep(
     return {
         (message.id, message.fence): kept_result(keep, value, most)
         for message, value in zip(messages, values, strict=True)
-        if (keep := message.keep_result) is not None
+        if message._row[HEADERS] and (keep := message.keep_result) is not None
     }
 
 

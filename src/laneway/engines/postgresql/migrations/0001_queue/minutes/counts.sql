@@ -193,11 +193,11 @@ as $$
     ),
     published as materialized (
         select p.queue, p.kind, p.at, sum(p.n) as n from (
-            select f.queue, f.kind, date_trunc('minute', f.first_published_at, 'UTC') as at, count(*) as n from found f
+            select f.queue, f.kind, date_bin('1 minute', f.first_published_at, 'epoch') as at, count(*) as n from found f
             where not exists (select from staged_count s where s.at = f.first_published_at and f.id <= s.last_id)
             group by 1, 2, 3
             union all
-            select s.queue, s.kind, date_trunc('minute', s.at, 'UTC'), s.n from staged s
+            select s.queue, s.kind, date_bin('1 minute', s.at, 'epoch'), s.n from staged s
         ) p
         group by p.queue, p.kind, p.at
     ),
@@ -230,8 +230,8 @@ declare
     v_least constant interval := '1 microsecond';
 begin
     with part as materialized (
-        select h.xid, h.id, h.queue, h.kind, h.outcome, h.dead, h.claimed_at,
-            date_trunc('minute', h.ended_at, 'UTC') as at,
+        select h.xid, h.id, h.queue, h.kind, h.outcome, h.dead,
+            date_bin('1 minute', h.ended_at, 'epoch') as at, date_bin('1 minute', h.claimed_at, 'epoch') as claimed,
             case when h.claimed_at is not null then
                 width_bucket(coalesce(h.started_at, h.claimed_at) - greatest(h.due, h.published_at) - v_least, v_bounds) end as wait,
             case when h.claimed_at is not null then
@@ -242,9 +242,9 @@ begin
     ),
     -- Few groups are left of these, so that the histograms are cheap.
     ended as materialized (
-        select p.queue, p.kind, p.at, p.outcome, p.dead, p.wait, p.run, count(*) as n
+        select p.queue, p.kind, p.at, p.claimed, p.outcome, p.dead, p.wait, p.run, count(*) as n
         from part p where p.outcome <> 'stale'
-        group by p.queue, p.kind, p.at, p.outcome, p.dead, p.wait, p.run
+        group by p.queue, p.kind, p.at, p.claimed, p.outcome, p.dead, p.wait, p.run
     ),
     kept as (
         insert into live_count as k (queue, kind, live, dead)
@@ -258,8 +258,7 @@ begin
             e.outcome, case when e.dead then e.n else 0 end as dead, e.wait, e.run, e.n
         from ended e
         union all
-        select p.queue, p.kind, date_trunc('minute', p.claimed_at, 'UTC'), count(*), '', 0, null, null, 0
-        from part p where p.claimed_at is not null and p.outcome <> 'stale' group by 1, 2, 3
+        select e.queue, e.kind, e.claimed, e.n, '', 0, null, null, 0 from ended e where e.claimed is not null
     ),
     added as (
         insert into minute as m (span, at, queue, kind, started, completed, retried, failed, expired, deferred,
@@ -305,8 +304,8 @@ begin
             waits = add_counts_v1(m.waits, excluded.waits), runs = add_counts_v1(m.runs, excluded.runs),
             exact = m.exact and excluded.exact
     )
-    select count(*), (array_agg(p.xid order by p.xid desc, p.id desc))[1], (array_agg(p.id order by p.xid desc, p.id desc))[1]
-    into counted, last_xid, last_id from part p;
+    select (select count(*) from part), l.xid, l.id into counted, last_xid, last_id
+    from (select) one left join (select p.xid, p.id from part p order by p.xid desc, p.id desc limit 1) l on true;
 end
 $$;
 

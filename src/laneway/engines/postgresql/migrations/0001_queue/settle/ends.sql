@@ -57,7 +57,7 @@ begin
         insert into history (xid, message_id, fence, attempt, first_published_at, published_at, due, claimed_at, started_at, ended_at,
             payload_size, terminal, dead, priority, queue, channel, kind, worker, outcome)
         select v_xid, g.id, e.fence, g.attempt + 1, g.first_published_at, g.published_at, g.due, e.claimed_at,
-            case when p_waited ? g.id::text then
+            case when p_waited is not null and p_waited ? g.id::text then
                 least(e.claimed_at + (p_waited ->> g.id::text)::integer * interval '1 millisecond', v_now) end,
             v_now, g.payload_size, true, false, g.priority, g.queue, g.channel, g.kind, e.worker, p_outcome
         from gone g join ended e on e.message_id = g.id where v_history = 'all'
