@@ -201,7 +201,7 @@ class AsyncListenVerbs:
     async def wait(
         self,
         message_id: int | Published,
-        timeout: Duration | None = None,  # noqa: ASYNC109, the database is asked, not the loop
+        timeout: Duration | None = None,
     ) -> MessageEnd:
         """Waits until a message has ended, and says how; at once if it has already.
 
@@ -239,7 +239,7 @@ class AsyncListenVerbs:
         message_id: int | Published,
         wanted: type[T],
         *,
-        timeout: Duration | None = None,  # noqa: ASYNC109
+        timeout: Duration | None = None,
     ) -> T: ...
     @overload
     async def result(
@@ -247,14 +247,14 @@ class AsyncListenVerbs:
         message_id: int | Published,
         wanted: Any = Any,
         *,
-        timeout: Duration | None = None,  # noqa: ASYNC109
+        timeout: Duration | None = None,
     ) -> Any: ...
     async def result(
         self,
         message_id: int | Published,
         wanted: Any = Any,
         *,
-        timeout: Duration | None = None,  # noqa: ASYNC109, as wait
+        timeout: Duration | None = None,
     ) -> Any:
         """Waits until a message has ended, as ``wait`` does, and returns what its handler returned:
         as ``wanted``, which is what a payload can be decoded to, or as it is.

@@ -242,7 +242,7 @@ class AsyncFlows:
             return 0
         return await self._core.run(engine.redrive(ids, None, timedelta(0)))
 
-    async def wait(self, flow_id: int, timeout: Duration | None = None) -> FlowInfo:  # noqa: ASYNC109
+    async def wait(self, flow_id: int, timeout: Duration | None = None) -> FlowInfo:
         """Waits until nothing of it runs any more: it has ended, or a dead letter holds the rest.
         Raises NotEnded when ``timeout`` has passed.
 
@@ -331,7 +331,7 @@ class AsyncFlow(FlowNodes):
             self._note_ids(answer.ids)
         self._drafts.clear()
 
-    async def wait(self, timeout: Duration | None = None) -> FlowInfo:  # noqa: ASYNC109
+    async def wait(self, timeout: Duration | None = None) -> FlowInfo:
         """Waits until nothing of it runs; see ``queue.flows.wait``."""
         return await AsyncFlows(self._core).wait(self._published(), timeout)
 

@@ -172,16 +172,16 @@ class AsyncPublishedMessage(Published):
         message._waiting = waiting
         return message
 
-    async def wait(self, timeout: Duration | None = None) -> MessageEnd:  # noqa: ASYNC109
+    async def wait(self, timeout: Duration | None = None) -> MessageEnd:
         """Waits until the message has ended; see ``queue.wait``."""
         assert self.id is not None  # publish raises if it was refused
         return await self._waiting.wait(self.id, timeout)
 
     @overload
-    async def result(self, wanted: type[T], *, timeout: Duration | None = None) -> T: ...  # noqa: ASYNC109
+    async def result(self, wanted: type[T], *, timeout: Duration | None = None) -> T: ...
     @overload
-    async def result(self, wanted: Any = Any, *, timeout: Duration | None = None) -> Any: ...  # noqa: ASYNC109
-    async def result(self, wanted: Any = Any, *, timeout: Duration | None = None) -> Any:  # noqa: ASYNC109
+    async def result(self, wanted: Any = Any, *, timeout: Duration | None = None) -> Any: ...
+    async def result(self, wanted: Any = Any, *, timeout: Duration | None = None) -> Any:
         """Waits for what the handler returns; see ``queue.result``."""
         assert self.id is not None
         return await self._waiting.result(self.id, wanted, timeout=timeout)
