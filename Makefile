@@ -118,10 +118,13 @@ test-postgresql: $(STAMP) #: The tests of PostgreSQL on another server's program
 
 # Docs and release
 
-.PHONY: docs dist api-check
+.PHONY: docs pictures dist api-check
 
 docs: $(STAMP) #: The site of the docs into build/site; a dead link or a misspelling is an error
 	@$(BIN)/python scripts/make_site.py
+
+pictures: $(STAMP) #: Photographs console, terminal and report for the docs; needs chromium
+	@$(BIN)/python scripts/screenshots.py
 
 dist: #: sdist, wheel and list of parts into dist/, installed and tried on every Python that is at hand
 	@rm -rf dist .cache/release && $(PYTHON) -m venv .cache/release

@@ -22,13 +22,22 @@ _STOP_TIMEOUT = 15.0
 @contextmanager
 def demo_queue(workers: int = len(WORKERS)) -> Iterator[Queue]:
     """A queue on a temporary server, in use until the block ends."""
-    with EmbeddedPostgres() as server:
-        url = server.create_database("demo")
-        with Queue(url, schema=SCHEMA) as queue:
-            queue.install()
-            prepare(queue)
-            with _processes(url, WORKERS[:workers]), _tenants(queue):
-                yield queue
+    with EmbeddedPostgres() as server, queue_in_use(_database(server), workers) as queue:
+        yield queue
+
+
+def _database(server: EmbeddedPostgres) -> str:
+    return server.create_database("demo")
+
+
+@contextmanager
+def queue_in_use(url: str, workers: int = len(WORKERS)) -> Iterator[Queue]:
+    """A queue in this database, in use until the block ends."""
+    with Queue(url, schema=SCHEMA) as queue:
+        queue.install()
+        prepare(queue)
+        with _processes(url, WORKERS[:workers]), _tenants(queue):
+            yield queue
 
 
 def prepare(queue: Queue) -> None:
