@@ -157,7 +157,7 @@ crowd: $(STAMP) #: Eight processes on one SQLite file for a minute, killed with 
 	@LANEWAY_CROWD_SECONDS=60 $(PYTEST) tests/sqlite/test_many_processes.py
 
 pairs-mysql: $(STAMP) #: Pairs of verbs on MariaDB, stopped after every statement
-	@LANEWAY_EXHAUSTIVE=1 $(PYTEST) tests/mysql/test_pairs.py
+	@LANEWAY_EXHAUSTIVE=1 $(PYTEST) tests/mysql/test_pairs.py tests/mysql/test_flow_pairs.py
 
 shop-kills: $(STAMP) #: Shops on FastAPI, Django, Flask and taskiq, web and workers killed for a minute each: one receipt for each order
 	@LANEWAY_SHOP_SECONDS=60 $(PYTEST) tests/shop

@@ -14,6 +14,8 @@ _COUNTED = ["dead_count", "dead_sum", "dead_queue", "gap", "kind_count", "minute
 TABLES = [
     *["message", "wake", "lease", "stray", "channel", "dedupe", "dead", "history", "expiry"],
     *["kind_queue", "kind_message", "kind_wake", "lane"],
+    *["flow", "flow_name", "flow_count", "flow_node", "flow_edge", "flow_held", "flow_added"],
+    "flow_released",
     *_COUNTED,
 ]
 
