@@ -65,6 +65,21 @@ async def several(world: World) -> None:
     assert [m.id for m in found] == [id for n, id in enumerate(ids) if n % 3 != 1]
 
 
+@case("kinds", "channels whose messages others took hide none that has more")
+async def taken_by_others(world: World) -> None:
+    world.needs("claims by kind")
+    await _drain(world, "red")
+    await world.publish(*range(3), kind="red", channel="a")
+    assert len(await world.queue.claim(2)) == 2
+    world.clock.advance(1)
+    assert len(await world.queue.claim(2)) == 1
+    ids = await world.publish(1, 2, kind="red", channel="b")
+    assert [m.id for m in await world.queue.claim(1)] == ids[:1]
+    world.clock.advance(1)
+    claim = await world.queue.claim(1, kinds=["red"])
+    assert ([m.id for m in claim], claim.status) == (ids[1:], ClaimStatus.GOT)
+
+
 @case("kinds", "the empty kind is a kind")
 async def empty_kind(world: World) -> None:
     world.needs("claims by kind")

@@ -75,7 +75,8 @@ class Scan(NamedTuple):
     next_due: NextDue
     start: Floors
     cut: bool
-    """Whether there was more to read."""
+    """Whether there was more to read, or others are in the ring that were not chosen: of a lane it
+    is not known how much it has, so what was chosen may turn out to be nothing."""
     ends: tuple[int | None, ...] = ()
     """Of the pauses of whole queues; None: for good."""
     kinds: Mapping[tuple[str, str], timedelta] = MappingProxyType({})
@@ -150,7 +151,8 @@ class MysqlScan(MysqlBase):
             now, number, by_kind = max(
                 (int(row[2]), int(row[3]), int(row[6])) for row in rows if int(row[0]) == 4
             )
-            channels = _chosen(_merged(ring, woken, known, now), want)
+            merged = _merged(ring, woken, known, now)
+            channels = _chosen(merged, want)
             short = supply(channels) < want
             ring_cut = len(ring) >= turns
             read = sum(int(row[7]) for row in woken)
@@ -172,7 +174,7 @@ class MysqlScan(MysqlBase):
             self._floors[whose] = Floors(_first(ring, now) - _MARGIN, _first(woken, now) - _MARGIN)
         kinds = _paused_kinds(pauses, now)
         ends = tuple(None if until is None else int(until) for until in closed.values())
-        due, cut = _next_due(rows), ring_cut or wakes_cut
+        due, cut = _next_due(rows), ring_cut or wakes_cut or len(channels) < len(merged)
         limited = any(int(row[0]) == 6 for row in rows)
         numbers = number, by_kind
         return Scan(channels, now, due, start, cut, ends, kinds, set(closed), *numbers, limited)

@@ -7,14 +7,6 @@ messages; its `leased` minus its wakes' `freed` is the number of its counted lea
 waits in a queue that is claimed by kind is in kind_message after a position of its lane, or after a
 wake of it; or else after a position of the lane '-' or after a plain wake, and then a claim that
 visits the channel puts it there. Lanes are read and written only under the channel's lock.
-
-Invariants: what is consumed (wakes, positions) is also looked at, in a later statement, and what is
-left is written back. The sum of n over a channel and its wakes is the number of its waiting
-messages; its `leased` minus its wakes' `freed` is the number of its counted leases.
-
-Invariants: a message that waits in such a queue is in kind_message after a position of its lane, or
-after a wake of it; or else after a position of the lane '-' or after a plain wake, and then a claim
-that visits the channel puts it there. Lanes are read and written only under the channel's lock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
