@@ -148,3 +148,17 @@ def test_messages_that_nothing_matches_are_looked_for_in_parts(databases: dict[i
                 break
             after = page.next
         assert page.next is None and looked > 5_000
+
+
+def test_dead_letters_of_flows_are_found_by_an_index(databases: dict[int, str]) -> None:
+    url = databases[SIZES[0]]
+    with Queue(url, name="flows", upkeep_every=None) as queue:
+        with queue.flow("one with many nodes") as flow:
+            for number in range(200):
+                flow.add(number)
+        assert flow.id is not None
+        queue.fail(failed := queue.claim(2))
+    found, read = rows_read(url, MysqlEngine().flows_with_dead(5))
+    assert [one.id for one in found] == [flow.id] and read < 30
+    dead, read = rows_read(url, MysqlEngine().dead_nodes(flow.id, 10))
+    assert [one.id for one in dead] == [message.id for message in failed] and read < 10

@@ -13,7 +13,6 @@ from laneway.engines.flows import FlowChanges
 from laneway.engines.times import micros, moment
 from laneway.errors import InvalidOption
 from laneway.flow import (
-    LOOK_FLOWS,
     MOST_LINKS,
     MOST_PARENTS,
     DeadNode,
@@ -233,9 +232,17 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
 
     @repeatable
     def flows_with_dead(self, limit: int) -> Plan[list[FlowInfo]]:
-        """Among the newest flows: nothing here finds dead letters of flows by themselves."""
-        newest = yield from self.flows(None, LOOK_FLOWS, None)
-        return [flow for flow in reversed(newest) if flow.dead][:limit]
+        """From one flow to the next: a statement that groups them may read all dead letters."""
+        found: list[FlowInfo] = []
+        last = 0
+        while len(found) < limit:
+            rows = yield self._statement("next_flow_with_dead", last)
+            if not rows:
+                break
+            last = int(rows[0][0])
+            flow = yield from self.flow(last)
+            found += [flow] if flow else []
+        return found
 
     @repeatable
     def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:

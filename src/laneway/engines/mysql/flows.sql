@@ -57,15 +57,12 @@ update `laneway_flow_node` set added = $2, added_fence = $3 where id = $1
 update $1:ids x straight_join `laneway_flow_node` n force index (primary) on n.id = x.id
 set n.added = 0, n.added_fence = null
 
--- name: set_node_counts
--- $1: (node, pending, missed, children), locked by us.
-update $1:counts x straight_join `laneway_flow_node` n force index (primary) on n.id = x.id
-set n.pending = x.pending, n.missed = x.missed, n.children = x.children
-
--- name: turn_nodes
--- $1: nodes, locked by us, $2: state, $3: when they ended, or null.
-update $1:ids x straight_join `laneway_flow_node` n force index (primary) on n.id = x.id
-set n.state = $2, n.ended_at = $3, n.died = n.died or $2 = 'dead'
+-- name: set_nodes
+-- $1: (node, pending, missed, children, state, 1 if that is another one), locked by us, $2: now.
+update $1:nodes x straight_join `laneway_flow_node` n force index (primary) on n.id = x.id
+set n.pending = x.pending, n.missed = x.missed, n.children = x.children, n.state = x.state,
+    n.ended_at = case when x.turned = 0 then n.ended_at when x.state = 'live' then null else $2 end,
+    n.died = n.died or x.state = 'dead'
 
 -- name: add_flow_counts
 -- $1: rows.
@@ -219,10 +216,14 @@ straight_join `laneway_flow_node` n force index (primary) on n.id = e.child
 left join `laneway_lease` l on l.message_id = n.id
 where e.parent = $1 and e.number < $2 order by e.number
 
+-- name: next_flow_with_dead
+-- $1: flow. The next one that has a dead letter, however many each has.
+select flow_id from `laneway_dead` force index (dead_flow) where flow_id > $1 order by flow_id limit 1
+
 -- name: dead_nodes
 -- $1: flow, $2: how many.
-select n.id, n.queue, n.channel, n.kind, n.ended_at from `laneway_flow_node` n force index (flow_node_flow)
-where n.flow_id = $1 and n.state = 'dead' order by n.id limit $2
+select id, queue, channel, kind, died_at from `laneway_dead` force index (dead_flow)
+where flow_id = $1 order by id limit $2
 
 -- name: live_channels
 -- $1: flow. The channels of its messages. Only reads.

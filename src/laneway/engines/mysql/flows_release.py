@@ -154,21 +154,14 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
             yield self._statement("nothing_added", ids)
 
     def _write_flow_changes(self, changes: FlowChanges, now: int) -> Plan[None]:
-        counts, turned = [], defaultdict(list)
+        rows = []
         for id, node in changes.nodes.items():
-            old = changes.known[id]
-            if (node.pending, node.missed, node.children) != (
-                *(old.pending, old.missed, old.children),
-            ):
-                counts.append((id, node.pending, node.missed, node.children))
-            if node.state != old.state:
-                turned[node.state].append(id)
-        for rows in parts(sorted(counts)):
-            yield self._statement("set_node_counts", rows)
-        for state, ids in turned.items():
-            for part in parts(sorted(ids)):
-                ended = None if state == "live" else now
-                yield self._statement("turn_nodes", part, state.encode(), ended)
+            old, counts = changes.known[id], (node.pending, node.missed, node.children)
+            turned = node.state != old.state
+            if turned or counts != (old.pending, old.missed, old.children):
+                rows.append((id, *counts, node.state, int(turned)))
+        for part in parts(sorted(rows)):
+            yield self._statement("set_nodes", part, now)
         yield from self._insert("add_flow_counts", changes.count_rows())
         for part in parts(changes.dropped):
             yield self._statement("delete_held", part)

@@ -1,10 +1,10 @@
 """MySQL's side of :mod:`laneway.sqlfile`: the tables' prefix, ``%s``, and lists as tables.
 
 ``$1:ids``, ``$1:keys`` and ``$1:pairs`` stand for a table of what the parameter lists: numbers
-(column id), bytes (column id, in hexadecimal), and pairs (columns id and fence); ``$1:counts`` for
-one of what nodes of flows count. Every statement
-that locks rows by a list joins such a table, so that it looks the rows up one by one. With a plain
-``in (…)`` the server may scan a small table from end to end and wait for rows that others hold.
+(column id), bytes (column id, in hexadecimal), and pairs (columns id and fence); ``$1:nodes`` for
+one of nodes of flows as they shall be. Every statement that locks rows by a list joins such a
+table, so that it looks the rows up one by one. With a plain ``in (…)`` the server may scan a small
+table from end to end and wait for rows that others hold.
 """
 
 import json
@@ -24,8 +24,9 @@ _TABLE_FORMS = {
     "ids": "json_table(%s, '$[*]' columns (id bigint path '$'))",
     "keys": "json_table(%s, '$[*]' columns (id char(32) path '$'))",
     "pairs": "json_table(%s, '$[*]' columns (id bigint path '$[0]', fence bigint path '$[1]'))",
-    "counts": "json_table(%s, '$[*]' columns (id bigint path '$[0]', pending int path '$[1]', "
-    "missed int path '$[2]', children int path '$[3]'))",
+    "nodes": "json_table(%s, '$[*]' columns (id bigint path '$[0]', pending int path '$[1]', "
+    "missed int path '$[2]', children int path '$[3]', state varchar(16) path '$[4]', "
+    "turned int path '$[5]'))",
 }
 _TABLE = re.compile(r"`laneway_(\w+)`")
 

@@ -202,7 +202,8 @@ create table if not exists `laneway_dead` (
     payload longblob not null,
     flow_id bigint,
     key dead_order (queue, died_at, id),
-    key dead_time (died_at, id)
+    key dead_time (died_at, id),
+    key dead_flow (flow_id, id)
 ) engine = InnoDB row_format = dynamic;
 
 -- Changes of the number of dead letters; upkeep adds the rows up.
