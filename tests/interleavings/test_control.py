@@ -44,6 +44,23 @@ def test_a_pause_waits_for_the_claims_that_are_open(world: World) -> None:
     world.drain()
 
 
+def test_a_claim_puts_a_paused_kind_back_itself(world: World) -> None:
+    """In its own transaction: whoever dies after it has spent no attempt."""
+    world.reset()
+    leases = "select message_id, fence from laneway.lease order by 1"
+    before = world.own.execute(leases).fetchall()
+    world.own.execute("select * from laneway.pause_queue_v1('q', '', null, 'ann', '')")
+    *found, last = world.own.execute(
+        "select id, answer, claimed_at, headers from laneway.claim_v1(array['q'], 9, '1 h', 'w')"
+    ).fetchall()
+    assert (found, last) == ([], (None, "busy", None, None))
+    assert world.own.execute(leases).fetchall() == before
+    waiting = "select attempt, due > now() from laneway.message where id = any(%s)"
+    assert world.own.execute(waiting, [world.idle]).fetchall() == [(0, True)] * len(world.idle)
+    world.own.execute("select laneway.resume_queue_v1('q', '')")
+    world.check()
+
+
 def test_a_claim_that_rolls_back_under_a_pause_loses_nothing(world: World) -> None:
     world.reset()
     with world.sessions(2) as (claimer, pauser):

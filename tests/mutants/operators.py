@@ -13,7 +13,9 @@ _on_mariadb = partial(python, engine="mariadb")
 MUTANTS: list[Mutant] = [
     sql("a pause of a queue is ignored", "paused_starts", "claim_v1",
         ("from unnest(v_queues) q(name) where q.name <> all(v_paused));", "from unnest(v_queues) q(name));")),
-    python("a pause of a kind is ignored", "paused_starts", "engines/kind_pauses.py",
+    sql("a pause of a kind is ignored", "paused_starts", "claim_v1",
+        ("if v_end.headers is not null and p_put_back then", "if false then")),
+    _on_sqlite("SQLite: a pause of a kind is ignored", "paused_starts", "engines/kind_pauses.py",
         ("if not taken.paused:", "if True:")),
     sql("a pause of a queue ends before its time", "paused_starts", "pause_queue_v1",
         ("values (p_queue, p_kind, v_now + p_length,", "values (p_queue, p_kind, v_now + p_length / 5,")),

@@ -74,18 +74,16 @@ class PostgresqlClaim(PostgresqlBase):
         rows = yield self._statement_now(
             "claim", list(queues), limit, lease, worker, _QUANTUM, floors, wanted
         )
-        answer, claimed_at, until, look_again, floors, paused, limited = json.loads(rows[-1][-1])
+        answer, claimed_at, until, look_again, floors, limited = json.loads(rows[-1][-1])
         self._floors[whose] = floors
-        taken = Taken(
+        return Taken(
             rows[:-1],
             ClaimStatus(answer),
             None if look_again is None else timedelta(seconds=look_again),
             _time(claimed_at),
             _time(until),
-            {(queue, kind): timedelta(seconds=put_back) for queue, kind, put_back in paused or ()},
-            limited is not None,
+            limited=limited is not None,
         )
-        return (yield from self._without_paused(taken)) if taken.paused else taken
 
     def _admit(self, found: Sequence[Limited], taken: Taken) -> Plan[set[int]]:
         ids, fences, limits = (list(column) for column in zip(*found, strict=True))
@@ -100,10 +98,6 @@ class PostgresqlClaim(PostgresqlBase):
         released, waiting, again = rows[0]
         look_again = None if again is None else timedelta(seconds=float(again))
         return LimitWaits(released, waiting, look_again)
-
-    def _without_paused(self, taken: Taken) -> Plan[Taken]:
-        """The engine's, which can also give messages back."""
-        raise NotImplementedError
 
     def _by_kind(self, queues: tuple[str, ...]) -> Plan[None]:
         """Makes the queues ready for claims by kind; until then asks again from time to time."""

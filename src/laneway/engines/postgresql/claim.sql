@@ -14,7 +14,7 @@ select
             c.look_again - coalesce(CAST($8 AS timestamptz), clock_timestamp()))) end,
         CAST(json_build_array(
             c.turn_floor, c.wake_floor, coalesce(c.open_xids, '{}'), coalesce(c.open_turns, '{}'),
-            coalesce(c.open_wakes, '{}'), c.contended) AS text), c.headers, c.key) AS text) end as answer
+            coalesce(c.open_wakes, '{}'), c.contended) AS text), c.key) AS text) end as answer
 from "laneway".claim_v1(
     CAST($1 AS text[]), CAST($2 AS integer), CAST($3 AS interval), CAST($4 AS text), CAST($5 AS integer),
     CAST(CAST($6 AS json) ->> 0 AS timestamptz),

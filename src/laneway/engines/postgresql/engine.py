@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
-from laneway.engines.kind_pauses import without_paused
-from laneway.plan import Plan, Taken
 
 from .channels import PostgresqlChannels
 from .claim import PostgresqlClaim
@@ -46,9 +44,6 @@ class PostgresqlEngine(
     dialect = "postgresql"
     atomic = False
     lacks: Mapping[Ability, str] = {}
-
-    def _without_paused(self, taken: Taken) -> Plan[Taken]:
-        return (yield from without_paused(taken, self.give_back))
 
 
 if TYPE_CHECKING:

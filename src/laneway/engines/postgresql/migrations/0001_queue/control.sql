@@ -245,6 +245,45 @@ begin
 end
 $$;
 
+-- Part of claim, while a kind is paused: what the claim took of it is given back, uncounted, in the claim's transaction; a
+-- crash costs no attempt. Answers the others, as claim_v1 does.
+create or replace function "laneway".claim_put_back_v1(
+    p_queues text[], p_limit integer, p_lease interval, p_worker text, p_quantum integer,
+    p_turn_floor timestamptz, p_wake_floor timestamptz, p_open_xids bigint[], p_open_turns timestamptz[],
+    p_open_wakes timestamptz[], p_contended boolean, p_kinds text[], p_now timestamptz
+) returns setof "laneway".claimed_v1
+language plpgsql
+as $$
+declare
+    v_rows "laneway".claimed_v1[] := array(
+        select c from claim_v1(
+            p_queues, p_limit, p_lease, p_worker, p_quantum, p_turn_floor, p_wake_floor, p_open_xids, p_open_turns,
+            p_open_wakes, p_contended, p_kinds, p_now, false) c);
+    v_end "laneway".claimed_v1 := v_rows[cardinality(v_rows)];
+    v_ids bigint[];
+    v_fences bigint[];
+    v_delays interval[];
+begin
+    select array_agg(r.id), array_agg(r.fence), array_agg((p.pause ->> 2)::double precision * interval '1 second')
+    into v_ids, v_fences, v_delays
+    from unnest(v_rows) r join jsonb_array_elements(v_end.headers) p(pause)
+        on r.queue = p.pause ->> 0 and r.kind = p.pause ->> 1;
+    if v_ids is not null then
+        perform give_back_v1(v_ids, v_fences, v_delays, p_now);
+        if cardinality(v_ids) = cardinality(v_rows) - 1 then
+            -- Behind these there may be others.
+            v_end.answer := 'busy';
+            v_end.look_again := v_end.claimed_at;
+            v_end.claimed_at := null;
+            v_end.until := null;
+        end if;
+    end if;
+    return query select r.* from unnest(v_rows) r where r.id is not null and r.id <> all(coalesce(v_ids, '{}'));
+    v_end.headers := null;
+    return next v_end;
+end
+$$;
+
 -- Part of upkeep: delete old rows of the audit, and pauses that have ended, of queues, kinds and channels.
 -- A pause that has ended holds nobody up; it is only removed from the list. Locks channels, skipping those
 -- that others hold.

@@ -38,8 +38,8 @@
 --
 -- Answers the messages (times as seconds since 1970, cheap to read), then one row without id: the
 -- answer ('got', 'empty', 'blocked', 'busy'), the lease's times, when to look again, the floors, and
--- under headers the kinds that are paused, each with the queue and for how many seconds to put it back; under key
--- whether anything waits for shared limits (release_limited_v1).
+-- under key whether anything waits for shared limits (release_limited_v1). With p_put_back false it answers messages of
+-- paused kinds too, and under headers these kinds, each with the queue and for how many seconds to put it back.
 create or replace function "laneway".claim_v1(
     p_queues text[],
     p_limit integer,
@@ -53,7 +53,8 @@ create or replace function "laneway".claim_v1(
     p_open_wakes timestamptz[] default '{}',
     p_contended boolean default false,
     p_kinds text[] default null,
-    p_now timestamptz default null
+    p_now timestamptz default null,
+    p_put_back boolean default true
 ) returns setof "laneway".claimed_v1
 language plpgsql
 -- Every table is read through a lateral look-up or by row address, so that index scans are the only
@@ -126,6 +127,13 @@ begin
         (select min(k.limits) from limit_queue k where k.queue = any(p_queues))
     into v_paused, v_paused_until, v_end.headers, v_settled, v_end.key
     from pause p where p.queue = any(p_queues) and (p.until is null or p.until > v_now);
+    if v_end.headers is not null and p_put_back then
+        return query
+        select * from claim_put_back_v1(
+            p_queues, p_limit, p_lease, p_worker, p_quantum, p_turn_floor, p_wake_floor, p_open_xids, p_open_turns,
+            p_open_wakes, p_contended, p_kinds, p_now);
+        return;
+    end if;
     if v_paused is not null then
         v_queues := array(select q.name from unnest(v_queues) q(name) where q.name <> all(v_paused));
     end if;
