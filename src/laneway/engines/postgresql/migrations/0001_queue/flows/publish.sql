@@ -81,7 +81,7 @@ begin
         select from unnest(p_parents, p_children) e(parent, child)
         where e.child not between 1 and v_count or e.parent is null
             or e.parent <= 0 and -e.parent not between 1 and e.child - 1
-            or e.parent > 0 and not exists (select from flow_node n where n.id = e.parent and n.flow_id = publish_flow_v1.flow_id)
+            or e.parent > 0 and not exists (select from flow_node n where n.id = e.parent and n.flow_id = publish_flow_v1.flow_id offset 0)
     ) then
         raise exception 'laneway: a node of a flow can only come after nodes that were added before it' using errcode = '22023';
     end if;
@@ -187,8 +187,8 @@ begin
         select from unnest(p_parents, p_children) e(parent, child)
         where e.child not between 1 and v_count or e.parent is null
             or e.parent <= 0 and -e.parent not between 1 and e.child - 1
-            or e.parent > 0 and not exists (select from flow_node n where n.id = e.parent and n.flow_id = v_flow_id)
-                and not exists (select from flow_held h where h.id = e.parent and h.adder = p_id and h.fence = p_fence)
+            or e.parent > 0 and not exists (select from flow_node n where n.id = e.parent and n.flow_id = v_flow_id offset 0)
+                and not exists (select from flow_held h where h.id = e.parent and h.adder = p_id and h.fence = p_fence offset 0)
     ) then
         raise exception 'laneway: a node of a flow can only come after nodes that were added before it' using errcode = '22023';
     end if;
