@@ -134,7 +134,7 @@ def make_worker(config: RunConfig, ledger: Ledger) -> Worker:
     @handler(SPREAD, retry=RETRY)
     async def spread(payload: dict[str, Any], message: AsyncMessage) -> None:
         """Adds to its flow, not always: what an attempt added that did not complete is never begun,
-        also if the next one adds nothing."""
+        also if the next one adds nothing. Some fail although they have added."""
         if rng.random() < 0.4:
             return
         first, second = added_names(payload["n"])
@@ -147,6 +147,8 @@ def make_worker(config: RunConfig, ledger: Ledger) -> Worker:
         ]
         ledger.record("flow_added", adder=message.id, fence=message.fence, nodes=nodes)
         await asyncio.sleep(rng.uniform(0, 0.6))
+        if rng.random() < 0.2:
+            raise ValueError("not yet")
 
     @handler("repeat", retry=RETRY)
     async def repeat(payload: dict[str, Any], message: AsyncMessage) -> Defer | None:
