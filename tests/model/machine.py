@@ -11,7 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from laneway import Message as Lease
 from laneway import NewMessage, Policy
 from laneway.errors import PublishRefused
-from tests.model.model import SECOND, Message, Model, must
+from laneway.flow import When
+from tests.model.model import SECOND, Message, Model, Node, must
 from tests.model.store import NAME, ModelStore, Transaction, open_client
 
 CHANNELS = ["free", "one", "slow", "both", "small"]
@@ -50,6 +51,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             self.model = Model(0)
             self.clients = [open_client(store, self.time) for _ in range(3)]
             self.leases: list[Lease] = []
+            self.flows = 0
             self.open: tuple[Transaction, list[Message]] | None = None
             for name, policy in POLICIES.items():
                 self.set_policy(0, name, policy)
@@ -167,6 +169,36 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
                 message, _ = self.draft(channel, 0, None, 20, kind)
                 self.model.publish(answer.id, answer.status, message)
 
+        @rule(
+            client=clients,
+            attempts=st.integers(1, 2),
+            when=st.sampled_from(["completed", "completed", "failed", "ended"]),
+            last=st.sampled_from(["completed", "failed", "ended"]),
+        )
+        def flow(self, client: int, attempts: int, when: When, last: When) -> None:
+            """Two messages, one after both, and one after that."""
+            options: dict[str, Any] = {"channel": "free", "max_attempts": attempts}
+            free = self.model.channel("free")
+            room = free.backlog is None or self.model.size("free") + 2 <= free.backlog
+            self.flows += 1
+            try:
+                with self.clients[client].flow(f"flow {self.flows}") as flow:
+                    parents = [flow.add(b"x", **options) for _ in range(2)]
+                    child = flow.add(b"x", after=parents, when=when, **options)
+                    flow.add(b"x", after=child, when=last, **options)
+            except PublishRefused:
+                must(free.closing or not room, "a flow was refused")
+                return
+            must(room and not free.closing, "a flow was not refused")
+            ids = [node.id for node in self.clients[client].flows.nodes(flow.id or 0)]
+            messages = [self.draft("free", 0, None, attempts)[0] for _ in ids]
+            for message, id in zip(messages, ids, strict=True):
+                message.id = id
+            after = [set[int](), set[int](), {*ids[:2]}, {ids[2]}]
+            whens = ["completed", "completed", when, last]
+            nodes = zip(messages, after, whens, strict=True)
+            self.model.publish_flow([Node(*node) for node in nodes])
+
         @precondition(lambda self: store.open_transactions and self.open is None)
         @rule(client=clients, channel=channels, priority=st.sampled_from([0, 100]), delay=delays)
         def begin(self, client: int, channel: str, priority: int, delay: float | None) -> None:
@@ -214,6 +246,27 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             status = found.status.value
             self.model.claim(taken, limit, micros(lease), status, all_seen, at_once, kinds)
             self.leases += found
+
+        @precondition(lambda self: self.model.held)
+        @rule(client=clients, fails=st.booleans(), redrives=st.booleans())
+        def end_parents(self, client: int, fails: bool, redrives: bool) -> None:
+            """What flows wait for is claimed and ends, one of them perhaps otherwise."""
+            self.claim(client, 30, 30, None)
+            parents = {id for node in self.model.held.values() for id in node.after}
+            for lease in [x for x in self.leases if x.id in parents and self._ours(x)]:
+                if fails:
+                    self.clients[client].fail([lease])
+                    self.model.fail(lease.id)
+                    if not redrives:
+                        self.clients[client].dead_letters.discard([lease.id])
+                        self.model.discard(lease.id)
+                    fails = False
+                else:
+                    self.clients[client].complete([lease])
+                    self.model.complete(lease.id)
+            for id in parents & set(self.dead()) if redrives else ():
+                self.clients[client].dead_letters.redrive([id])
+                self.model.redrive(id, None)
 
         # Settling, by holders and by those who were.
 

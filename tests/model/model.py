@@ -56,6 +56,16 @@ class Channel:
     """From then on every start of the past is forgiven."""
 
 
+@dataclass
+class Node:
+    """A message of a flow; ``after``: whom it still waits for."""
+
+    message: Message
+    after: set[int]
+    when: str
+    missed: bool = False
+
+
 class Broken(AssertionError):
     """An engine broke a promise."""
 
@@ -74,6 +84,7 @@ class Model:
         self.channels: dict[str, Channel] = {}
         self.keys: dict[str, tuple[int, int | None]] = {}
         self.fence = 0
+        self.held: dict[int, Node] = {}
 
     # Publishing.
 
@@ -256,7 +267,7 @@ class Model:
     def complete(self, id: int) -> None:
         message = self.messages[id]
         message.attempt += 1
-        self._end(message)
+        self._end(message, "completed")
 
     def defer(self, id: int, due: int, failed: bool) -> str:
         message = self.messages[id]
@@ -311,6 +322,7 @@ class Model:
     def _die(self, message: Message) -> None:
         """It keeps its key, unless another message has that by now."""
         message.state = "dead"
+        self._decide(message.id, "dead")
         if self._start_behind(message):
             message.key = None
 
@@ -320,8 +332,9 @@ class Model:
             other.front, other.due = None, max(other.behind_due, self.now)
         return bool(behind)
 
-    def _end(self, message: Message) -> None:
+    def _end(self, message: Message, outcome: str = "otherwise") -> None:
         message.state = "ended"
+        self._decide(message.id, outcome)
         self._start_behind(message)
         if message.key is None or self.keys.get(message.key, (0, None))[0] != message.id:
             return
@@ -333,10 +346,35 @@ class Model:
         else:
             self.keys[message.key] = message.id, self.now + message.key_window
 
+    # Flows.
+
+    def publish_flow(self, nodes: Sequence["Node"]) -> None:
+        for node in nodes:
+            if node.after:
+                self.held[node.message.id] = node
+            else:
+                self.add(node.message)
+
+    def _decide(self, parent: int, outcome: str) -> None:
+        """Those who come after it; a dead one holds those who wait for its completion."""
+        for id, node in list(self.held.items()):
+            if parent not in node.after or (outcome == "dead" and node.when == "completed"):
+                continue
+            node.after.remove(parent)
+            node.missed = node.missed or outcome != "completed"
+            if node.after:
+                continue
+            del self.held[id]
+            if {"completed": not node.missed, "failed": node.missed, "ended": True}[node.when]:
+                node.message.due = self.now
+                self.add(node.message)
+            else:
+                self._decide(id, "skipped")
+
     # Time and policies.
 
     def upkeep(self) -> None:
-        for message in self.messages.values():
+        for message in list(self.messages.values()):
             if message.state == "leased" and message.until <= self.now:
                 wait = min(BACKOFF_MOST, BACKOFF_FIRST * 2 ** min(message.spent, 40))
                 self.defer(message.id, self.now + wait, failed=True)

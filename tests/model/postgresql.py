@@ -12,7 +12,7 @@ from tests.interleavings.invariants import violations
 
 TABLES = (
     "message, wake, token, lease, stray, channel, dedupe, dead, dead_count, dead_total, history, "
-    "kind_queue"
+    "kind_queue, flow, flow_count, flow_node, flow_edge, flow_held"
 )
 
 

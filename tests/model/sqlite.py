@@ -10,6 +10,7 @@ from laneway.drivers.sqlite.url import read_url
 from laneway.engines.sqlite.base import render
 
 TABLES = [
+    *("flow", "flow_node", "flow_edge", "flow_held"),
     "message",
     "waiting",
     "claim",
@@ -198,7 +199,7 @@ class SqliteStore:
         self.eyes.execute(
             render('update "laneway_channel" set waiting = 0, leased = 0', self.schema)
         )
-        self.eyes.execute(render('update "laneway_state" set by_kind = 0', self.schema))
+        self.eyes.execute(render('update "laneway_state" set by_kind = 0, flows = 0', self.schema))
         for table in TABLES:
             self.eyes.execute(render(f'delete from "laneway_{table}"', self.schema))  # noqa: S608
 
