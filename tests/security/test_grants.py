@@ -96,7 +96,7 @@ PARTS = (
     "write_time pass_keys start_behind lock_keys park "
     "advanced_lanes claim_blocked_kinds claim_head claim_move claim_next_kinds claim_pick_kinds "
     "claim_scan_kinds claim_serve_kinds claim_visit_kinds lane_turn lowest_lanes next_slots "
-    "startable_kind token_of "
+    "startable_kind token_of claim_put_back "
     "add_staged announce_nodes cleanup_flows close_flow decide_nodes end_nodes release_nodes "
     "revive_nodes "
     "wait_for_limits sweep_limited make_due limit_room pick_limited cleanup_limits"
