@@ -72,7 +72,6 @@ HIGHEST_PRIORITY = 200
 BATCH = 10_000
 """The most messages in one statement."""
 
-
 Names = tuple[str, ...]
 Hold = Literal["extended", "locked", "lost"]
 
@@ -105,6 +104,10 @@ class Engine(FlowEngine, SharedLimitVerbs, Protocol):
         ...
 
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]: ...
+
+    def publish_bulk(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
+        """The same for BATCH messages and more, in a transaction on a connection of our own."""
+        ...
 
     def subscribe(self, subscription: Subscription) -> Plan[None]:
         """Adds it, or replaces the one of the same topic and queue."""

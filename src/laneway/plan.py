@@ -27,7 +27,8 @@ class Statement(NamedTuple):
     drivers of the database want them. A ``guest`` is run on a caller's connection only. One that
     only ``reads`` can be sent again on another connection. A ``long`` one may take its time: the
     answer is awaited for longer. ``if_free``, on MySQL: it returns no rows, and does nothing, if
-    others keep locked what it needs.
+    others keep locked what it needs. A ``copy``, on PostgreSQL: the parameters are the bytes that
+    COPY reads, piece by piece; only for connections of our own.
     """
 
     sql: str
@@ -40,6 +41,7 @@ class Statement(NamedTuple):
     reads: bool = False
     long: bool = False
     if_free: bool = False
+    copy: bool = False
 
 
 Plan = Generator[Statement, Sequence[Row], T]

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from laneway import NewMessage, Published, Queue
 
 
-_CHUNK = 256 * 1024
-_BATCH = 1000
+_CHUNK = 4 * 1024 * 1024
+# As many as publish_many takes to write them by COPY.
+_BATCH = 10_000
 
 
 class PayloadFormat(StrEnum):

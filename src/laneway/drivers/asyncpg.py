@@ -2,7 +2,7 @@
 listener."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeVar
 
@@ -240,6 +240,10 @@ class AsyncpgRunner:
             if statement.script:
                 await connection.execute(statement.sql)
                 return ()
+            if statement.copy:
+                # The public way writes the COPY itself, from the names of table and columns.
+                await connection._copy_in(statement.sql, _pieces(statement.params), None)
+                return ()
             return await connection.fetch(statement.sql, *statement.params)  # type: ignore[no-any-return]
 
     async def _roll_back(self, connection: Any) -> None:
@@ -248,6 +252,11 @@ class AsyncpgRunner:
 
     def _deadline(self, connection: Any) -> AsyncDeadline:
         return AsyncDeadline(connection._transport, self._call_timeout)
+
+
+async def _pieces(parts: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part
 
 
 def _socket(connection: Any) -> Any:

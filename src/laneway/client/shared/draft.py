@@ -81,7 +81,7 @@ _MOST_ATTEMPTS = 2**31 - 1
 _DUE = ("delay", "at")
 _EXPIRY = ("expires_in", "expires_at")
 _ONE = (str, bytes, bytearray, memoryview, Mapping, NewMessage)
-_MOST_KNOWN = 10_000
+_MOST_KNOWN = 100_000
 _known_queues: set[str] = set()
 _known_channels: set[str] = set()
 # jsonb has no word for it. (An even number of backslashes before it is just backslashes.)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Self, TypeVar, overload
 
 from laneway.client.shared.draft import TaskTarget, draft_all, draft_new, refusal
+from laneway.contract import BATCH
 from laneway.durations import Duration
 from laneway.event import MessageEnd
 from laneway.model import Draft, NewMessage, OnDuplicate, Published
@@ -272,7 +273,8 @@ class PublishVerbs(ListenVerbs):
         queue: str | None = None,
         connection: object = None,
     ) -> list[Published]:
-        """Publishes many messages or none: up to 10,000 in one round trip, more in one transaction.
+        """Publishes many messages or none: up to 10,000 in one round trip, more in one transaction,
+        on PostgreSQL by COPY.
 
         A message is a NewMessage or just a payload; ``channel`` and ``queue`` apply where it names
         none. If a channel refuses some, raises BacklogFull or ChannelClosed, whose ``results`` say
@@ -303,7 +305,10 @@ class PublishVerbs(ListenVerbs):
             results = core.run(publish(drafts), connection, atomic=len(drafts) > 1)
         else:
             keyed = any(draft.key is not None for draft in drafts)
-            results = core.run_items(publish, drafts, connection, waits=keyed)
+            if len(drafts) < BATCH or keyed or connection is not None:
+                results = core.run_items(publish, drafts, connection, waits=keyed)
+            else:
+                results = core.run(core.engine.publish_bulk(drafts), atomic=True)
         for draft, result in zip(drafts, results, strict=True):
             if result.id is None:
                 where = f"channel {draft.channel!r} of queue {draft.queue!r}"

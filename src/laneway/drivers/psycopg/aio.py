@@ -190,6 +190,11 @@ class AsyncPsycopgRunner:
         if statement.script:
             await cursor.execute(statement.sql.encode())
             return ()
+        if statement.copy:
+            async with cursor.copy(statement.sql.encode()) as copy:
+                for piece in statement.params:
+                    await copy.write(piece)
+            return ()
         await cursor.execute(statement.sql.encode(), statement.params, binary=True)
         return await cursor.fetchall()
 

@@ -188,6 +188,11 @@ class PsycopgRunner:
         if statement.script:
             cursor.execute(statement.sql.encode())
             return ()
+        if statement.copy:
+            with cursor.copy(statement.sql.encode()) as copy:
+                for piece in statement.params:
+                    copy.write(piece)
+            return ()
         cursor.execute(statement.sql.encode(), statement.params, binary=True)
         return cursor.fetchall()
 

@@ -239,6 +239,8 @@ class MysqlPublish(MysqlReplace):
             published += yield from self._publish(drafts[start : start + BATCH])
         return published
 
+    publish_bulk = publish
+
     def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
         rows = yield self._statement("publish_state", self._now())
         ((now, packet, step, any_gated, any_listener, by_kind),) = rows

@@ -1,20 +1,28 @@
-"""publish: arrays of columns instead of rows, so that a batch is one cheap statement.
+"""publish: arrays of columns instead of rows, so that a batch is one cheap statement. Ten thousand
+messages and more go by COPY, which writes many rows to a page at a time, and reads what comes while
+the next rows are made.
 
 Key modes: what publish finds in use is replaced by a second statement.
 Topics: the database makes the copies, in one round trip.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import repeat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from hashlib import sha256
+from itertools import chain, islice, repeat
+from operator import itemgetter
+from struct import Struct
 from typing import Any
 
 from laneway.contract import BATCH
 from laneway.engines.publish import has_modes, publish_modes
 from laneway.model import Draft, Published
-from laneway.plan import Plan
+from laneway.plan import Plan, Statement
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy, copies
 
-from .base import PostgresqlBase
+from .base import PostgresqlBase, statement
 
 # Columns in which one element can stand for the whole batch; see publish_v1.
 _ONE_FOR_ALL = frozenset(
@@ -43,6 +51,32 @@ class PostgresqlPublish(PostgresqlBase):
         for start in range(0, len(drafts), BATCH):
             published += yield from self._publish(drafts[start : start + BATCH])
         return published
+
+    _may_copy: bool | None = None
+
+    def publish_bulk(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
+        """By COPY, if this role may write the tables itself, and no channel can refuse anything.
+        The messages have no keys."""
+        if self._may_copy is None:
+            self._may_copy = (yield self._statement("may_copy"))[0][0]
+        if not self._may_copy:
+            return (yield from self.publish(drafts))
+        ((now,),) = yield self._statement_now("copy_time")
+        ((ids, by_kind, refusing),) = yield self._statement("copy_state", len(drafts))
+        if refusing:
+            return (yield from self.publish(drafts))
+        rows = CopiedRows(drafts, ids, now, by_kind)
+        yield self._copy("copy_messages", rows.messages())
+        yield self._copy("copy_wakes", rows.wakes())
+        ((heard,),) = yield self._statement("copy_heard", now)
+        if heard:
+            soon = rows.queues_due_before(now + _SOON)
+            kinds = list({draft.kind for draft in drafts})
+            yield self._statement("copy_announce", ids, soon, kinds, now)
+        return list(_answers(ids, None))
+
+    def _copy(self, name: str, pieces: Iterator[bytes]) -> Statement:
+        return Statement(statement(name, self.schema), pieces, copy=True)  # type: ignore[arg-type]
 
     def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
         rows = yield self._statement_now("publish", *columns(drafts))
@@ -82,6 +116,160 @@ def _column(number: int, values: tuple[Any, ...]) -> list[Any] | None:
     if values.count(first) < len(values):
         return list(values)
     return None if first is None else [first]
+
+
+# Rows as COPY reads them, in its binary format: the number of fields, then the length and the bytes
+# of each.
+
+_SOON = timedelta(seconds=2)
+_Wake = tuple[str, str, str, int, datetime]
+_PIECE = 500  # rows
+_COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
+_COPY_END = b"\xff\xff"
+_NULL = b"\xff\xff\xff\xff"
+_TRUE = b"\0\0\0\1\1"
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_MESSAGE = Struct("!hiq").pack  # 15 fields, the first of which is the id
+_WAKE = Struct("!hiqiq").pack  # 9 fields, the first of which are the position and the count
+_SIZE = Struct("!i").pack
+_TIME = Struct("!iq").pack
+_NUMBERS = Struct("!ihii").pack  # priority, max_attempts
+_PRIORITY = Struct("!ih").pack
+
+
+@lru_cache(maxsize=100_000)
+def channel_id(queue: str, channel: str) -> bytes:
+    """The same as channel_id_v1 in the database."""
+    return sha256(f"{len(queue)}:{queue}{channel}".encode()).digest()[:16]
+
+
+def _text(value: str) -> bytes:
+    data = value.encode()
+    return _SIZE(len(data)) + data
+
+
+def _moment(at: datetime | None) -> bytes:
+    return _NULL if at is None else _TIME(8, (at - _EPOCH) // _MICROSECOND)
+
+
+@lru_cache(maxsize=100_000)
+def _channel(queue: str, channel: str) -> bytes:
+    return _SIZE(16) + channel_id(queue, channel) + _text(queue) + _text(channel)
+
+
+@lru_cache(maxsize=10_000)
+def _label(kind: str, content_type: str, priority: int, attempts: int, by_kind: bool) -> bytes:
+    numbers = _NUMBERS(2, priority, 4, attempts)
+    return _text(kind) + _text(content_type) + numbers + (_TRUE if by_kind else _NULL)
+
+
+@lru_cache(maxsize=10_000)
+def _lane(priority: int, lane: str) -> bytes:
+    return _PRIORITY(2, priority) + _text(lane)
+
+
+def _joined(rows: Iterable[bytes]) -> Iterator[bytes]:
+    """In pieces, so that the server reads one while the next is made."""
+    rest = chain((_COPY_HEAD,), rows, (_COPY_END,))
+    while piece := b"".join(islice(rest, _PIECE)):
+        yield piece
+
+
+class CopiedRows:
+    """The messages of a batch, and their wakes. Made by column: a batch has ten thousand rows, and
+    most columns nothing in them or always the same."""
+
+    def __init__(
+        self, drafts: Sequence[Draft], ids: Sequence[int], now: datetime, by_kind: Sequence[str]
+    ) -> None:
+        self._ids, self._now, self._encoded_now = ids, now, _moment(now)
+        self._columns: Any = Draft._make(zip(*drafts, strict=True))
+        queues, kinds = self._columns.queue, self._columns.kind
+        self._by_kind: Iterable[bool] = [queue in by_kind for queue in queues] if by_kind else ()
+        self._lanes = [
+            f"={kind}" if found else "" for kind, found in zip(kinds, self._by_kind, strict=False)
+        ] or [""] * len(ids)
+        self._dues = self._times_due()
+        self._wakes = self._counted()
+
+    def messages(self) -> Iterator[bytes]:
+        """Those of a channel side by side, in order, so that loading writes to few pages of an
+        index."""
+        c = self._columns
+        channels = list(map(_channel, c.queue, c.channel))
+        by_kind = self._by_kind or repeat(False)
+        labels = map(_label, c.kind, c.content_type, c.priority, c.max_attempts, by_kind)
+        sizes = map(_SIZE, map(len, c.payload))
+        columns = [self._ids, channels, list(labels), self._times(), list(sizes), c.payload]
+        if len(set(channels)) > 1:
+            sort = itemgetter(*sorted(range(len(channels)), key=channels.__getitem__))
+            columns = [sort(column) for column in columns]
+        heads = map(_MESSAGE, repeat(15), repeat(8), columns[0])
+        return _joined(map(b"".join, zip(heads, *columns[1:], strict=True)))
+
+    def wakes(self) -> Iterator[bytes]:
+        first = self._ids[0]  # none of the messages lies before it
+        return _joined(
+            b"".join(
+                (
+                    _WAKE(9, 8, first, 8, count),
+                    _channel(queue, channel),
+                    self._moment(at),
+                    self._moment(due),
+                    _lane(priority, lane),
+                )
+            )
+            for (queue, channel, lane, priority, at), (count, due) in self._wakes.items()
+        )
+
+    def queues_due_before(self, moment: datetime) -> list[str]:
+        return list({queue for queue, _, _, _, at in self._wakes if at < moment})
+
+    def _moment(self, at: datetime) -> bytes:
+        return self._encoded_now if at is self._now else _moment(at)
+
+    def _times_due(self) -> list[datetime] | None:
+        """None: all are due now."""
+        delays, ats = self._columns.delay, self._columns.at
+        if _is_empty(delays) and _is_empty(ats):
+            return None
+        now, nothing = self._now, timedelta(0)
+        pairs = zip(delays, ats, strict=True)
+        return [now + (delay or nothing) if at is None else at for delay, at in pairs]
+
+    def _counted(self) -> dict[_Wake, tuple[int, datetime]]:
+        """Of each channel, lane, priority and time how many, and when the first of them is due."""
+        c, now = self._columns, self._now
+        places = zip(c.queue, c.channel, self._lanes, c.priority, strict=True)
+        if self._dues is None:
+            return {(*place, now): (n, now) for place, n in Counter(places).items()}
+        found: dict[_Wake, tuple[int, datetime]] = {}
+        for place, due in zip(places, self._dues, strict=True):
+            key = (*place, max(due, now))
+            count, first = found.get(key, (0, due))
+            found[key] = count + 1, min(first, due)
+        return found
+
+    def _times(self) -> list[bytes]:
+        """Headers, both times of publishing, when it is due, when it expires."""
+        c, now = self._columns, self._now
+        published = self._encoded_now * 2
+        if self._dues is None and all(map(_is_empty, (c.headers, c.expires_in, c.expires_at))):
+            return [_NULL + published + self._encoded_now + _NULL] * len(self._ids)
+        dues = self._dues or repeat(now)
+        rows = zip(c.headers, dues, c.expires_in, c.expires_at, strict=False)
+        return [
+            (_NULL if headers is None else _text(f"\1{headers}"))
+            + published
+            + self._moment(due)
+            + _moment(expires_at if expires_in is None else now + expires_in)
+            for headers, due, expires_in, expires_at in rows
+        ]
+
+
+def _is_empty(column: Sequence[Any]) -> bool:
+    return column.count(None) == len(column)
 
 
 _QUEUE = Draft._fields.index("queue")

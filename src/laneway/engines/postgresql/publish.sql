@@ -10,6 +10,40 @@ from "laneway".publish_v1(
     coalesce(CAST($12 AS interval[]), '{}'), coalesce(CAST($13 AS timestamptz[]), '{}'),
     CAST($14 AS integer[]), CAST($15 AS timestamptz)) p
 
+-- name: may_copy
+-- Whether this role writes the tables itself: one of install --roles may only call publish_v1.
+select has_table_privilege('"laneway".message', 'insert') and has_table_privilege('"laneway".wake', 'insert')
+    and has_table_privilege('"laneway".channel', 'select') and has_table_privilege('"laneway".kind_queue', 'select')
+
+-- name: copy_time
+-- $1: now. A statement of its own: the transaction has its number before the next one sees anything (by_kind_v1).
+select "laneway".write_time_v1(CAST($1 AS timestamptz))
+
+-- name: copy_state
+-- $1: how many ids. Also the queues that are claimed by kind, and whether any channel may refuse messages.
+select array(select nextval('"laneway".message_id') from generate_series(1, CAST($1 AS integer))),
+    array(select k.queue from "laneway".kind_queue k),
+    exists (select from "laneway".channel c where c.backlog is not null or c.closing)
+
+-- name: copy_messages
+copy "laneway".message (
+    id, channel_id, queue, channel, kind, content_type, priority, max_attempts, by_kind, headers, published_at,
+    first_published_at, due, expires_at, payload)
+from stdin (format binary)
+
+-- name: copy_wakes
+copy "laneway".wake (message_id, n, channel_id, queue, channel, at, due, priority, lane) from stdin (format binary)
+
+-- name: copy_heard
+-- $1: now. Whether anybody listens for events or sleeps.
+select exists (select from "laneway".listener l where l.until > CAST($1 AS timestamptz))
+    or exists (select from "laneway".sleeper s where s.until > CAST($1 AS timestamptz))
+
+-- name: copy_announce
+-- $1: ids, $2: queues with messages that are due soon, $3: kinds, $4: now.
+select "laneway".announce_nodes_v1(
+    CAST($1 AS bigint[]), CAST($2 AS text[]), CAST($3 AS text[]), CAST($4 AS timestamptz))
+
 -- name: subscribe
 -- $1: topic, $2: queue, $3: channel, $4: kind.
 insert into "laneway".subscription (topic, queue, channel, kind)

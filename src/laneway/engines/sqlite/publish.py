@@ -160,6 +160,8 @@ class SqlitePublish(SqliteReplace):
             results += yield from self._publish(drafts[start : start + BATCH])
         return results
 
+    publish_bulk = publish
+
     def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
         count = len(drafts)
         state = yield from self._begin_write(ids=count, turns=count)

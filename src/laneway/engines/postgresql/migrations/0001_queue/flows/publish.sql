@@ -327,10 +327,11 @@ begin
 end
 $$;
 
--- Part of publishing nodes: tell listeners and sleeping workers. Null: there are none.
+-- Part of publishing nodes, and of publishing by COPY: tell listeners and sleeping workers. Null: there are none.
 create or replace function "laneway".announce_nodes_v1(p_ids bigint[], p_queues text[], p_kinds text[], p_now timestamptz)
 returns void
 language plpgsql
+set search_path = "laneway", pg_temp
 as $$
 begin
     if p_ids is not null and exists (select from listener l where l.until > p_now) then

@@ -1,0 +1,171 @@
+"""Ten thousand messages and more: by COPY, as if each batch had been published in one statement."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from laneway import AsyncQueue, NewMessage, Queue
+from laneway.client.shared.draft import draft_all
+from laneway.contract import BATCH
+from laneway.engines.postgresql import publish as publishing
+from laneway.errors import BacklogFull
+from laneway.event import EventFilter
+from laneway.model import Draft
+from tests.place import Place
+
+_AT = datetime(2031, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
+_PAST = datetime(1999, 5, 1, tzinfo=UTC)
+MESSAGES = [
+    NewMessage(b"", "a"),
+    NewMessage({"n": 1}, "a", kind="k", priority=7, headers={"h": ["ü", None]}),
+    NewMessage("text", "日本", delay=timedelta(minutes=5), max_attempts=3),
+    NewMessage(b"\x00\xff", "a", at=_AT, expires_at=_AT + timedelta(1)),
+    NewMessage(b"x" * 5000, "a", at=_PAST),
+    NewMessage({"n": 2}, "a", expires_in=timedelta(days=1), delay=timedelta(0)),
+    NewMessage({"n": 3}, "b", queue="by kind", kind="k"),
+    NewMessage({"n": 4}, "b", queue="by kind", headers={}),
+    NewMessage({"n": 5}, "a", keep_result=60),
+    NewMessage({"n": 6}, "a"),
+]
+_ROWS = """
+    select channel, channel_id, kind, priority, content_type, headers, payload, max_attempts,
+        attempt, queue, due = published_at, due - published_at, expires_at - published_at, by_kind,
+        part, key, state, published_at = first_published_at
+    from {s}.message order by id"""
+_WAKES = """
+    select queue, channel, channel_id, lane, priority, sum(n), due <= at, at - min(at) over (),
+        bool_and(message_id <= (
+            select min(m.id) from {s}.message m where m.channel_id = w.channel_id))
+    from {s}.wake w
+    group by queue, channel, channel_id, lane, priority, due, at order by 1, 2, 4, 5, at"""
+
+
+@pytest.fixture
+def queue(place: Place) -> Iterator[Queue]:
+    with Queue(place.url, schema=place.schema, upkeep_every=None) as client:
+        client.install()
+        yield client
+
+
+def drafts(messages: list[NewMessage]) -> list[Draft]:
+    return draft_all(messages, "default", "default", 100_000)
+
+
+def look(place: Place, text: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(place.url) as connection:
+        statement = sql.SQL(text).format(s=sql.Identifier(place.schema))
+        return connection.execute(statement).fetchall()
+
+
+def forget(place: Place) -> None:
+    with psycopg.connect(place.url) as connection:
+        text = sql.SQL("delete from {s}.message; delete from {s}.wake")
+        connection.execute(text.format(s=sql.Identifier(place.schema)))
+
+
+def comparable(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Without times of day: what is due at a moment is so long after whatever now was."""
+    year = timedelta(days=365)
+    return [
+        tuple("far" if isinstance(v, timedelta) and abs(v) > year else v for v in row)
+        for row in rows
+    ]
+
+
+def both(place: Place) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    wakes = [row[:7] for row in look(place, _WAKES)]
+    return comparable(look(place, _ROWS)), wakes
+
+
+def test_copied_messages_differ_in_nothing(queue: Queue, place: Place) -> None:
+    look(place, "select {s}.by_kind_v1(array['by kind'])")
+    given = drafts(MESSAGES)
+    plain = queue._core.run(queue._core.engine.publish(given), atomic=True)
+    expected = both(place)
+    forget(place)
+    copied = queue._core.run(queue._core.engine.publish_bulk(given), atomic=True)
+    assert both(place) == expected
+    assert {row[-1] for row in look(place, _WAKES)} == {True}, "nothing lies before a position"
+    assert [one.status for one in copied] == [one.status for one in plain]
+    ids = [row[0] for row in look(place, "select id from {s}.message order by id")]
+    assert [one.id for one in copied] == ids
+
+
+@pytest.mark.parametrize("driver", ["asyncpg", "psycopg"])
+def test_so_it_is_with_asyncio(queue: Queue, place: Place, driver: str) -> None:
+    url = place.asyncpg_url if driver == "asyncpg" else place.psycopg_url
+
+    async def publish() -> None:
+        async with AsyncQueue(url, schema=place.schema, upkeep_every=None) as client:
+            core = client._core
+            await core.run(core.engine.publish_bulk(drafts(MESSAGES)), atomic=True)
+
+    queue._core.run(queue._core.engine.publish(drafts(MESSAGES)), atomic=True)
+    expected = both(place)
+    forget(place)
+    asyncio.run(publish())
+    assert both(place) == expected
+
+
+def test_a_large_batch_is_copied_and_claimed_in_order(queue: Queue, place: Place) -> None:
+    published = queue.publish_many([NewMessage(b"%d" % n, f"c{n % 3}") for n in range(BATCH)])
+    assert [one.id for one in published] == sorted(one.id or 0 for one in published)
+    assert look(place, "select channel, sum(n) from {s}.wake group by 1 order by 1") == [
+        ("c0", 3334),
+        ("c1", 3333),
+        ("c2", 3333),
+    ]
+    numbers = [int(m.payload) for m in queue.claim(3000) if m.channel == "c1"]
+    assert numbers[:5] == [1, 4, 7, 10, 13]
+
+
+def test_a_copy_that_fails_leaves_nothing(
+    queue: Queue, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the messages and their wakes, and in the middle of the messages."""
+    wanted = drafts(MESSAGES)
+
+    def broken(self: Any) -> Iterator[bytes]:
+        raise RuntimeError("on purpose")
+        yield b""
+
+    monkeypatch.setattr(publishing.CopiedRows, "wakes", broken)
+    with pytest.raises(RuntimeError, match="on purpose"):
+        queue._core.run(queue._core.engine.publish_bulk(wanted), atomic=True)
+    monkeypatch.undo()
+    bad = [*wanted, wanted[0]._replace(payload=None)]  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        queue._core.run(queue._core.engine.publish_bulk(bad), atomic=True)
+    assert look(place, "select count(*) from {s}.message") == [(0,)]
+    assert look(place, "select count(*) from {s}.wake") == [(0,)]
+    assert queue.publish_many([b"1"])[0].status == "published", "the client goes on"
+
+
+def test_a_channel_that_refuses_some_is_asked(queue: Queue, place: Place) -> None:
+    queue.channel("a").limit(backlog=2)
+    with pytest.raises(BacklogFull, match=f"5 of {BATCH + 3:,}|5 of {BATCH + 3}") as refused:
+        queue.publish_many(
+            [*(NewMessage(b"x", "a") for _ in range(7)), *([NewMessage(b"x", "b")] * (BATCH - 4))]
+        )
+    assert sum(one.refused for one in refused.value.results) == 5
+    assert look(place, "select count(*) from {s}.message") == [(BATCH - 2,)]
+
+
+def test_listeners_and_sleepers_are_told(queue: Queue, place: Place) -> None:
+    core = queue._core
+    core.run(core.engine.listen(EventFilter(), timedelta(seconds=30)))
+    core.run(core.engine.sleep(("by kind",), "worker", timedelta(seconds=30)))
+    ((channel,),) = look(place, "select {s}.notify_channel_v1()")
+    with psycopg.connect(place.url, autocommit=True) as connection:
+        connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
+        core.run(core.engine.publish_bulk(drafts(MESSAGES)), atomic=True)
+        heard = [notify.payload for notify in connection.notifies(timeout=10, stop_after=1)]
+    assert heard == ["by kind"]
+    assert look(place, "select sum(cardinality(ids)), min(what) from {s}.mail") == [
+        (len(MESSAGES), "published")
+    ]
