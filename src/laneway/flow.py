@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, get_args
 
-from .model import Draft
+from .model import Draft, Listing
 
 When = Literal["completed", "failed", "ended"]
 WHEN: tuple[When, ...] = ("completed", "failed", "ended")
@@ -114,7 +114,7 @@ class NodeInfo:
     """How many of its parents have not ended yet."""
 
 
-class FlowPage(list[FlowInfo]):
+class FlowPage(Listing[FlowInfo]):
     """Flows, the newest first. ``next`` is the id to go on ``before``, None at the end; ``looked``
     how many were read for it. A page can be empty and not the last one: with a filter a call looks
     at LOOK_FLOWS at most."""

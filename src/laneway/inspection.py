@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from .errors import InvalidOption, shown
-from .model import ChannelStats, DeadLetter, HistoryEntry, Policy, Progress
+from .model import ChannelStats, DeadLetter, HistoryEntry, Listing, Policy, Progress
 
 _LAST = 2**63 - 1
 
@@ -64,7 +64,7 @@ class MessageFilter:
     state: MessageState | None = None
 
 
-class MessagePage(list[MessageInfo]):
+class MessagePage(Listing[MessageInfo]):
     """Messages by id. ``next`` is the id to go on after, None at the end; ``looked`` how many rows
     were read for it. A page can be empty and not the last one: a call looks at LOOK rows at most.
     """
@@ -95,7 +95,7 @@ class ChannelInfo:
     waits_for: WaitsFor | str | None = None
 
 
-class ChannelPage(list[ChannelInfo]):
+class ChannelPage(Listing[ChannelInfo]):
     """Channels, the fullest first among those that were looked at. ``next`` is the position to go
     on from, None at the end; ``looked`` how many rows were read for it."""
 
@@ -148,7 +148,7 @@ class DeadLetterPosition(NamedTuple):
     id: int
 
 
-class DeadLetterPage(list[DeadLetter]):
+class DeadLetterPage(Listing[DeadLetter]):
     """Dead letters, the newest first. ``next`` is the position to go on after, None at the end. A
     page can be empty and not the last one: a call looks at LOOK letters at most."""
 

@@ -1,12 +1,35 @@
 """Data types of the public API: what goes in and what comes out. Knows no database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from .durations import Duration
+
+T = TypeVar("T")
+
+_ROWS, _CELL = 100, 200  # what a notebook shows: rows of a table, characters of a cell
+
+
+class Listing(list[T]):
+    """A list that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        def cells(tag: str, values: Iterable[object]) -> str:
+            shown = (escape(str("" if value is None else value)[:_CELL]) for value in values)
+            return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for text in shown)}</tr>"
+
+        first = self[:_ROWS]
+        known = getattr(first[0], "__dataclass_fields__", None) if first else ()
+        names = list(getattr(first[0], "_fields", ()) if known is None else known)
+        used = [n for n in names if any(getattr(row, n) is not None for row in first)]
+        rows = [cells("td", (getattr(row, name) for name in used)) for row in first]
+        rest = f"<p>and {len(self) - _ROWS:,} more</p>" if len(self) > _ROWS else ""
+        return f"<table>{cells('th', used)}{''.join(rows)}</table>{rest}" if used else "<p>none</p>"
 
 
 class ClaimStatus(StrEnum):

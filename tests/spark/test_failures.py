@@ -42,6 +42,27 @@ def sentence(error: BaseException) -> str:
     return said
 
 
+@pytest.mark.parametrize(
+    ("options", "columns", "why"),
+    [
+        ({"colour": "red"}, "'1' as payload", "there is no option 'colour'"),
+        ({"priority": "high"}, "'1' as payload", "option 'priority' is 'high'"),
+        ({}, "'1' as text", "the frame has no column 'payload'"),
+        ({}, "'no json' as payload", "payload of row 1 of partition 0: the payload is not JSON"),
+    ],
+)
+def test_our_errors_come_without_a_traceback(
+    spark: SparkSession, queue: Queue, place: Place, options: dict[str, str], columns: str, why: str
+) -> None:
+    """Of what Spark prints, whether it was found in the plan or by a task."""
+    writer = spark.range(0, 1, 1, 1).selectExpr(columns).write.format("laneway").mode("append")
+    with pytest.raises(Exception, match=why) as caught:
+        writer.options(url=place.url, schema=place.schema, **options).save()
+    text = str(caught.value)
+    assert "Traceback" not in text and len(text) < 500, text
+    assert reason(caught.value).startswith(why)
+
+
 @pytest.mark.parametrize("way", ["read", "write"])
 def test_a_wrong_password(
     spark: SparkSession, queue: Queue, place: Place, walled: str, tmp_path: Path, way: str
@@ -69,7 +90,7 @@ def attempt(spark: SparkSession, place: Place, way: str, folder: Path) -> None:
     if way == "read":
         load(spark, place).count()
     elif way == "write":
-        frame = spark.range(1).selectExpr("'x' as payload")
+        frame = spark.range(1).selectExpr("'1' as payload")
         frame.write.format("laneway").options(**options(place)).mode("append").save()
     else:
         run(spark, place, Sink(), folder, what="history")

@@ -175,7 +175,7 @@ def fails_after_staging(n: int) -> int:
 def test_a_failing_task_publishes_nothing(spark: SparkSession, queue: Queue, place: Place) -> None:
     """Local mode does not retry: the job fails, and neither rows nor tables are left."""
     unlucky = udf(fails_after_staging, "bigint", useArrow=False)
-    frame = spark.range(0, 1000, 1, 4).select(concat(lit("x"), unlucky(col("id"))).alias("payload"))
+    frame = spark.range(0, 1000, 1, 4).select(concat(lit("1"), unlucky(col("id"))).alias("payload"))
     with pytest.raises(PySparkException):
         write(frame, place)
     assert look(place, "select count(*) from {s}.message") == [(0,)]
@@ -200,15 +200,19 @@ def test_a_full_or_closed_channel_refuses_the_whole_frame(
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
+        (
+            "'{} {}' as payload",
+            ": the payload is not JSON: Extra data",
+        ),
         ("'x' as text", "the frame has no column 'payload'"),
-        ("'x' as payload & 1 as colour", "a message has no field 'colour'"),
-        ("'x' as payload & 1 as channel", "column 'channel' is int: it must be string"),
-        ("'x' as payload & 211 as priority", "column 'priority' has values from 211 to 211"),
-        ("'x' as payload & repeat('y', 300) as key", "a key has 300 bytes, 255 are allowed"),
-        ("'x' as payload & '' as channel", "a channel is empty"),
+        ("'1' as payload & 1 as colour", "a message has no field 'colour'"),
+        ("'1' as payload & 1 as channel", "column 'channel' is int: it must be string"),
+        ("'1' as payload & 211 as priority", "column 'priority' has values from 211 to 211"),
+        ("'1' as payload & repeat('y', 300) as key", "a key has 300 bytes, 255 are allowed"),
+        ("'1' as payload & '' as channel", "a channel is empty"),
         ("cast(null as string) as payload", "a payload is null"),
         ("repeat('x', 1048577) as payload", "a payload has 1,048,577 bytes"),
-        ("'x' as payload & 'no json' as headers", "'headers' has a value that is no JSON object"),
+        ("'1' as payload & 'no json' as headers", "'headers' has a value that is no JSON object"),
     ],
 )
 def test_what_cannot_be_a_message_is_refused(

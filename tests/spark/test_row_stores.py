@@ -148,7 +148,7 @@ def test_leftovers_are_swept(spark: SparkSession, url: str) -> None:
     with connected_to_any(parse({"url": url}, "read").address) as store:
         store.tell("create_staging", table="staged_1_dead_7")
     broken = spark.range(0, 10, 1, 3).selectExpr(
-        "'x' as payload", "cast(id as int) * 99 as priority"
+        "'1' as payload", "cast(id as int) * 99 as priority"
     )
     with pytest.raises(PySparkException) as caught:
         write(broken, url)

@@ -1,5 +1,7 @@
 """The examples for Spark run, and say what their heads promise."""
 
+import ast
+import json
 import os
 import subprocess
 import sys
@@ -8,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from laneway import NewMessage, Queue
 from laneway.dev.embedded import EmbeddedPostgres
@@ -64,6 +66,33 @@ def test_a_job_publishes_once(spark: SparkSession, url: str, tmp_path: Path) -> 
             spark, str(tmp_path / "orders.csv"), "2026-05-01", url=url
         )
     check_published(url)
+
+
+def run_cell(source: str, names: dict[str, Any]) -> Any:
+    """As a notebook does: the value of a last line that is an expression is what it shows."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "cell", "exec"), names)
+    if not isinstance(last, ast.Expr):
+        return None
+    shown = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+    return [tuple(row) for row in shown.collect()] if isinstance(shown, DataFrame) else shown
+
+
+def test_the_notebook_runs_cell_by_cell(
+    spark: SparkSession, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", url)
+    text = (_EXAMPLES / "spark_notebook.ipynb").read_text(encoding="utf-8")
+    cells = ["".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "code"]
+    names: dict[str, Any] = {}
+    shown = [value for cell in cells if (value := run_cell(cell, names)) is not None]
+    stats, schema, totals, letters, outcomes = shown
+    assert "<td>receipts</td>" in stats._repr_html_()
+    assert schema.simpleString() == "struct<id:bigint,total:double>"
+    assert totals == [("acme", 15.5), ("bolt", 7.0)]
+    assert "<td>no such address</td>" in letters._repr_html_()
+    assert outcomes == [("acme", "completed", 2), ("bolt", "failed", 1)]
 
 
 @LONG

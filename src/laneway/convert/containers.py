@@ -13,7 +13,7 @@ from laneway.errors import DecodeError, shown
 
 from .reader import REFUSALS, Build, Notes, Read, Reader, bare, expect, name_of, unreadable
 
-_LISTS: dict[Any, Callable[[list[Any]], Any]] = {
+LISTS: dict[Any, Callable[[list[Any]], Any]] = {
     list: list,
     abc.Sequence: list,
     abc.MutableSequence: list,
@@ -24,7 +24,7 @@ _LISTS: dict[Any, Callable[[list[Any]], Any]] = {
     abc.MutableSet: set,
     frozenset: frozenset,
 }
-_MAPS: dict[Any, Callable[[dict[str, Any]], Any]] = {
+MAPS: dict[Any, Callable[[dict[str, Any]], Any]] = {
     dict: dict,
     abc.Mapping: dict,
     abc.MutableMapping: dict,
@@ -35,12 +35,12 @@ _MAPS: dict[Any, Callable[[dict[str, Any]], Any]] = {
 def container(wanted: Any, build: Build) -> Reader | None:
     """The reader of a list, a set, a tuple or a mapping; None if it is none."""
     origin = get_origin(wanted) or wanted
-    if origin in _LISTS:
-        return _list(wanted, _LISTS[origin], build)
+    if origin in LISTS:
+        return _list(wanted, LISTS[origin], build)
     if origin is tuple:
         return _tuple(wanted, build)
-    if origin in _MAPS:
-        return _map(wanted, _MAPS[origin], build)
+    if origin in MAPS:
+        return _map(wanted, MAPS[origin], build)
     return None
 
 

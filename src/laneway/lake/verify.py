@@ -1,6 +1,5 @@
 """Reads the lake's files and compares them with the history that they were written from; finishes
-or removes what a killed sync or compaction left behind.
-"""
+or removes what a killed sync or compaction left behind."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -143,8 +142,7 @@ def problem_with(folder: Folder, file: CatalogFile) -> str | None:
 
 def _read_back(folder: Folder, path: str) -> tuple[int, Decimal | None]:
     """The number of rows and their checksum; None if the columns are not those of the history."""
-    rows, total = 0, Decimal(0)
-    known = True
+    rows, total, known = 0, Decimal(0), True
     for batch in folder.read_batches(path, AT_ONCE):
         rows += batch.num_rows
         known = known and batch.schema.names == HISTORY.names

@@ -16,12 +16,14 @@ from .errors import reason
 if TYPE_CHECKING:
     from .handlers import handle, run_handlers
     from .history_stream import Watermark, watermark
-    from .publish.calls import calls
+    from .payloads import calls, payload_schema, read_payload
 
 _LAZY = {
     "Watermark": "history_stream",
-    "calls": "publish.calls",
+    "calls": "payloads",
     "handle": "handlers",
+    "payload_schema": "payloads",
+    "read_payload": "payloads",
     "run_handlers": "handlers",
     "watermark": "history_stream",
 }
@@ -32,6 +34,8 @@ __all__ = [
     "calls",
     "doctor",
     "handle",
+    "payload_schema",
+    "read_payload",
     "reason",
     "run_handlers",
     "session",

@@ -28,6 +28,7 @@ from laneway.spark.read.reader import Query, QueryReader
 from laneway.spark.read.tables import TABLES
 from laneway.stores import StoreAddress
 
+from .errors import brief_errors
 from .options import SparkOptions
 from .store import connected
 
@@ -156,6 +157,7 @@ class StreamOwner:
 Offset = dict[str, Any]
 
 
+@brief_errors
 class ClaimStream(QueryReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """An offset is the number of a batch within a query: ``{"seq": 3, "query": "…"}``."""
 

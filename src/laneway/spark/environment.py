@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from laneway.errors import DriverMissing, LanewayError
 from laneway.extras import needs
+from laneway.model import Listing
 
 from .errors import reason
 
@@ -213,7 +214,7 @@ def doctor(spark: "SparkSession | None" = None) -> list[Check]:
 
     >>> for check in doctor(): print("ok" if check.ok else "NOT OK", check.name, check.text)
     """
-    checks = [_java(), _pyspark(), _package("pyarrow"), _package("psycopg")]
+    checks = Listing([_java(), _pyspark(), _package("pyarrow"), _package("psycopg")])
     if spark is not None:
         checks.append(_workers(spark))
     return checks

@@ -1,15 +1,24 @@
-"""The reason why a Spark job failed, in one sentence, taken out of Spark's stack traces."""
+"""The reason why a Spark job failed, in one sentence: our errors travel without a stack trace, and
+the sentence is taken out of what Spark makes of all others."""
 
+import os
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
+from inspect import isgeneratorfunction
+from typing import Any, TypeVar
 
 from laneway.drivers.errors import masked
 from laneway.errors import ConnectionUnavailable, LanewayError, SparkFailed
 
-# The driver gets a worker's error as the text of a traceback. Our errors are its last line.
-_OURS = re.compile(r"^(?:laneway\.errors\.\w+): (.+)$", re.MULTILINE)
-_AWAY = re.compile(r"^laneway\.errors\.(ConnectionUnavailable|OutcomeUnknown): ", re.MULTILINE)
+T = TypeVar("T")
+
+# The driver gets a worker's error as text: the name of our error and its sentence, after what Spark
+# says itself, or as the last line of a traceback.
+_OURS = re.compile(r"(?<![\w.])laneway\.errors\.\w+: (.+)$", re.MULTILINE)
+_AWAY = re.compile(r"(?<![\w.])laneway\.errors\.(ConnectionUnavailable|OutcomeUnknown): ")
 
 # Other errors, of a driver or of the user's code: the last line of the traceback.
 _RAISED = re.compile(
@@ -49,6 +58,53 @@ def reason(error: BaseException) -> str:
         ours = _RAISED.findall(text)
     said = _CALL.sub("", text).strip().splitlines()
     return masked(ours[-1] if ours else next(iter(said), type(error).__name__))
+
+
+# What Spark calls in its Python processes.
+_CALLED = (
+    *("schema", "reader", "streamReader", "writer", "streamWriter"),
+    *("partitions", "read", "pushFilters", "latestOffset", "prepareForTriggerAvailableNow"),
+    *("write", "commit"),
+)
+
+
+def brief_errors(kind: type[T]) -> type[T]:
+    """A part of the data source whose errors say their sentence and nothing else. Spark would send
+    them with the traceback of its process, a page about nothing that the user wrote."""
+    for name in _CALLED:
+        if name in vars(kind):
+            setattr(kind, name, _briefly(vars(kind)[name]))
+    return kind
+
+
+def _briefly(method: Callable[..., Any]) -> Callable[..., Any]:
+    if isgeneratorfunction(method):
+
+        @wraps(method)
+        def generate(*args: Any, **named: Any) -> Iterator[Any]:
+            with _without_traceback():
+                yield from method(*args, **named)
+
+        return generate
+
+    @wraps(method)
+    def call(*args: Any, **named: Any) -> Any:
+        with _without_traceback():
+            return method(*args, **named)
+
+    return call
+
+
+@contextmanager
+def _without_traceback() -> Iterator[None]:
+    """Only in a process of Spark's own, which ends after an error: it serves no other code."""
+    try:
+        yield
+    except LanewayError:
+        program = getattr(sys.modules.get("__main__"), "__spec__", None)
+        if program is not None and program.name.startswith("pyspark."):
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise
 
 
 @contextmanager

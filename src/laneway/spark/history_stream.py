@@ -23,12 +23,14 @@ from laneway.errors import InvalidOption
 from laneway.spark.read.reader import QueryReader, conditions, plan, position_range
 
 from .claim_stream import PollInterval
+from .errors import brief_errors
 from .options import SparkOptions, parse
 from .store import connected
 
 Position = tuple[int, int]
 
 
+@brief_errors
 class HistoryStream(QueryReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Spark asks for offsets on the driver; tasks read the rows between two of them."""
 

@@ -38,6 +38,17 @@ _REFUSED: dict[Use, str] = {
     "publish stream": "only there is a batch published and recorded in one step; write in "
     "foreachBatch with an idempotency_key instead",
 }
+# What other sources of Spark call it, without a prefix such as kafka. or of upper case.
+_ELSEWHERE = {
+    **dict.fromkeys(("startingoffsets", "startingtimestamp", "startingversion"), "since"),
+    **dict.fromkeys(("endingoffsets", "endingtimestamp", "endingversion"), "until"),
+    **dict.fromkeys(("bootstrap.servers", "host", "user", "password", "driver"), "url"),
+    **dict.fromkeys(("subscribe", "subscribepattern", "assign", "topic"), "queue"),
+    **dict.fromkeys(("dbtable", "table", "query"), "what"),
+    **dict.fromkeys(("partitioncolumn", "numpartitions", "minpartitions"), "rowsPerPartition"),
+    **dict.fromkeys(("group.id", "groupidprefix", "consumer"), "stream"),
+}
+_PER_TRIGGER = ("maxoffsetspertrigger", "maxfilespertrigger", "maxbytespertrigger")
 _LARGEST = 2**31 - 1
 _WHOLE = re.compile(r"\s*-?[0-9]{1,18}\s*")
 _LENGTH = re.compile(r"\s*([0-9]{1,7})([smhd])\s*")
@@ -175,10 +186,19 @@ def _unknown(name: str, use: Use, known: list[Option]) -> str:
         return f"option {elsewhere[0].name!r} does not exist for a {use}"
     names = [option.name for option in known]
     lower = {option.lower(): option for option in names}
-    close = get_close_matches(name.lower(), lower, 1)
+    ours = _our_word(name.lower().removeprefix("kafka."), use)
+    if ours in ("since", "until") and use == "claim stream":
+        return f"there is no option {name!r}: a claim stream takes what waits, as a worker does"
+    close = [ours.lower()] if ours in names else get_close_matches(name.lower(), lower, 1)
     hint = (
         f"did you mean {lower[close[0]]!r}?"
         if close
         else f"the options of a {use} are {json.dumps(names)}"
     )
     return f"there is no option {name!r}: {hint}"
+
+
+def _our_word(name: str, use: Use) -> str:
+    if name in _PER_TRIGGER:
+        return "maxMessagesPerTrigger" if use == "claim stream" else "maxRowsPerTrigger"
+    return _ELSEWHERE.get(name, "")

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from laneway.errors import InvalidOption
 
+from .errors import brief_errors
 from .options import parse
 
 # Spark plans a read with filter pushdown in a worker of this kind. Everywhere else it refuses a
@@ -24,6 +25,7 @@ from .options import parse
 _PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
+@brief_errors
 class LanewaySource(DataSource):
     """Reads and writes frames and streams of the queue."""
 

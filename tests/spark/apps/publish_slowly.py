@@ -43,6 +43,7 @@ def main(url: str, schema: str, master: str) -> None:
     frame = spark.range(0, 400, 1, 4)
     frame = frame.select(udf(slowly, "string", useArrow=False)("id").alias("payload"))
     writer = frame.write.format("laneway").options(url=url, schema=schema)
+    writer = writer.option("content_type", "text/plain")
     writer.option("idempotency_key", "once").mode("append").save()
     spark.stop()
 

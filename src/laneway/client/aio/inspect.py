@@ -33,7 +33,7 @@ from laneway.inspection import (
     MessageState,
     Totals,
 )
-from laneway.model import HistoryEntry
+from laneway.model import HistoryEntry, Listing
 from laneway.names import check_kind, check_name
 from laneway.operations import Minute, WorkerInfo
 
@@ -174,7 +174,7 @@ class AsyncInspectVerbs:
 
         >>> idle = [worker for worker in await queue.workers() if not worker.used]
         """
-        return await self._core.run(self._core.engine.workers(check_limit(limit)))
+        return Listing(await self._core.run(self._core.engine.workers(check_limit(limit))))
 
     async def history(self, message_id: int) -> list[HistoryEntry]:
         """What happened to a message, one entry per finished attempt, oldest first.
@@ -182,7 +182,7 @@ class AsyncInspectVerbs:
         >>> [entry.outcome for entry in await queue.history(message.id)]
         """
         (wanted,) = check_ids([message_id])
-        return await self._core.run(self._core.engine.history(wanted))
+        return Listing(await self._core.run(self._core.engine.history(wanted)))
 
     async def history_since(self, position: str | None = None, *, limit: int = 1000) -> HistoryPage:
         """The history since a position, of all queues; without one, only the current position.
@@ -208,4 +208,4 @@ class AsyncInspectVerbs:
 
         >>> [finding for finding in await queue.diagnose() if finding.level != "ok"]
         """
-        return await self._core.run(self._core.engine.diagnose())
+        return Listing(await self._core.run(self._core.engine.diagnose()))

@@ -16,7 +16,16 @@ from laneway.client.shared.operate import stats_with_pauses
 from laneway.durations import Duration, check_duration
 from laneway.inspection import Repair
 from laneway.limits import LimitChange
-from laneway.model import KEEP, ChannelStats, HistoryKept, Keep, Policy, QueueStats, Settings
+from laneway.model import (
+    KEEP,
+    ChannelStats,
+    HistoryKept,
+    Keep,
+    Listing,
+    Policy,
+    QueueStats,
+    Settings,
+)
 from laneway.names import check_name
 from laneway.shared_limits import SharedLimit, check_limit_name
 
@@ -279,7 +288,7 @@ class AsyncOperateVerbs:
 
         >>> for stats in await queue.stats(): ...
         """
-        return await self._core.run(stats_with_pauses(self._core.engine))
+        return Listing(await self._core.run(stats_with_pauses(self._core.engine)))
 
     async def channel_stats(
         self, *, queue: str | None = None, limit: int = 1000
@@ -291,7 +300,7 @@ class AsyncOperateVerbs:
         if queue is not None:
             queue = check_name("queue", queue)
         plan = self._core.engine.channel_stats(queue, None, check_limit(limit))
-        return await self._core.run(plan)
+        return Listing(await self._core.run(plan))
 
     async def settings(self) -> Settings:
         """The settings of the whole schema."""

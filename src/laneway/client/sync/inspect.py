@@ -35,7 +35,7 @@ from laneway.inspection import (
     MessageState,
     Totals,
 )
-from laneway.model import HistoryEntry
+from laneway.model import HistoryEntry, Listing
 from laneway.names import check_kind, check_name
 from laneway.operations import Minute, WorkerInfo
 
@@ -176,7 +176,7 @@ class InspectVerbs:
 
         >>> idle = [worker for worker in queue.workers() if not worker.used]
         """
-        return self._core.run(self._core.engine.workers(check_limit(limit)))
+        return Listing(self._core.run(self._core.engine.workers(check_limit(limit))))
 
     def history(self, message_id: int) -> list[HistoryEntry]:
         """What happened to a message, one entry per finished attempt, oldest first.
@@ -184,7 +184,7 @@ class InspectVerbs:
         >>> [entry.outcome for entry in queue.history(message.id)]
         """
         (wanted,) = check_ids([message_id])
-        return self._core.run(self._core.engine.history(wanted))
+        return Listing(self._core.run(self._core.engine.history(wanted)))
 
     def history_since(self, position: str | None = None, *, limit: int = 1000) -> HistoryPage:
         """The history since a position, of all queues; without one, only the current position.
@@ -210,4 +210,4 @@ class InspectVerbs:
 
         >>> [finding for finding in queue.diagnose() if finding.level != "ok"]
         """
-        return self._core.run(self._core.engine.diagnose())
+        return Listing(self._core.run(self._core.engine.diagnose()))

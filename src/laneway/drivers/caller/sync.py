@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from laneway.drivers.errors import missing_schema
 from laneway.drivers.placeholders import in_order, percent
@@ -10,7 +10,7 @@ from laneway.drivers.runner import Execute, drive
 from laneway.drivers.sqlite.url import text_as_str
 from laneway.plan import Plan, Row, Statement
 
-from .detect import kind_of
+from .detect import Executor, kind_of
 from .mysql import mysql_sqlalchemy, on_mysql
 from .transactions import (
     Savepoint,
@@ -23,9 +23,6 @@ from .transactions import (
 )
 
 T = TypeVar("T")
-
-if TYPE_CHECKING:
-    from .detect import Executor
 
 
 def run_on(connection: Any, dialect: str, plan: Plan[T], *, several: bool = False) -> T:

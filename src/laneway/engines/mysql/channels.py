@@ -18,8 +18,7 @@ class MysqlChannels(MysqlChannelLocks):
     def set_policies(self, queue: str, policies: Mapping[str, Policy]) -> Plan[None]:
         """A new limit takes effect with the next claim: leases that were claimed without being
         charged to a limit are charged here."""
-        name = queue.encode()
-        channels = [(name, channel.encode()) for channel in policies]
+        channels = [(queue.encode(), channel.encode()) for channel in policies]
         yield from self._lock_channels(channels)
         yield from self._write_policies(channels, list(policies.values()))
 
@@ -113,16 +112,14 @@ class MysqlChannels(MysqlChannelLocks):
             strays = [row for row in strays if int(row[0]) in ids]
         if strays:
             yield from self._insert("add_stray_leases", [tuple(row) for row in strays])
-        charges = Counter(bytes(row[2]) for row in (*locked, *strays))
-        for id, count in charges.items():
+        for id, count in Counter(bytes(row[2]) for row in (*locked, *strays)).items():
             yield self._statement("charge_channel", count, id)
 
     def _wake_channels(
         self, channels: Sequence[tuple[bytes, bytes]], at: int | None = None
     ) -> Plan[None]:
         """Lets the next claim, or the first one from a time on, look at the channels again."""
-        rows = yield self._statement("clock", self._now())
-        now = int(rows[0][0])
+        now = int((yield self._statement("clock", self._now()))[0][0])
         at = now if at is None else at
         wakes = [(at, pair_id(*c), now, 0, 0, 0, 0, False, *c) for c in set(channels)]
         yield from self._insert("add_wakes", wakes)
@@ -133,8 +130,8 @@ def _limits(policy: Policy, now: int) -> tuple[object, ...]:
     limit = rate_limit(policy.rate, policy.burst)
     # Of the starts under the old rate, at most one used-up burst is remembered.
     tat = None if limit is None else limit.latest(now)
-    rate, burst, backlog = policy.rate, policy.burst, policy.backlog
-    return policy.concurrency, rate, burst, backlog, policy.weight, gated, tat
+    limits = policy.concurrency, policy.rate, policy.burst, policy.backlog, policy.weight
+    return (*limits, gated, tat)
 
 
 def policy_of(

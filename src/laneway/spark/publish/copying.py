@@ -4,8 +4,6 @@ rows or values."""
 import sys
 from array import array
 from collections.abc import Iterable
-from functools import lru_cache
-from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
@@ -16,12 +14,6 @@ TAIL = b"\xff\xff"
 # PostgreSQL's timestamps count from the year 2000.
 PG_EPOCH = 946_684_800_000_000
 _CODES = {2: "h", 4: "i", 8: "q"}
-
-
-@lru_cache(maxsize=100_000)
-def channel_id(queue: str, channel: str) -> bytes:
-    """The same as channel_id_v1 in the database."""
-    return sha256(f"{len(queue)}:{queue}{channel}".encode()).digest()[:16]
 
 
 def as_copy(batch: pa.RecordBatch) -> memoryview:

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laneway.engines.postgresql.publish import channel_id
 from laneway.errors import LanewayError
 from laneway.spark.options import SparkOptions
 from laneway.spark.store import transaction
 from laneway.stores.postgresql import PostgresqlStore
 
-from .copying import HEAD, PG_EPOCH, TAIL, as_interval, channel_id, joined, row_fields
-from .values import shaped
+from .copying import HEAD, PG_EPOCH, TAIL, as_interval, joined, row_fields
+from .values import all_shaped
 
 _MOST_WORK = 100_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -68,7 +69,7 @@ def load(
 ) -> tuple[list[int], int]:
     """Returns the parts, none if there are no rows, and the number of rows. The job may end before
     this attempt does: then it leaves nothing behind."""
-    ready = (shaped(batch, options["max_payload"]) for batch in batches if batch.num_rows)
+    ready = all_shaped(batches, options)
     batch = next(ready, None)
     parts, rows = list[int](), 0
     if batch is None:

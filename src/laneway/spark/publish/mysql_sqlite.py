@@ -15,12 +15,13 @@ from laneway.client.sync.queue import Queue
 from laneway.drivers.errors import must_repeat
 from laneway.errors import InvalidPayload, LanewayError, PublishRefused
 from laneway.model import NewMessage
+from laneway.spark.errors import brief_errors
 from laneway.spark.options import SparkOptions
 from laneway.spark.store import connected_to_any
 from laneway.stores import Store
 
 from .fields import LENGTHS, TIMES, check_columns, content_type
-from .values import headers, shaped
+from .values import all_shaped, headers
 from .writer import Messages, Staged, staged_parts, task_context
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ _COLUMNS = (
 _EMPTY = dict.fromkeys(_COLUMNS)
 
 
+@brief_errors
 class MysqlSqliteWriter(DataSourceArrowWriter):
     """Publishes a frame: all of it or nothing."""
 
@@ -55,12 +57,10 @@ class MysqlSqliteWriter(DataSourceArrowWriter):
         table = f"{self.job}_{task_context().taskAttemptId():x}"
         written = 0
         with connected_to_any(self.options.address) as store:
-            for batch in iterator:
-                for start in range(0, batch.num_rows, _CHUNK):
-                    chunk = shaped(batch.slice(start, _CHUNK), self.options["max_payload"])
-                    if not written:
-                        store.tell("create_staging", table=table)
-                    written = _fill(store, table, chunk, written)
+            for chunk in all_shaped(_chunks(iterator), self.options):
+                if not written:
+                    store.tell("create_staging", table=table)
+                written = _fill(store, table, chunk, written)
         return Staged(self.job, table if written else None, written)
 
     def commit(self, messages: Messages) -> None:
@@ -136,6 +136,12 @@ class MysqlSqliteWriter(DataSourceArrowWriter):
 def staging_tables(store: Store, job: str = "staged_") -> list[str]:
     """The full names of the staging tables, of one job or of all."""
     return [row[0] for row in store.ask("staging_tables", start=f"{store.address.schema}_{job}")]
+
+
+def _chunks(batches: "Iterator[pyarrow.RecordBatch]") -> "Iterator[pyarrow.RecordBatch]":
+    for batch in batches:
+        for start in range(0, batch.num_rows, _CHUNK):
+            yield batch.slice(start, _CHUNK)
 
 
 def _drop(store: Store, tables: list[str]) -> None:

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laneway.engines.postgresql.publish import channel_id
 from laneway.spark.options import SparkOptions
 from laneway.spark.store import transaction
 
-from .copying import HEAD, TAIL, as_copy, channel_id
-from .values import shaped
+from .copying import HEAD, TAIL, as_copy
+from .values import all_shaped
 
 
 def placed(batch: pa.RecordBatch, queue: str, channel: str) -> pa.RecordBatch:
@@ -76,6 +77,5 @@ def stage(
 
 def _ready(options: SparkOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     queue, channel = options["queue"] or "default", options["channel"] or "default"
-    for batch in batches:
-        if batch.num_rows:
-            yield placed(shaped(batch, options["max_payload"]), queue, channel)
+    for batch in all_shaped(batches, options):
+        yield placed(batch, queue, channel)

@@ -27,6 +27,7 @@ from pyspark.sql.types import StructType
 
 from laneway.contract import DEFAULT_MAX_ATTEMPTS
 from laneway.errors import BacklogFull, ChannelClosed, InvalidOption, LanewayError
+from laneway.spark.errors import brief_errors
 from laneway.spark.options import SparkOptions
 from laneway.spark.store import connected, transaction
 from laneway.stores import StoreAddress
@@ -150,6 +151,7 @@ class _Writer:
             repeat(sweep, _SWEPT)
 
 
+@brief_errors
 class LanewayWriter(_Writer, DataSourceArrowWriter):
     """Publishes a frame: all of it or nothing."""
 
@@ -188,6 +190,7 @@ class LanewayWriter(_Writer, DataSourceArrowWriter):
         return repeated
 
 
+@brief_errors
 class LanewayStreamWriter(_Writer, DataSourceStreamArrowWriter):
     """Publishes each batch of a stream exactly once, by (query, batch)."""
 

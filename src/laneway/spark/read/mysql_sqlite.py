@@ -10,6 +10,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from laneway.spark.errors import brief_errors
 from laneway.spark.options import SparkOptions
 from laneway.spark.store import connected_to_any
 
@@ -31,6 +32,7 @@ class IdRange(InputPartition):
     end: int
 
 
+@brief_errors
 class MysqlSqliteReader(DataSourceReader):
     """Reads history, messages or dead letters once."""
 

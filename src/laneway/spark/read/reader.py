@@ -35,6 +35,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from laneway.spark.errors import brief_errors
 from laneway.spark.options import SparkOptions
 from laneway.spark.store import connected
 from laneway.stores.arrow import fetch
@@ -64,6 +65,7 @@ class Query(InputPartition):
         return "Query()"  # it holds the user's values
 
 
+@brief_errors
 class QueryReader:
     """Common to all readers whose partitions are queries."""
 
@@ -86,6 +88,7 @@ class QueryReader:
         )
 
 
+@brief_errors
 class LanewayReader(QueryReader, DataSourceReader):
     """Reads history, messages or dead letters once."""
 
@@ -174,6 +177,7 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 }
 
 
+@brief_errors
 class PushingReader(LanewayReader):
     """A reader that accepts filters."""
 
