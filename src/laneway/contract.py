@@ -107,7 +107,6 @@ class Engine(FlowEngine, SharedLimitVerbs, Protocol):
 
     def publish_bulk(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
         """The same for BATCH messages and more, in a transaction on a connection of our own."""
-        ...
 
     def subscribe(self, subscription: Subscription) -> Plan[None]:
         """Adds it, or replaces the one of the same topic and queue."""
