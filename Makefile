@@ -196,7 +196,7 @@ fuzz: $(STAMP) #: Hostile values in every parameter of every method, on every da
 bench-looks: $(STAMP) #: Every page, API call and command that looks, on every database: below 50 ms? MESSAGES=10000000 CHANNELS=1000000 DEAD=1000000
 	@$(BIN)/python -m benchmarks.every_look --messages $(or $(MESSAGES),10000000) --channels $(or $(CHANNELS),1000000) --dead $(or $(DEAD),1000000)
 
-.PHONY: bench-looks bench-worker bench-recovery bench-flat bench-spark bench-lake bench-fair bench-events bench-kinds bench-flows flow-graphs bench-limits
+.PHONY: bench-looks bench-worker bench-recovery bench-flat bench-spark bench-lake bench-fair bench-events bench-kinds bench-flows flow-graphs bench-limits bench-blocked
 
 bench-worker: $(STAMP) #: The worker: throughput against a bare loop, pick-up latency, memory
 	@$(BIN)/python -m benchmarks.worker
@@ -219,6 +219,9 @@ bench-fair: $(STAMP) #: Does a loud tenant take more than its share?
 
 bench-limits: $(STAMP) #: Are shared limits exact and fair under load, and what do they cost?
 	@$(BIN)/python -m benchmarks.shared_limits
+
+bench-blocked: $(STAMP) #: What do claims cost while 100,000 messages wait for a shared limit? Counts, no times
+	@LANEWAY_BLOCKED=$(or $(BLOCKED),100000) $(PYTEST) -s tests/plans/test_blocked.py
 
 bench-kinds: $(STAMP) #: What does a claim of one kind cost beside a claim of all? QUICK=1 for a hundredth
 	@$(BIN)/python -m benchmarks.kinds $(if $(QUICK),--quick)

@@ -1,10 +1,12 @@
 """Shared limits under load: ``make bench-limits``.
 
 Sixteen claimers on 200 tenants, all messages behind one limit: first without work, to compare the
-rate with that of the same messages without a limit; then behind 20 at once and behind a rate, where
-one claim in fifty is dropped with what it holds, as by a worker that is killed. Prints whether more
-ran or started than allowed (by what the claimers saw, not by the tables), and how often each of the
-tenants was served. Limits do not change while it runs, and no claimer is frozen.
+rate with that of the same messages without a limit. Then behind a limit of 20 at once and another
+one with a rate; one claim in fifty is dropped with what it holds, as by a worker that is killed,
+one in two hundred is held for longer than its lease and settled afterwards, as by one that was
+frozen, and the limits are lowered and raised again on the way. Prints whether more ran or started
+than allowed (by what the claimers saw, not by the tables), and how far any tenant was from its
+share.
 """
 
 import argparse
@@ -14,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from laneway import NewMessage, Queue
 from laneway.dev.embedded import EmbeddedPostgres
@@ -24,6 +26,7 @@ TENANTS = 200
 CONCURRENCY = 20
 LEASE = 2.0
 DROPPED = 0.02
+FROZEN = 0.005
 
 
 class Run(NamedTuple):
@@ -36,13 +39,26 @@ class Run(NamedTuple):
     tenant: str
 
 
-class Load:
-    """Claims until told to stop; ``lose`` of the batches are dropped, as a killed worker would."""
+class Change(NamedTuple):
+    """A limit that is set after this part of the time."""
 
-    def __init__(self, url: str, schema: str, batch: int, work: float, lose: float) -> None:
+    after: float
+    name: str
+    limits: dict[str, Any]
+
+
+class Load:
+    """Claims until told to stop; ``lose`` of the batches are dropped, as a killed worker would, and
+    ``freeze`` of them held for longer than their leases."""
+
+    def __init__(
+        self, url: str, schema: str, batch: int, work: float, lose: float, freeze: float
+    ) -> None:
         self.url, self.schema = url, schema
-        self.batch, self.work, self.lose = batch, work, lose
+        self.batch, self.work, self.lose, self.freeze = batch, work, lose, freeze
+        self.stale = 0
         self.runs: list[Run] = []
+        self.changed: list[tuple[float, Change]] = []
         self.done = 0
         self.stop = threading.Event()
         self._lock = threading.Lock()
@@ -59,17 +75,22 @@ class Load:
                     time.sleep(min(0.01, (claim.look_again or timedelta(1)).total_seconds()))
                     continue
                 lost = choose.random() < self.lose
+                frozen = not lost and choose.random() < self.freeze
                 if self.work:
                     time.sleep(self.work)
+                if frozen:
+                    self.stop.wait(1.5 * LEASE)
                 until = max(message.until.timestamp() for message in claim)
-                ended = until if lost else time.time()
+                ended = until if lost or frozen else time.time()
+                stale = 0
                 if not lost:
-                    queue.complete(claim)
+                    stale = sum(answer.lost for answer in queue.complete(claim))
                 with self._lock:
+                    self.stale += stale
                     self.runs += [
                         Run(began, ended, m.claimed_at.timestamp(), m.channel) for m in claim
                     ]
-                    self.done += 0 if lost else len(claim)
+                    self.done += 0 if lost else len(claim) - stale
 
     def upkeep(self) -> None:
         with Queue(self.url, schema=self.schema, pool_size=1, upkeep_every=None) as queue:
@@ -103,12 +124,14 @@ def too_many_starts(runs: Sequence[Run], rate: float, burst: int) -> int:
 
 
 def served(runs: Sequence[Run]) -> str:
-    """Of all tenants: those that never ran are counted with 0."""
+    """Of all tenants: those that never ran are counted with 0. All have the same share."""
     counts = Counter(run.tenant for run in runs)
     each = [counts[f"tenant-{number}"] for number in range(TENANTS)]
     mean = len(runs) / TENANTS
     ran = sum(count > 0 for count in each)
-    return f"{ran} of {TENANTS} tenants ran, {min(each)} to {max(each)} times, mean {mean:.1f}"
+    far = max(abs(count - mean) for count in each) / mean if mean else 0.0
+    times = f"{min(each)} to {max(each)} times, mean {mean:.1f}"
+    return f"{ran} of {TENANTS} tenants ran, {times}: at most {far:.1%} from its share"
 
 
 def load(
@@ -120,6 +143,8 @@ def load(
     batch: int,
     work: float = 0.0,
     lose: float = 0.0,
+    freeze: float = 0.0,
+    changes: Sequence[Change] = (),
 ) -> tuple[Load, float]:
     with Queue(url, schema=schema, upkeep_every=None) as queue:
         for first in range(0, messages, 10_000):
@@ -129,14 +154,19 @@ def load(
                     for n in range(first, min(first + 10_000, messages))
                 ]
             )
-        running = Load(url, schema, batch, work, lose)
+        running = Load(url, schema, batch, work, lose, freeze)
         threads = [threading.Thread(target=running.claimer, args=(n,)) for n in range(CLAIMERS)]
         threads.append(threading.Thread(target=running.upkeep))
         began = time.perf_counter()
         for thread in threads:
             thread.start()
         end = began + seconds
+        left = list(changes)
         while time.perf_counter() < end and running.done < messages:
+            if left and time.perf_counter() >= began + left[0].after * seconds:
+                change = left.pop(0)
+                queue.limits[change.name].set(**change.limits)
+                running.changed.append((time.time(), change))
             time.sleep(0.05)
         took = time.perf_counter() - began
         running.stop.set()
@@ -187,18 +217,39 @@ def report(url: str, seconds: float) -> None:
 
     schema = fresh()
     limited(schema, concurrency=CONCURRENCY)
-    done, _ = load(url, schema, seconds, 50_000, ("api",), 5, work=0.01, lose=DROPPED)
+    done, _ = load(url, schema, seconds, 50_000, ("api",), 5, work=0.01)
     print(
-        f"concurrency 20, 2 % of claims dropped: {len(done.runs)} runs, "
-        f"at once {most_at_once(done.runs)} of 20; {served(done.runs)}"
+        f"concurrency 20: {len(done.runs)} runs, at once {most_at_once(done.runs)} of 20; "
+        f"{served(done.runs)}"
     )
+    everything(url, fresh(), seconds)
 
-    schema = fresh()
-    limited(schema, rate=200, burst=20)
-    done, took = load(url, schema, seconds, 50_000, ("api",), 5, lose=DROPPED)
+
+def everything(url: str, schema: str, seconds: float) -> None:
+    """Two limits on each message, both changed on the way; claimers are killed and frozen."""
+    with Queue(url, schema=schema) as queue:
+        queue.limits["api"].set(concurrency=CONCURRENCY)
+        queue.limits["pace"].set(rate=400, burst=40)
+    changes = [
+        Change(0.3, "api", {"concurrency": 10}),
+        Change(0.4, "pace", {"rate": 200, "burst": 20}),
+        Change(0.7, "api", {"concurrency": CONCURRENCY}),
+    ]
+    done, took = load(
+        url, schema, seconds, 50_000, ("api", "pace"), 5, 0.01, DROPPED, FROZEN, changes
+    )
+    times = {change.name + str(number): at for number, (at, change) in enumerate(done.changed)}
+    lowered, slower, raised = (times[name] for name in ("api0", "pace1", "api2"))
+    # What ran when the limit was lowered ends, or is taken back, within its lease and a second.
+    lower = [run for run in done.runs if lowered + LEASE + 1 < run.began and run.ended < raised]
+    fast = [run for run in done.runs if run.claimed < slower]
+    slow = [run for run in done.runs if run.claimed > slower + 0.1]
     print(
-        f"rate 200, burst 20, 2 % of claims dropped: {len(done.runs)} starts in {took:.1f} s, "
-        f"too many: {too_many_starts(done.runs, 200, 20)}"
+        f"both, {DROPPED:.0%} of claims dropped, {FROZEN:.1%} frozen, limits changed: "
+        f"{len(done.runs)} starts in {took:.1f} s, {done.stale} settled too late and refused\n"
+        f"  at once {most_at_once(done.runs)} of 20, while lowered {most_at_once(lower)} of 10\n"
+        f"  starts too many: {too_many_starts(fast, 400, 40)} at 400 a second, "
+        f"{too_many_starts(slow, 200, 20)} at 200\n  {served(done.runs)}"
     )
 
 

@@ -1,9 +1,23 @@
 """Shared limits: who starts, whose turn it is, and what a message's headers name."""
 
+from collections.abc import Sequence
+from datetime import timedelta
+
 import pytest
 
-from laneway.engines.shared_limits import Lane, Limited, LimitState, decide, room_of, shares
+from laneway.drivers.runner import drive
+from laneway.engines.fairness import Limited, LimitedClaims, LimitSteps, LimitWaits
+from laneway.engines.shared_limits import (
+    Lane,
+    LimitState,
+    decide,
+    limits_finding,
+    room_of,
+    shares,
+)
 from laneway.errors import InvalidName, InvalidOption
+from laneway.model import ClaimStatus
+from laneway.plan import Plan, Row, Taken
 from laneway.shared_limits import SharedLimit, check_limits, limits_of, why_held
 
 SECOND = 1_000_000
@@ -85,3 +99,64 @@ def test_why_a_channel_waits_is_said_in_words() -> None:
     known = {"a": SharedLimit("a", 2, running=1), "b": SharedLimit("b", 1, running=1)}
     assert why_held("a,b", known) == "limit b: 1 of 1 running"
     assert why_held("r", {"r": SharedLimit("r", rate=5.0, burst=5)}) == "limit r: 5 starts a second"
+
+
+def test_the_doctor_names_limits_that_nobody_has_set() -> None:
+    known = [SharedLimit("a", 2), SharedLimit("b", rate=1.0, burst=1), SharedLimit("typo")]
+    finding = limits_finding(known)
+    assert finding.level == "warn" and "typo" in finding.message
+    assert limits_finding(known[:2]).level == "ok"
+
+
+class Calls:
+    """The steps of a claim, each with prepared answers; notes in which order they are called."""
+
+    def __init__(self, rows: Sequence[int], waiting: int) -> None:
+        self.rows, self.waiting = list(rows), waiting
+        self.order: list[str] = []
+
+    def claim(self) -> Plan[Taken]:
+        yield from ()
+        self.order.append("claim")
+        found = [self.rows.pop(0)] if self.rows else []
+        status = ClaimStatus.GOT if found else ClaimStatus.EMPTY
+        return Taken([_row(id) for id in found], status, None, None, None, limited=True)
+
+    def start(self) -> Plan[tuple[Taken, LimitWaits]]:
+        yield from ()
+        self.order.append("start")
+        rows = [_row(0)] if self.waiting else []
+        self.waiting -= len(rows)
+        taken = Taken(rows, ClaimStatus.GOT, timedelta(0), None, None)
+        return taken, LimitWaits(0, self.waiting > 0, timedelta(seconds=1))
+
+    def admit(self, found: Sequence[Limited], taken: Taken) -> Plan[set[int]]:
+        raise AssertionError("no message names a limit")
+
+    def sweep(self, waiting: Sequence[Limited]) -> Plan[None]:
+        raise AssertionError("no message has to wait")
+
+
+def _row(id: int) -> Row:
+    return (id, 1, "q", "c", "", 0, 1, 20, 0.0, 0.0, 0.0, None, None, "", None)
+
+
+def _claims(calls: Calls, count: int) -> None:
+    claims = LimitedClaims()
+    claims.known.add(("q",))
+    steps = LimitSteps(calls.claim, calls.start, calls.admit, calls.sweep)
+    for _ in range(count):
+        drive(claims.claim_or_start(("q",), steps), lambda statement: ())
+
+
+def test_what_waits_for_limits_and_what_does_not_take_turns() -> None:
+    calls = Calls(range(1, 9), 8)
+    _claims(calls, 16)
+    assert calls.rows == [] and calls.waiting == 0
+    assert calls.order == ["start", "claim"] * 8
+
+
+def test_while_there_is_nothing_else_it_is_looked_for_seldom() -> None:
+    calls = Calls([], 40)
+    _claims(calls, 40)
+    assert calls.waiting == 0 and calls.order.count("claim") <= 6

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -226,6 +227,32 @@ def test_rate_excess(forger: Forger) -> None:
     for number in range(4):
         forger.done(10 + number, 10 + number, 200.0 + number * 0.1, channel="tight")
     assert forger.broken() == {"rate_excess"}
+
+
+def _behind_a_limit(forger: Forger, seconds: float, **terms: Any) -> None:
+    forger.line("limit_set", 50.0, name="api", **terms)
+    for number in range(3):
+        at = 200.0 + number * 0.1
+        n = forger.publish(10 + number, 190.0, channel=f"tenant-{number}", limits=["api"])
+        forger.start(10 + number, 10 + number, at, n)
+        forger.settle(10 + number, 10 + number, at + seconds, "complete")
+        where = {"channel": f"tenant-{number}"}
+        forger.row(10 + number, 10 + number, at, at + seconds, "completed", **where)
+
+
+def test_more_run_than_a_shared_limit_lets(forger: Forger) -> None:
+    _behind_a_limit(forger, 2.0, concurrency=2)
+    assert forger.broken() == {"shared_limits"}
+
+
+def test_more_start_than_the_rate_of_a_shared_limit_lets(forger: Forger) -> None:
+    _behind_a_limit(forger, 0.01, rate=1, burst=2)
+    assert forger.broken() == {"shared_limits"}
+
+
+def test_what_keeps_to_a_shared_limit_breaks_nothing(forger: Forger) -> None:
+    _behind_a_limit(forger, 2.0, concurrency=3, rate=1, burst=3)
+    assert forger.broken() == set()
 
 
 def _crowd(forger: Forger, count: int) -> None:

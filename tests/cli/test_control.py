@@ -44,6 +44,15 @@ def test_limits(cli: Cli, queue: Queue) -> None:
     assert cli.json("limits")[0]["policy"]["concurrency"] == 1
 
 
+def test_removing_a_shared_limit_asks(cli: Cli, queue: Queue) -> None:
+    cli.run("shared-limits", "api", "--concurrency", "2")
+    assert "--yes" in cli.run("shared-limits", "api", "--remove", code=2).stderr
+    assert queue.limits["api"].get().concurrency == 2
+    cli.run("shared-limits", "api", "--remove", "--yes")
+    assert queue.limits.list() == []
+    cli.run("shared-limits", "api", "--remove", "--yes", code=3)
+
+
 def test_every_action_is_in_the_audit(cli: Cli, queue: Queue) -> None:
     assert "Nobody" in cli.run("audit").stderr
     queue.schedule("nightly", every=3600)

@@ -15,7 +15,7 @@ Words = Callable[[World], list[str]]
 COMMANDS: dict[str, Words] = {
     "limit": lambda w: ["channels", "limit", MINE, "--concurrency", "3"],
     "set_shared_limit": lambda w: ["shared-limits", "api", "--concurrency", "3"],
-    "remove_shared_limit": lambda w: ["shared-limits", "api", "--remove"],
+    "remove_shared_limit": lambda w: ["shared-limits", "api", "--remove", "--yes"],
     "pause_channel": lambda w: ["channels", "pause", MINE],
     "resume_channel": lambda w: ["channels", "resume", MINE],
     "remove_channel": lambda w: ["channels", "remove", MINE, "--yes"],

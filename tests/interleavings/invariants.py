@@ -125,6 +125,14 @@ where d.expires_at is null
     and not exists (select from message m where m.id = d.message_id)
     and not exists (select from dead m where m.id = d.message_id)
 union all
+select 'message ' || w.message_id || ' waits for limits ' || w.limits || ', and nobody will look'
+from limit_wait w join message m on m.id = w.message_id
+where w.released is null and m.due > clock_timestamp() and (
+    not exists (
+        select from limit_lane l
+        where l.limits = w.limits and l.channel_id = w.channel_id and l.waiting)
+    or not exists (select from limit_queue q where q.limits = w.limits and q.queue = m.queue))
+union all
 select 'dead letters of ' || channel || ': ' || sum(n) || ' counted, ' || sum(real) || ' there'
 from (
     select queue, channel, n, 0 as real from dead_count

@@ -21,7 +21,9 @@ delete from laneway.dead; delete from laneway.dead_count;
 delete from laneway.dead_total; delete from laneway.history;
 delete from laneway.channel; delete from laneway.pause; delete from laneway.kind_queue;
 delete from laneway.flow; delete from laneway.flow_node; delete from laneway.flow_edge;
-delete from laneway.flow_held; delete from laneway.flow_count
+delete from laneway.flow_held; delete from laneway.flow_count;
+delete from laneway.shared_limit; delete from laneway.limit_lease; delete from laneway.limit_lane;
+delete from laneway.limit_wait; delete from laneway.limit_queue
 """
 _PUBLISH = """
 select id, status from laneway.publish_v1(

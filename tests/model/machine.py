@@ -15,7 +15,7 @@ from laneway.flow import When
 from tests.model.model import SECOND, Message, Model, Node, must
 from tests.model.store import NAME, ModelStore, Transaction, open_client
 
-CHANNELS = ["free", "one", "slow", "both", "small"]
+CHANNELS = ["free", "one", "slow", "both", "small", "left", "right"]
 POLICIES = {
     "one": Policy(concurrency=1),
     "slow": Policy(rate=2, burst=3),

@@ -36,6 +36,8 @@ class Message:
     front: int | None = None
     """The message of its key that it waits behind, and when it is due once that has ended."""
     behind_due: int = 0
+    limits: tuple[str, ...] = ()
+    """The shared limits that it names."""
 
     @property
     def order(self) -> tuple[int, int, int]:
@@ -66,6 +68,16 @@ class Node:
     missed: bool = False
 
 
+@dataclass
+class SharedLimit:
+    concurrency: int | None = None
+    rate: float | None = None
+    burst: int = 0
+    rests_until: int = 0
+    starts: list[int] = field(default_factory=list)
+    """Under the rate that holds now."""
+
+
 class Broken(AssertionError):
     """An engine broke a promise."""
 
@@ -85,6 +97,9 @@ class Model:
         self.keys: dict[str, tuple[int, int | None]] = {}
         self.fence = 0
         self.held: dict[int, Node] = {}
+        self.shared: dict[str, SharedLimit] = {}
+        self.with_limits: set[str] = set()
+        """Channels in which messages have named shared limits."""
 
     # Publishing.
 
@@ -147,6 +162,8 @@ class Model:
     def add(self, message: Message) -> None:
         message.published_at = self.now
         self.messages[message.id] = message
+        if message.limits:
+            self.with_limits.add(message.channel)
         if message.key is not None:
             self.keys[message.key] = message.id, None
 
@@ -195,6 +212,7 @@ class Model:
         for name in names:
             found = [self.messages[t[0]] for t in taken if self.messages[t[0]].channel == name]
             self._may_start(name, found, all_seen, kinds)
+        self._limits_let([self.messages[id] for id, _, _ in taken])
         for id, fence, attempt in taken:
             message = self.messages[id]
             must(fence > message.fence, "fence", fence, "of", id, "did not rise")
@@ -228,8 +246,32 @@ class Model:
             for number, start in enumerate(starts):
                 most = channel.burst + (self.now - start) / SECOND * channel.rate + 1e-6
                 must(len(starts) - number <= most, name, "starts too fast:", starts[number:])
-        if strict:
+        if strict and name not in self.with_limits:
             must(_in_order(found, ready), name, "started", found, "of", ready)
+
+    def _limits_let(self, found: Sequence[Message]) -> None:
+        """All shared limits of what was started let it."""
+        for name, limit in self.shared.items():
+            new = sum(name in m.limits for m in found)
+            if not new:
+                continue
+            leased = [m for m in self.messages.values() if m.state == "leased"]
+            running = new + sum(name in m.limits for m in leased)
+            must(running <= (limit.concurrency or running), "limit", name, "has", running)
+            must(limit.rests_until <= self.now, "limit", name, "rests")
+            if limit.rate is not None:
+                limit.starts += [self.now] * new
+                for number, start in enumerate(limit.starts):
+                    most = limit.burst + (self.now - start) / SECOND * limit.rate + 1e-6
+                    must(len(limit.starts) - number <= most, "limit", name, "starts too fast")
+
+    def set_shared(self, name: str, concurrency: int | None, rate: float | None) -> None:
+        limit = self.shared.setdefault(name, SharedLimit())
+        limit.concurrency = concurrency
+        if rate != limit.rate:
+            # Of starts under another rate only this is kept: that the burst is used up.
+            limit.starts = []
+        limit.rate, limit.burst = rate, 1 if rate is None else max(1, int(-(-rate // 1)))
 
     def _start(self, name: str, count: int) -> None:
         channel = self.channel(name)
@@ -242,7 +284,10 @@ class Model:
         self, name: str, answer: str, all_seen: bool, kinds: tuple[str, ...] | None
     ) -> None:
         """Who answers that there is no more must be right."""
-        channel, ready = self.channel(name), self.claimable(name)
+        channel = self.channel(name)
+        if name in self.with_limits and channel.rate is not None:
+            return  # what was put back has used up a start
+        ready = [m for m in self.claimable(name) if not m.limits]
         if kinds is not None:
             if channel.concurrency == 1 and any(m.kind not in kinds for m in ready):
                 return  # another kind may come first
@@ -257,6 +302,12 @@ class Model:
         blocked = channel.paused or full or slow or late
         must(blocked or not all_seen, name, "has", len(ready), "left and the answer is", answer)
         must(answer != "empty" or not (channel.paused or full), name, "is blocked, not empty")
+
+    def left(self) -> list[Message]:
+        """What may start, sooner or later, while nobody holds anything."""
+        names = {m.channel for m in self.messages.values()}
+        free = [name for name in names if not self.channel(name).paused]
+        return [message for name in free for message in self.claimable(name)]
 
     # Settling.
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.model.limits import limited
 from tests.model.machine import machine
 from tests.model.mysql import MysqlStore
 from tests.model.postgresql import PostgresqlStore
@@ -61,6 +62,7 @@ def test_every_verb_keeps_its_promise(name: str, request: pytest.FixtureRequest)
     store = open_store(databases.create_database("laneway_model"))
     try:
         examples = PROFILE.max_examples if EXHAUSTIVE else _FEWER.get(name, PROFILE.max_examples)
-        run_state_machine_as_test(machine(store), settings=settings(PROFILE, max_examples=examples))
+        profile = settings(PROFILE, max_examples=examples)
+        run_state_machine_as_test(limited(machine(store)), settings=profile)
     finally:
         store.close()

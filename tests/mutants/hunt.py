@@ -13,6 +13,7 @@ from . import (
     figures,
     flows,
     kinds,
+    limits,
     operators,
     other_engines,
     publish,
@@ -34,6 +35,7 @@ MUTANTS = [
     *operators.MUTANTS,
     *results.MUTANTS,
     *kinds.MUTANTS,
+    *limits.MUTANTS,
     *wires.MUTANTS,
 ]
 

@@ -42,7 +42,8 @@ VERBS = {
     "extend_v1": WORKING,
     "throttle_v1": WORKING,
     "admit_v1": WORKING,
-    "release_limited_v1": WORKING,
+    "start_limited_v1": WORKING,
+    "sweep_limited_v1": WORKING,
     "rest_shared_limit_v1": WORKING,
     "set_shared_limit_v1": {ADMIN},
     "remove_shared_limit_v1": {ADMIN},
@@ -99,7 +100,7 @@ PARTS = (
     "startable_kind token_of claim_put_back "
     "add_staged announce_nodes cleanup_flows close_flow decide_nodes end_nodes release_nodes "
     "revive_nodes "
-    "wait_for_limits sweep_limited make_due limit_room pick_limited cleanup_limits"
+    "wait_for_limits make_due limit_room limit_pass pick_limited started_limited cleanup_limits"
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (

@@ -238,6 +238,20 @@ def test_every_action(browser: Browser, address: str, queue: Queue, scripts: boo
     assert queue.channel("tenant-2").policy().concurrency == 3
     assert queue.channel("tenant-2").policy().rate == 5, "only what was changed"
 
+    queue.limits["stripe"].set(concurrency=4)
+    page.goto(address + "limits")
+    row = page.locator("tr", has_text="stripe")
+    row.locator("[name=rate]").fill("6")
+    row.locator("button:text-is('Save')").click()
+    assert "Limit “stripe” is changed" in result.inner_text()
+    stripe = queue.limits["stripe"].get()
+    assert (stripe.concurrency, stripe.rate, stripe.burst) == (4, 6, 6)
+    page.click("text=Restore the old limits")
+    assert queue.limits["stripe"].get().rate is None
+    page.locator("tr", has_text="stripe").locator("button:text-is('Remove …')").click()
+    page.click("button:has-text('Yes, remove the limit')")
+    assert not queue.limits["stripe"].get().limited
+
     page.goto(address + "channels?queue=default&search=tenant-2")
     queue.channel("tenant-2").limit(backlog=900)  # by somebody else, after the page was made
     row = page.locator("tr", has_text="tenant-2")
@@ -568,6 +582,8 @@ def test_hostile_names_run_nothing(browser: Browser, tmp_path: Path) -> None:
             client.topic(name).subscribe(name, channel=name, kind=name)
             client.channel(name).limit(concurrency=1)
             client.publish(1, queue=name, channel=name)
+            if "," not in name:
+                client.limits[name[:25]].set(concurrency=1)
         flow_ids = hostile_flows(client)
         made = Window(browser, viewport={"width": 1280, "height": 800})
         with serving(dashboard(client)) as base:

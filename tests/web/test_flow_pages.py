@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from laneway import Queue
 from laneway.client.sync import flow as sync_flow
 from laneway.flow import FlowLink, NodeInfo
-from laneway.operator import ADMIN, Principal
+from laneway.operator import ADMIN, Principal, Right
 from laneway.web import Dashboard
 from laneway.web.pages.flow_graph import draw_groups, draw_nodes, group_nodes, steps_of
 from laneway.web.request import WebRequest, WebResponse
@@ -263,3 +264,57 @@ def test_a_row_changes_only_what_was_edited(pages: Dashboard, queue: Queue) -> N
     assert unchanged is not None
     assert "Nothing was changed" in unchanged.text
     assert len(queue.audit()) == rows
+
+
+def held_by_a_limit(queue: Queue) -> None:
+    queue.limits["stripe"].set(concurrency=1)
+    for number in range(3):
+        queue.publish(number, channel="tenant-1", limits=["stripe"])
+    assert len(queue.claim(10)) == 1
+
+
+def test_shared_limits_say_what_runs_and_why_others_wait(pages: Dashboard, queue: Queue) -> None:
+    held_by_a_limit(queue)
+    queue.publish(4, channel="tenant-2", limits=["<script>typo</script>"])
+    assert queue.claim(10)
+    text = shown(pages, "/limits")
+    assert "limit stripe: 1 of 1 running" in text
+    assert "nobody has set it" in text
+    assert "<script>typo" not in ask(pages, "/limits")
+    form = {"verb": "set_shared_limit", "back": "limits", "name": "stripe", "was_concurrency": "1"}
+    done = press(pages, **(form | {"concurrency": "2", "rate": "", "was_rate": ""}))
+    assert done.status == 303 and queue.limits["stripe"].get().concurrency == 2
+    mark = parse_qs(done.headers["location"].partition("?")[2])["done"][0]
+    undo = pages._results.read(mark, "local")
+    assert undo is not None and undo.fields == {"name": "stripe", "concurrency": "1"}
+    same = press(pages, **(form | {"concurrency": "1"}))
+    mark = parse_qs(same.headers["location"].partition("?")[2])["done"][0]
+    unchanged = pages._results.read(mark, "local")
+    assert unchanged is not None and "Nothing was changed" in unchanged.text
+
+
+def test_removing_a_shared_limit_asks(pages: Dashboard, queue: Queue) -> None:
+    held_by_a_limit(queue)
+    form = {"verb": "remove_shared_limit", "back": "limits", "name": "stripe"}
+    assert b"Yes, remove the limit" in press(pages, **form).body
+    assert queue.limits["stripe"].get().concurrency == 1
+    assert press(pages, **form, sure="yes").status == 303
+    assert not queue.limits["stripe"].get().limited
+
+
+def _known_as(principal: Principal, request: object) -> Principal:
+    return principal
+
+
+def test_shared_limits_are_for_those_who_may_see_all_channels(queue: Queue) -> None:
+    held_by_a_limit(queue)
+    for principal, buttons in (
+        (Principal("scoped", ADMIN, channel_prefixes=("tenant-9",)), None),
+        (Principal("viewer", frozenset({Right.VIEW})), False),
+        (Principal("admin", ADMIN), True),
+    ):
+        made = Dashboard(queue, principal=partial(_known_as, principal))
+        text = ask(made, "/limits")
+        made.close()
+        assert ("stripe" in text) == (buttons is not None)
+        assert ("set_shared_limit" in text) == bool(buttons)

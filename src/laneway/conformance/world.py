@@ -107,6 +107,14 @@ class World:
             found += claim
         return found
 
+    async def all_wait(self, limit: str, count: int) -> None:
+        """Claims until all that names the shared limit was asked for."""
+        for _ in range(count):
+            if (await self.queue.limits[limit].get()).waiting == count:
+                return
+            await self.claim(100)
+        raise AssertionError(f"{count} should wait: {await self.queue.limits[limit].get()}")
+
     async def expire(self, seconds: float = 31) -> None:
         """Lets the leases run out, and has them taken back."""
         self.clock.advance(seconds)

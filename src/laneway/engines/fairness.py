@@ -8,12 +8,19 @@
 - In a channel the highest priority starts first, but one start in ``OLDEST_OF`` goes to the message
   that has waited longest, so that no priority starves.
 
+- Messages that wait for shared limits and others take turns, claim by claim (``LimitedClaims``).
+
 Times are microseconds.
 """
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from math import ceil, floor
 from typing import NamedTuple, TypeVar
+
+from laneway.model import ClaimStatus
+from laneway.plan import Plan, Taken
+from laneway.shared_limits import limits_of
 
 QUANTUM = 10
 """Messages that a channel of weight 1 may start in a round."""
@@ -164,3 +171,139 @@ def start_order(
 def next_skips(skips: int, started: int) -> int:
     """``skips`` after so many starts."""
     return (skips + started) % OLDEST_OF
+
+
+# While a claim finds nothing else, it looks for it only after so many that started what waited.
+_STARTS_AHEAD = 8
+_ZERO = timedelta(0)
+
+
+class Limited(NamedTuple):
+    """A message that was claimed and names limits."""
+
+    id: int
+    fence: int
+    limits: str
+
+
+class LimitWaits(NamedTuple):
+    """What waits for limits, after some of it was made due."""
+
+    released: int
+    waiting: bool
+    look_again: timedelta | None
+
+
+NO_WAITS = LimitWaits(0, False, None)
+Release = Callable[[], Plan[LimitWaits]]
+Admit = Callable[[Sequence[Limited], Taken], Plan[set[int]]]
+
+
+class LimitSteps(NamedTuple):
+    """What a claim does where messages that wait for limits are started directly. ``claim`` takes
+    others; ``sweep`` sets aside what comes behind those that have to wait."""
+
+    claim: Callable[[], Plan[Taken]]
+    start: Callable[[], Plan[tuple[Taken, LimitWaits]]]
+    admit: Admit
+    sweep: Callable[[Sequence[Limited]], Plan[None]]
+
+
+def limited_rows(taken: Taken) -> list[Limited]:
+    return [
+        Limited(row[0], row[1], limits)
+        for row in taken.rows
+        if row[14] is not None and (limits := limits_of(row[14])) is not None
+    ]
+
+
+class LimitedClaims:
+    """The queues in which messages wait for limits, as far as this client knows. What may start is
+    made due before a claim; with ``release_after``, where the claim is in the same transaction,
+    after it, for the next one: so a claim never waits while it holds channels."""
+
+    def __init__(self, release_after: bool = False) -> None:
+        self.known: set[tuple[str, ...]] = set()
+        self._after = release_after
+        # How many more claims may start what waits for limits before others are looked at.
+        self._ahead: dict[tuple[str, ...], int] = {}
+
+    def claim(
+        self,
+        queues: tuple[str, ...],
+        claim: Callable[[], Plan[Taken]],
+        release: Release,
+        admit: Admit,
+    ) -> Plan[Taken]:
+        """What ``claim`` takes and may start."""
+        known = queues in self.known
+        waits = (yield from release()) if known and not self._after else NO_WAITS
+        taken = yield from claim()
+        if taken.limited:
+            self.known.add(queues)
+        elif known and not waits.waiting:
+            self.known.discard(queues)
+        found = limited_rows(taken)
+        if found:
+            started = yield from admit(found, taken)
+            if len(started) < len(found):
+                self.known.add(queues)
+                return _without(taken, {one.id for one in found} - started)
+        if self._after and taken.limited:
+            waits = yield from release()
+        elif taken.limited and not known:
+            # Something waits for limits: it is made due before the next claim.
+            status = taken.status if taken.rows else ClaimStatus.BUSY
+            return taken._replace(status=status, look_again=_ZERO)
+        return _with_waits(taken, waits)
+
+    def claim_or_start(self, queues: tuple[str, ...], steps: LimitSteps) -> Plan[Taken]:
+        """Either what waits for limits and may start, or what a claim takes: in turn while there is
+        both, so that neither waits for the other."""
+        known, waits = queues in self.known, NO_WAITS
+        first = known and self._ahead.get(queues, 1) > 0
+        if first:
+            taken, waits = yield from steps.start()
+            if taken.rows:
+                # What was made due with them is in its channel: that is next.
+                self._ahead[queues] = 0 if waits.released else self._ahead.get(queues, 1) - 1
+                return taken
+        taken = yield from steps.claim()
+        if taken.limited:
+            self.known.add(queues)
+        elif known and not waits.waiting:
+            self.known.discard(queues)
+        known = queues in self.known
+        found = limited_rows(taken)
+        if found:
+            started = yield from steps.admit(found, taken)
+            waiting = [one for one in found if one.id not in started]
+            if waiting:
+                self.known.add(queues)
+                known = True
+                yield from steps.sweep(waiting)
+                taken = _without(taken, {one.id for one in waiting})
+        self._ahead[queues] = 1 if taken.rows else _STARTS_AHEAD
+        if known and not first and not taken.rows:
+            direct, waits = yield from steps.start()
+            if direct.rows:
+                return direct
+        return _with_waits(taken, waits)
+
+
+def _without(taken: Taken, waiting: set[int]) -> Taken:
+    rows = [row for row in taken.rows if row[0] not in waiting]
+    if rows:
+        return taken._replace(rows=rows, look_again=_ZERO)
+    # Behind these there may be others.
+    return Taken([], ClaimStatus.BUSY, _ZERO, None, None)
+
+
+def _with_waits(taken: Taken, waits: LimitWaits) -> Taken:
+    if waits.released and not taken.rows:
+        return taken._replace(status=ClaimStatus.BUSY, look_again=_ZERO)
+    if not waits.waiting:
+        return taken
+    times = [one for one in (taken.look_again, waits.look_again) if one is not None]
+    status = ClaimStatus.BLOCKED if taken.status is ClaimStatus.EMPTY else taken.status
+    return taken._replace(status=status, look_again=min(times, default=None))

@@ -10,16 +10,17 @@ to read and write its tables. Its transaction holds the limits' rows from readin
 so two claims decide one after the other.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from heapq import heapify, heapreplace
 from typing import NamedTuple
 
-from laneway.model import ClaimStatus, Return, Settled
+from laneway.inspection import Finding
+from laneway.model import Return, Settled
 from laneway.plan import Plan, Taken
-from laneway.shared_limits import limits_of, names_in
+from laneway.shared_limits import SharedLimit, names_in
 
-from .fairness import RateLimit
+from .fairness import Limited, LimitWaits, RateLimit
 from .times import HOUR, SECOND, micros
 
 HOLD = HOUR
@@ -29,93 +30,19 @@ COMING = SECOND
 POLL = SECOND // 4
 """When to look again for a slot that nobody announces."""
 
-_ZERO = timedelta(0)
+
+_SHOWN = 5
 
 
-class Limited(NamedTuple):
-    """A message that was claimed and names limits."""
-
-    id: int
-    fence: int
-    limits: str
-
-
-class LimitWaits(NamedTuple):
-    """What waits for limits, after some of it was made due."""
-
-    released: int
-    waiting: bool
-    look_again: timedelta | None
-
-
-NO_WAITS = LimitWaits(0, False, None)
-Release = Callable[[], Plan[LimitWaits]]
-Admit = Callable[[Sequence[Limited], Taken], Plan[set[int]]]
-
-
-def limited_rows(taken: Taken) -> list[Limited]:
-    return [
-        Limited(row[0], row[1], limits)
-        for row in taken.rows
-        if row[14] is not None and (limits := limits_of(row[14])) is not None
-    ]
-
-
-class LimitedClaims:
-    """The queues in which messages wait for limits, as far as this client knows. What may start is
-    made due before a claim; with ``release_after``, where the claim is in the same transaction,
-    after it, for the next one: so a claim never waits while it holds channels."""
-
-    def __init__(self, release_after: bool = False) -> None:
-        self.known: set[tuple[str, ...]] = set()
-        self._after = release_after
-
-    def claim(
-        self,
-        queues: tuple[str, ...],
-        claim: Callable[[], Plan[Taken]],
-        release: Release,
-        admit: Admit,
-    ) -> Plan[Taken]:
-        """What ``claim`` takes and may start."""
-        known = queues in self.known
-        waits = (yield from release()) if known and not self._after else NO_WAITS
-        taken = yield from claim()
-        if taken.limited:
-            self.known.add(queues)
-        elif known and not waits.waiting:
-            self.known.discard(queues)
-        found = limited_rows(taken)
-        if found:
-            started = yield from admit(found, taken)
-            if len(started) < len(found):
-                self.known.add(queues)
-                return _without(taken, {one.id for one in found} - started)
-        if self._after and taken.limited:
-            waits = yield from release()
-        elif taken.limited and not known:
-            # Something waits for limits: it is made due before the next claim.
-            status = taken.status if taken.rows else ClaimStatus.BUSY
-            return taken._replace(status=status, look_again=_ZERO)
-        return _with_waits(taken, waits)
-
-
-def _without(taken: Taken, waiting: set[int]) -> Taken:
-    rows = [row for row in taken.rows if row[0] not in waiting]
-    if rows:
-        return taken._replace(rows=rows, look_again=_ZERO)
-    # Behind these there may be others.
-    return Taken([], ClaimStatus.BUSY, _ZERO, None, None)
-
-
-def _with_waits(taken: Taken, waits: LimitWaits) -> Taken:
-    if waits.released and not taken.rows:
-        return taken._replace(status=ClaimStatus.BUSY, look_again=_ZERO)
-    if not waits.waiting:
-        return taken
-    times = [one for one in (taken.look_again, waits.look_again) if one is not None]
-    status = ClaimStatus.BLOCKED if taken.status is ClaimStatus.EMPTY else taken.status
-    return taken._replace(status=status, look_again=min(times, default=None))
+def limits_finding(limits: Sequence[SharedLimit]) -> Finding:
+    """Of the doctor: limits that messages name and nobody has set, by a typo or a late deploy."""
+    names = [limit.name for limit in limits if not limit.limited]
+    if not names:
+        return Finding("shared limits", "ok", "Every shared limit that messages name is set.")
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    says = f"Nobody has set limits that messages have named: {', '.join(names[:_SHOWN])}{more}."
+    fix = "Set them, or remove those that no message names any more: laneway shared-limits."
+    return Finding("shared limits", "warn", says, fix)
 
 
 class LimitState:
@@ -247,8 +174,10 @@ class LimitPlans:
         """Creates those that are not there, locks them in order, and counts what runs."""
         raise NotImplementedError
 
-    def _limit_look(self, names: Sequence[str], now: int) -> Plan[dict[str, LimitState]]:
-        """The same without a lock."""
+    def _limit_look(
+        self, names: Sequence[str], now: int, inside: bool = False
+    ) -> Plan[dict[str, LimitState]]:
+        """The same without a lock. ``inside``: in the transaction of a claim."""
         raise NotImplementedError
 
     def _limit_start(self, started: Sequence[Limited], states: Sequence[LimitState]) -> Plan[None]:
@@ -262,9 +191,18 @@ class LimitPlans:
         """Those sets of limits that something waits for."""
         raise NotImplementedError
 
+    def _limit_all_sets(self) -> Plan[list[str]]:
+        """Sets of limits that something of any queue may wait for, in the claim's transaction."""
+        raise NotImplementedError
+
     def _limit_wait(self, waiting: Sequence[Limited], charges: Mapping[int, float]) -> Plan[None]:
         """They wait in their lanes, and get back what they were charged."""
         raise NotImplementedError
+
+    def _limit_sweep(self, waiting: Sequence[Limited]) -> Plan[None]:
+        """What comes behind them in their channels with the same limits may wait too, so that not
+        every one of it has to be claimed for it."""
+        yield from ()
 
     def _limit_sets(self, queues: tuple[str, ...]) -> Plan[list[str]]:
         """Sets of limits that something of these queues waits for, the lowest pass first."""
@@ -304,7 +242,9 @@ class LimitPlans:
         states = yield from self._limit_lock(names, ids, at)
         waits = {wait.id: wait for wait in (yield from self._limit_waits(ids))}
         released = {id for id, wait in waits.items() if wait.released}
-        held = yield from self._limit_held(sorted({one.limits for one in found}))
+        sets = sorted({one.limits for one in found})
+        held = yield from self._limit_held(sets)
+        held += yield from self._passing(sets, states, at)
         turns, first = _in_turn(found, released, taken)
         start, wait = decide(turns, states, held, first, at)
         if start:
@@ -316,7 +256,21 @@ class LimitPlans:
             later = [timedelta(microseconds=HOLD + number) for number in range(len(wait))]
             returns = [Return(o.id, o.fence, d) for o, d in zip(wait, later, strict=True)]
             yield from self._limit_put_back(returns)
+            yield from self._limit_sweep(wait)
         return {one.id for one in start}
+
+    def _passing(self, sets: Sequence[str], states: States, now: int) -> Plan[list[str]]:
+        """Those sets whose messages would pass what waits for others of their limits and could
+        start."""
+        known = yield from self._limit_all_sets()
+        others = [one for one in known if any(_share(one, mine) for mine in sets)]
+        waiting = (yield from self._limit_held(sorted(others))) if others else []
+        names = {name for one in waiting for name in names_in(one)} - states.keys()
+        if names:
+            found = yield from self._limit_look(sorted(names), now, inside=True)
+            states = {**states, **found}
+        ready = [one for one in waiting if room_of(one, states, now, 1)[0] > 0]
+        return [mine for mine in sets if any(_share(one, mine) for one in ready)]
 
     def _release_limited(
         self, queues: tuple[str, ...], kinds: Kinds, want: int
@@ -365,6 +319,11 @@ class LimitPlans:
                 yield from self._limit_release(limits, lane, ids, now)
             chosen += ids
         return chosen
+
+
+def _share(one: str, other: str) -> bool:
+    """Whether two sets are not the same and have a limit in common."""
+    return one != other and not set(names_in(one)).isdisjoint(names_in(other))
 
 
 def _in_turn(

@@ -7,6 +7,7 @@ from laneway.errors import InvalidOption
 from laneway.model import Keep, Policy
 from laneway.operator import VERBS
 from laneway.operator.verbs import check
+from laneway.shared_limits import SharedLimit
 
 from .api import parameters_of
 from .context import Answer, Context, PageView, checked_back
@@ -26,6 +27,7 @@ ASKED = {
     "cancel": "Cancel messages",
     "remove_channel": "Remove the channel",
     "remove_schedule": "Remove the schedule",
+    "remove_shared_limit": "Remove the limit",
     "unsubscribe": "Unsubscribe the queue",
     "cancel_flow": "Cancel the flow",
     "redrive_flow": "Redrive the dead letters of the flow",
@@ -34,6 +36,7 @@ _NOTES = {
     "cancel_flow": "What is held or waits is cancelled, handlers that run are told to stop, and "
     "its dead letters are discarded. This cannot be undone.",
     "redrive_flow": "They are tried again, and what waits for them goes on once they complete.",
+    "remove_shared_limit": "What waits for it starts, as far as channels and other limits let it.",
 }
 
 
@@ -53,7 +56,7 @@ def act(context: Context, results: SignedResults) -> Answer:
     args, named = parameters_of(name).read(_fields(name, form))
     result = _UNCHANGED
     undo = None
-    if name != "limit" or named.keys() & set(_LIMITS):
+    if name not in ("limit", "set_shared_limit") or named.keys() & set(_LIMITS):
         undo = _undo(context, name, form)
         result = said(name, form, getattr(context.operator, name)(*args, **named))
     if result.good and undo is not None:
@@ -108,6 +111,8 @@ def _undo(context: Context, verb: str, form: Mapping[str, str]) -> Undo | None:
     }
     if verb == "limit" and context.may("channel"):
         return _undo_limit(context, kept, [name for name in _LIMITS if name in form])
+    if verb == "set_shared_limit" and context.may("shared_limits"):
+        return _undo_shared_limit(context, kept, [name for name in _LIMITS if name in form])
     if verb in UNDO and context.may(UNDO[verb][0]):
         opposite, label = UNDO[verb]
         taken = set(parameters_of(opposite).all)
@@ -115,8 +120,22 @@ def _undo(context: Context, verb: str, form: Mapping[str, str]) -> Undo | None:
     return None
 
 
+def _undo_shared_limit(context: Context, kept: dict[str, str], names: Sequence[str]) -> Undo:
+    found = {one.name: one for one in context.operator.shared_limits()}
+    before = found.get(kept.get("name", ""), SharedLimit(""))
+    # A new rate brings a burst of its own.
+    names = [*names, *(["burst"] if "rate" in names and "burst" not in names else [])]
+    return _restored("set_shared_limit", before, kept, names)
+
+
 def _undo_limit(context: Context, kept: dict[str, str], names: Sequence[str]) -> Undo:
     before: Policy = context.operator.channel(kept["channel"], queue=kept.get("queue")).policy
+    return _restored("limit", before, kept, names)
+
+
+def _restored(
+    verb: str, before: Policy | SharedLimit, kept: dict[str, str], names: Sequence[str]
+) -> Undo:
     values = {name: getattr(before, name) for name in names}
     texts = {name: "" if v is None else f"{v:g}" for name, v in values.items()}
-    return "limit", "Restore the old limits", {**kept, **texts}
+    return verb, "Restore the old limits", {**kept, **texts}

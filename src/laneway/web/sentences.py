@@ -60,6 +60,8 @@ def _whole_queue(form: Form) -> str:
 
 _SENTENCES: dict[str, Callable[[Form], str]] = {
     "limit": lambda form: f"The limits of channel {_of(form, 'channel')} are changed.",
+    "set_shared_limit": lambda form: f"Limit {_of(form, 'name')} is changed.",
+    "remove_shared_limit": lambda form: f"Limit {_of(form, 'name')} is removed.",
     "pause_channel": lambda form: (
         f"Channel {_of(form, 'channel')} is paused{_for(form)}: what runs there ends, "
         "nothing new starts."

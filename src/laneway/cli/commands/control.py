@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from laneway.cli.connect import acting, open_queue
+from laneway.cli.dialog import confirm
 from laneway.cli.exits import Code
-from laneway.cli.options import For, InQueue, Json, Limit, OnlyQueue, Schema, Url, age, length
+from laneway.cli.options import For, InQueue, Json, Limit, OnlyQueue, Schema, Url, Yes, age, length
 from laneway.cli.output import Column, emit, emit_all, say, table
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def shared_limits(
     ] = None,
     burst: Annotated[int | None, typer.Option(min=1, help="How many may start at once.")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the limit.")] = False,
+    yes: Yes = False,
     url: Url = None,
     schema: Schema = None,
     as_json: Json = False,
@@ -148,8 +150,10 @@ def shared_limits(
         raise typer.BadParameter("name the limit to set")
     with open_queue(url, schema) as client:
         user = acting(client)
-        if name is not None and remove and not user.remove_shared_limit(name):
-            raise typer.Exit(Code.NOTHING)
+        if name is not None and remove:
+            confirm(f"Remove limit {name!r}, so that nothing is held back by it?", yes)
+            if not user.remove_shared_limit(name):
+                raise typer.Exit(Code.NOTHING)
         if name is not None and changes:
             user.set_shared_limit(name, **changes)
         found = [one for one in user.shared_limits() if name in (None, one.name)]

@@ -1,6 +1,6 @@
 """A schedule as the caller writes it to terms that an engine can keep."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -34,6 +34,7 @@ def scheduled_message(
     expires_in: Duration | None,
     max_attempts: int | None,
     content_type: str | None,
+    limits: Sequence[str] | None = None,
 ) -> NewMessage:
     """What each tick publishes. A task, or a call of one, brings its own; what is given beside it
     replaces that."""
@@ -49,6 +50,7 @@ def scheduled_message(
         expires_in=expires_in,
         max_attempts=max_attempts,
         content_type=content_type,
+        limits=limits,
     )
     if isinstance(payload, TaskTarget):
         payload = payload.message()

@@ -133,6 +133,7 @@ class ScheduleVerbs:
         expires_in: Duration | None = None,
         max_attempts: int | None = None,
         content_type: str | None = None,
+        limits: Sequence[str] | None = None,
         connection: object = None,
     ) -> Schedule:
         """Creates or updates a repeating message; safe to call at every start of every process.
@@ -144,7 +145,8 @@ class ScheduleVerbs:
         ``topic`` each tick goes to its subscribers. With a ``key``, a tick publishes nothing while
         the message of an earlier one lives. The message's headers say which schedule ("laneway-
         schedule") and tick ("laneway-tick") it is. A ``payload`` may be a task, or a call of one
-        made by ``task.message(…)``, which bring their kind, queue and options.
+        made by ``task.message(…)``, which bring their kind, queue and options. ``limits`` names
+        shared limits that each message starts behind.
         Raises InvalidSchedule for a bad expression or an unknown zone.
 
         >>> queue.schedule("nightly-report", {"pages": 3}, cron="0 3 * * *",
@@ -162,6 +164,7 @@ class ScheduleVerbs:
             expires_in,
             max_attempts,
             content_type,
+            limits,
         )
         options = self._core.options
         terms = checked_terms(

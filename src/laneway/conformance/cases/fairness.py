@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from uuid import uuid4
 
 from laneway.client.aio.queue import AsyncQueue
 from laneway.conformance.registry import case
@@ -217,3 +218,49 @@ async def crashing(world: World) -> None:
                 await message.complete()
         await world.expire(31)
     assert found["good"] >= 30
+
+
+@case("shared limits", "shares are exact: nobody is ahead of another by more than one start")
+async def exact_shares(world: World) -> None:
+    name = f"limit-{uuid4().hex[:8]}"
+    await world.queue.limits[name].set(concurrency=3)
+    await world.fill("first", 3, limits=[name])
+    held = await world.drain(10)
+    weights = {"a": 1.0, "b": 1.0, "c": 1.0, "d": 1.0, "heavy": 2.0}
+    await world.queue.channel("heavy").limit(weight=2)
+    for channel in weights:
+        await world.fill(channel, 24, limits=[name])
+    await world.all_wait(name, 24 * len(weights))
+    served: Counter[str] = Counter()
+    for turn in range(20):
+        for _ in range(1 + turn % 3):
+            await held.pop(0).complete()
+        # Claims smaller and larger than what is free, of several clients.
+        started = await world.drain(1 + turn % 4, world.client() if turn % 2 else None)
+        assert len(started) == 1 + turn % 3
+        held += started
+        served.update(message.channel for message in started)
+        had = [served[channel] / weight for channel, weight in weights.items()]
+        assert max(had) - min(had) <= 1, served
+
+
+@case("shared limits", "who comes back gains nothing, and is not behind either")
+async def comes_back(world: World) -> None:
+    name = f"limit-{uuid4().hex[:8]}"
+    await world.queue.limits[name].set(concurrency=1)
+    await world.publish(0, channel="first", limits=[name])
+    (running,) = await world.drain(10)
+    await world.fill("a", 12, limits=[name])
+    await world.all_wait(name, 12)
+    for _ in range(6):
+        await running.complete()
+        (running,) = await world.drain(10)
+    # Others come when "a" has had six: they begin where it is.
+    await world.fill("b", 6, limits=[name])
+    await world.all_wait(name, 12)
+    served: list[str] = []
+    for _ in range(6):
+        await running.complete()
+        (running,) = await world.drain(10)
+        served.append(running.channel)
+    assert served.count("a") == served.count("b") == 3

@@ -171,8 +171,11 @@ async def put_back(world: World) -> None:
     (third,) = await world.drain(10)
     await third.give_back()
     (again,) = await world.drain(10)
-    assert _payloads([first, second, third, again]) == [0, 1, 2, 2]
+    assert _payloads([first, second, third]) == [0, 1, 2] and int(again.payload) in (2, 3)
     await again.complete()
+    (last,) = await world.drain(10)
+    assert {int(again.payload), int(last.payload)} == {2, 3}
+    await last.complete()
     await world.queue.dead_letters.redrive([second.id])
     assert len(await world.drain(10)) == 1
 
@@ -195,6 +198,24 @@ async def fair(world: World) -> None:
         held = await world.drain(100)
         served.update(message.channel for message in held)
     assert abs(served["heavy"] - 30) <= 4 and abs(served["a"] - served["b"]) <= 2
+
+
+@case("shared limits", "what waits for one limit is not passed by what names it among others")
+async def sets(world: World) -> None:
+    one, two = _name(), _name()
+    await world.queue.limits[one].set(concurrency=1)
+    await world.publish(0, channel="a", limits=[one])
+    (running,) = await world.drain(10)
+    await world.fill("a", 3, limits=[one])
+    await world.all_wait(one, 3)
+    await running.complete()
+    await world.publish(9, channel="b", limits=[one, two])
+    order = []
+    for _ in range(4):
+        (running,) = await world.drain(10)
+        order.append(int(running.payload))
+        await running.complete()
+    assert order[0] == 0 and 9 in order[:3]
 
 
 async def _complete_all(world: World, name: str) -> None:
@@ -266,6 +287,39 @@ async def cancelled(world: World) -> None:
     assert _payloads(await world.drain(10)) == [2]
 
 
+@case("shared limits", "what is replaced while it waits has its new time and its new limits")
+async def replaced(world: World) -> None:
+    one, two = _name(), _name()
+    for name in (one, two):
+        await world.queue.limits[name].set(concurrency=1)
+    await world.publish(0, channel="a", limits=[one])
+    await world.publish(0, channel="b", limits=[two])
+    held = {message.channel: message for message in await world.drain(10)}
+    for key in ("later", "other"):
+        await world.publish(1, channel="c", key=key, limits=[one])
+    await world.all_wait(one, 2)
+    queue = world.queue
+    await queue.publish(
+        2,
+        channel="c",
+        key="later",
+        limits=[one],
+        delay=60,
+        on_duplicate="debounce",
+        debounce_for=600,
+    )
+    await queue.publish(3, channel="c", key="other", limits=[two], on_duplicate="replace")
+    await held["a"].complete()
+    assert not await world.drain(10)
+    await held["b"].complete()
+    (message,) = await world.drain(10)
+    assert (int(message.payload), list(message.limits)) == (3, [two])
+    await message.complete()
+    assert not await world.drain(10)
+    world.clock.advance(61)
+    assert _payloads(await world.drain(10)) == [2]
+
+
 @case("shared limits", "a limit that nobody has set holds nothing back, and is listed")
 async def unset(world: World) -> None:
     name = _name()
@@ -273,6 +327,8 @@ async def unset(world: World) -> None:
     assert len(await world.drain(10)) == 5
     (found,) = [one for one in await world.queue.limits.list() if one.name == name]
     assert (found.limited, found.running) == (False, 5)
+    (doctor,) = [f for f in await world.queue.diagnose() if f.check == "shared limits"]
+    assert doctor.level == "warn" and doctor.fix
     await world.queue.limits[name].set(concurrency=5)
     await world.publish(9, channel="a", limits=[name])
     assert not await world.drain(10)
@@ -291,6 +347,19 @@ async def reasons(world: World) -> None:
     reasons = {info.waits_for for info in page if info.waits_for}
     assert reasons == {f"limit {name}: 1 of 1 running"}
     await topic.unsubscribe()
+
+
+@case("shared limits", "messages of schedules start behind the limits that these name")
+async def scheduled(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=1)
+    for number in (1, 2):
+        await world.queue.schedule(f"s{number}", number, every=3600, limits=[name])
+    world.clock.advance(3600)
+    assert (await world.queue.fire_schedules(queues=[world.queue.name])).fired == 2
+    (message,) = await world.drain(10)
+    assert list(message.limits) == [name]
+    assert (await world.queue.limits[name].get()).waiting == 1
 
 
 @case("shared limits", "claims by kind leave what others wait for")

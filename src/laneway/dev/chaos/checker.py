@@ -377,6 +377,29 @@ def rate_excess(records: RunRecords) -> Violations:
                 yield f"{channel}: {excess:.1f} starts too many in a window"
 
 
+def shared_limits(records: RunRecords) -> Violations:
+    """More leases at once behind a limit that channels share, or more starts than its rate lets."""
+    started = {(line["id"], line["fence"]) for line in records.by_what["start"]}
+    for line in records.by_what["limit_set"]:
+        name, rate = line["name"], line.get("rate")
+        named = {n for n, tried in records.tried.items() if name in tried.get("limits", ())}
+        claims = [
+            claim
+            for claim in records.claims
+            if records.name_of.get(claim.id) in named
+            # A claim puts back what has to wait for a limit.
+            and (claim.outcome != "given_back" or (claim.id, claim.fence) in started)
+        ]
+        for claim in claims:
+            held = sum(_overlap(other, claim) for other in claims)
+            if held > line.get("concurrency", NEVER):
+                yield f"limit {name}: {held} leases at once, {line['concurrency']} allowed"
+        if rate is not None:
+            terms = PolicyPeriod(0, NEVER, NEVER, rate, line["burst"], NEVER)
+            if (excess := _excess([claim.claimed for claim in claims], terms)) > 0:
+                yield f"limit {name}: {excess:.1f} starts too many in a window"
+
+
 def _excess(times: list[float], terms: PolicyPeriod) -> float:
     """The worst window, in one pass: the one that ends here starts where k - rate x t was least."""
     worst, least = 0.0, NEVER
@@ -1024,10 +1047,11 @@ def sampled(records: RunRecords) -> Violations:
 
 RULES: tuple[Callable[[RunRecords], Violations], ...] = (
     lost, unexpected, mixed_up, two_states, stuck, history, unexplained_duplicates, fences,
-    stale_accepted, completed_unworked, wrongly_lost, over_limit, rate_excess, backlog, order,
-    priorities, paused_starts, too_early, clock, keys, expired_early, expired_unexplained, budget,
-    states, cancelled, cancels_ignored, made_due, operations, effects, results, flows, zombies,
-    late_starts, needless_errors, minutes, stats, sampled,
+    stale_accepted, completed_unworked, wrongly_lost, over_limit, rate_excess,
+    shared_limits, backlog, order, priorities, paused_starts, too_early, clock, keys,
+    expired_early, expired_unexplained, budget, states, cancelled, cancels_ignored, made_due,
+    operations, effects, results, flows, zombies, late_starts, needless_errors, minutes, stats,
+    sampled,
 )  # fmt: skip
 
 

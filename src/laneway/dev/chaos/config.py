@@ -25,6 +25,10 @@ ORDERED, LIMITED, RATED = "ordered", "limited", "rated"
 CHANGING, PAUSABLE, FAILS = "changing", "pausable", "fails"
 POISON, KEYED, DELAYED = "poison", "keyed", "delayed"
 PRIORITIZED, BOUNDED = "prioritized", "bounded"
+SHARED = ("shared-0", "shared-1")
+"""Channels of messages that wait for limits which they share."""
+SLOTS, PACE = "slots", "pace"
+SHARED_SLOTS, SHARED_RATE, SHARED_BURST = 2, 4.0, 3
 PAUSABLE_KIND, ENDLESS, SPREAD = "mail", "endless", "spread"
 ENDLESS_FOR = 40.0  # seconds, unless it is cancelled
 LIMIT = 2

@@ -22,11 +22,14 @@ from .config import (
     LIMITED,
     MANUAL,
     ORDERED,
+    PACE,
     PAUSABLE,
     PAUSABLE_KIND,
     POISON,
     PRIORITIZED,
     RATED,
+    SHARED,
+    SLOTS,
     SPREAD,
     UNLIMITED,
     WORK,
@@ -60,7 +63,7 @@ class Producer:
             self._keyed: 4, self._repeat_unknown: 2, self._delayed: 2, self._special: 6,
             self._poison: 1, self._prioritized: 1, self._over_backlog: 2, self._concurrent: 2,
             self._late_commit: 1, self._rated: 1, self._pausable: 4, self._far: 1,
-            self._endless: 1, self._doomed: 2, self._flow: 2,
+            self._endless: 1, self._doomed: 2, self._flow: 2, self._shared: 1,
         }  # fmt: skip
         action = self._rng.choices(list(actions), list(actions.values()))[0]
         action()
@@ -120,6 +123,12 @@ class Producer:
         """More than the rate lets start at once."""
         queue = self._rng.choice((WORK, MANUAL))
         self._publish([self._message(RATED, queue=queue) for _ in range(2 * BURST)])
+
+    def _shared(self) -> None:
+        """Behind limits that several channels share, more than these let start at once."""
+        limits = self._rng.choice(([SLOTS], [PACE], [SLOTS, PACE]))
+        messages = [self._message(place, "slow") for place in (*SHARED, self._rng.choice(SHARED))]
+        self._publish([replace(message, limits=limits) for message in messages])
 
     def _concurrent(self) -> None:
         """From threads, so that they are batched into one commit; each gets its own result."""

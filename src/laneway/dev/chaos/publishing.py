@@ -30,6 +30,7 @@ class PublishLog:
                 key=message.key, window=message.key_window is not None, ordered=ordered,
                 max_attempts=message.max_attempts, priority=message.priority,
                 delay=to_seconds(message.delay or 0), keep=message.keep_result is not None,
+                limits=list(message.limits or ()),
             )  # fmt: skip
 
     def results(self, messages: list[NewMessage], results: list[Published]) -> None:

@@ -25,10 +25,16 @@ from .config import (
     LIMITED,
     MANUAL,
     ORDERED,
+    PACE,
     PRIORITIZED,
     RATE,
     RATED,
     SCHEMA,
+    SHARED,
+    SHARED_BURST,
+    SHARED_RATE,
+    SHARED_SLOTS,
+    SLOTS,
     WORK,
     RunConfig,
     channel,
@@ -175,6 +181,8 @@ class _Run:
         queue._core.run(script(sql(self._config.engine, "create_effects")))
         for number, (name, target) in enumerate((n, q) for n in POLICIES for q in (WORK, MANUAL)):
             self._limit(queue, number, channel(name, target), target, POLICIES[name])
+        self._share(queue, SLOTS, concurrency=SHARED_SLOTS)
+        self._share(queue, PACE, rate=SHARED_RATE, burst=SHARED_BURST)
         return queue.history_since().position, queue.clock()
 
     def _limit(self, queue: Queue, number: int, name: str, target: str, policy: Policy) -> None:
@@ -184,6 +192,10 @@ class _Run:
         )  # fmt: skip
         queue.set_policies({name: policy}, queue=target)
         self._ledger.record("policy_set", number=number, channel=name)
+
+    def _share(self, queue: Queue, name: str, **limits: Any) -> None:
+        queue.limits[name].set(**limits)
+        self._ledger.record("limit_set", name=name, **limits)
 
     def _remove(self, queue: Queue) -> None:
         with suppress(SchemaMissing):
@@ -227,7 +239,9 @@ class _Run:
         operators have begun."""
         left = queue.messages(limit=1000)
         far = queue.clock() + FAR
-        if later := [m.id for m in left if m.due is not None and m.due > far]:
+        scheduled = [m for m in left if m.due is not None and m.due > far]
+        # What waits for a shared limit must start by itself.
+        if later := [m.id for m in scheduled if not m.channel.startswith(SHARED)]:
             run_now(queue, self._ledger, later)
         if endless := [m.id for m in left if m.kind == ENDLESS]:
             cancel(queue, self._ledger, endless, running=True)

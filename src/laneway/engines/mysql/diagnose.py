@@ -11,6 +11,7 @@ from laneway.engines.findings import (
     service_findings,
     upkeep_finding,
 )
+from laneway.engines.shared_limits import limits_finding
 from laneway.engines.times import SECOND, moment
 from laneway.inspection import Finding
 from laneway.plan import Plan, Row
@@ -89,7 +90,8 @@ class MysqlDiagnose(MysqlRepair, MysqlService):
         waiting = yield from self._waiting_work()
         minutes = yield from engine.minutes(lately(now))
         started = {minute.queue or "" for minute in minutes if minute.started}
-        return service_findings(now, workers, waiting, started)
+        limits = limits_finding((yield from engine.shared_limits()))
+        return [*service_findings(now, workers, waiting, started), limits]
 
 
 def _server_findings(server: MysqlServerSettings) -> Iterator[Finding]:

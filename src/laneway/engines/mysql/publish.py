@@ -185,6 +185,8 @@ class MysqlReplace(MysqlKeys, MysqlAppend, MysqlEventOutbox, MysqlChannelLocks):
         if owner.behind is not None:
             yield self._statement("set_behind_due", row.key_id, due)
             due = owner.due
+        if due != owner.due:  # with another time it asks shared limits again
+            yield self._statement("delete_limit_waits", [owner.id])
         yield from self._check_fits([row.row[-1]])
         expires_at, window, attempts, priority = row.row[4:8]
         content = (expires_at, window, attempts, priority, *row.row[12:15])

@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from laneway.engines.fairness import rate_limit
+from laneway.engines.fairness import Limited, LimitedClaims, rate_limit
 from laneway.engines.shared_limits import (
     COMING,
     ChannelId,
     Kinds,
     Lane,
-    Limited,
-    LimitedClaims,
     LimitPlans,
     LimitState,
     LimitWait,
@@ -106,7 +104,13 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
             states[name] = _state(name, row, running, coming)
         return states
 
-    def _limit_look(self, names: Sequence[str], now: int) -> Plan[dict[str, LimitState]]:
+    def _limit_all_sets(self) -> Plan[list[str]]:
+        rows = yield self._statement("all_limit_sets")
+        return [text(row[0]) or "" for row in rows]
+
+    def _limit_look(
+        self, names: Sequence[str], now: int, inside: bool = False
+    ) -> Plan[dict[str, LimitState]]:
         coming = yield from self._coming(set(), now)
         states = {}
         for name in names:
@@ -155,8 +159,10 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
             lane = (limits[int(id)], bytes(channel_id), bytes(queue))
             lanes[lane] = lanes.get(lane, 0.0) + charges.get(int(id), 0.0)
         for lane, charge in sorted(lanes.items()):
-            lowest = yield self._statement("lowest_pass", lane[0])
-            passed = float(lowest[0][0]) if lowest else 0.0
+            others = yield self._statement("lowest_pass", lane[0])
+            if not others:
+                others = yield self._statement("highest_pass", lane[0])
+            passed = float(others[0][0]) if others else 0.0
             yield self._statement("add_limit_lane", *lane, passed, charge)
         for queue, names in sorted({(lane[2], lane[0]) for lane in lanes}):
             if not (yield self._statement("limit_queue", queue, names)):
@@ -235,10 +241,18 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
             return
         if old := (yield self._statement("released_waits", now - 60 * SECOND, limit)):
             yield self._statement("delete_limit_waits", sorted(int(row[0]) for row in old))
-        for limits, channel in (yield self._statement("idle_limit_lanes", limit)):
-            yield self._statement("delete_limit_lane", limits, channel)
+        left = set()
+        for one in sorted({bytes(row[1]) for row in queues}):
+            lanes = yield self._statement("idle_limit_lanes", one, limit)
+            for (channel,) in lanes:
+                yield self._statement("delete_limit_lane", one, channel)
+            if len(lanes) >= limit:
+                left.add(one)
+        # Lanes are found by their queues: those stay until the last idle lane is gone.
         idle = sorted(
-            (text(limits) or "", bytes(queue)) for queue, limits, held in queues if not held
+            (text(limits) or "", bytes(queue))
+            for queue, limits, held in queues
+            if not held and bytes(limits) not in left
         )
         for limits, queue in idle:
             for name in names_in(limits):

@@ -49,6 +49,11 @@ delete t from $1:ids x straight_join `laneway_limit_wait` t force index (primary
 select pass from `laneway_limit_lane` force index (limit_lane_order) where limits = $1 and waiting = 1
 order by pass limit 1
 
+-- name: highest_pass
+-- $1: limits. Of those that waited for them last.
+select pass from `laneway_limit_lane` force index (limit_lane_order) where limits = $1 and waiting = 0
+order by pass desc limit 1
+
 -- name: limited_messages
 -- $1: message ids.
 select m.id, m.channel_id, m.queue, m.kind, -m.priority, m.due
@@ -163,11 +168,11 @@ select l.channel_id, min(l.limits) from `laneway_limit_lane` l force index (limi
 where l.channel_id in ($1...) and l.waiting = 1 group by l.channel_id
 
 -- name: idle_limit_lanes
--- $1: limit. Lanes in which nothing waits any more, behind those that wait.
-select l.limits, l.channel_id from `laneway_limit_lane` l
-where l.waiting = 0 and l.pass <= coalesce((
+-- $1: limits, $2: limit. Lanes in which nothing waits any more, behind those that wait.
+select l.channel_id from `laneway_limit_lane` l force index (limit_lane_order)
+where l.limits = $1 and l.waiting = 0 and l.pass <= coalesce((
     select k.pass from `laneway_limit_lane` k force index (limit_lane_order)
-    where k.limits = l.limits and k.waiting = 1 order by k.pass limit 1), 1e300) limit $1
+    where k.limits = $1 and k.waiting = 1 order by k.pass limit 1), 1e300) limit $2
 
 -- name: delete_limit_lane
 -- $1: limits, $2: channel.

@@ -5,8 +5,9 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import Any
 
-from laneway.engines.shared_limits import Limited, LimitedClaims, LimitWaits
+from laneway.engines.fairness import Limited, LimitedClaims, LimitSteps, LimitWaits
 from laneway.model import ClaimStatus, UpkeepReport
 from laneway.plan import Plan, Taken
 
@@ -53,12 +54,13 @@ class PostgresqlClaim(PostgresqlBase):
         claim = partial(self._claim, queues, limit, lease, worker, kinds)
         if queues not in self._limited.known:
             taken = yield from claim()
-            # Headers name the limits: whoever has none goes no further.
             if not taken.limited and all(row[14] is None for row in taken.rows):
-                return taken
+                return taken  # headers name the limits: whoever has none goes no further
             claim = partial(_answered, taken)
-        release = partial(self._release_limited, queues, kinds, limit)
-        return (yield from self._limited.claim(queues, claim, release, self._admit))
+        wanted = None if kinds is None else list(kinds)
+        start = partial(self._start_limited, list(queues), wanted, limit, lease, worker)
+        steps = LimitSteps(claim, start, self._admit, self._sweep_limited)
+        return (yield from self._limited.claim_or_start(queues, steps))
 
     def _claim(
         self,
@@ -86,18 +88,19 @@ class PostgresqlClaim(PostgresqlBase):
         )
 
     def _admit(self, found: Sequence[Limited], taken: Taken) -> Plan[set[int]]:
-        ids, fences, limits = (list(column) for column in zip(*found, strict=True))
-        rows = yield self._statement_now("admit", ids, fences, limits)
-        return {row[0] for row in rows}
+        columns = (list(column) for column in zip(*found, strict=True))
+        return {row[0] for row in (yield self._statement_now("admit", *columns))}
 
-    def _release_limited(
-        self, queues: tuple[str, ...], kinds: tuple[str, ...] | None, want: int
-    ) -> Plan[LimitWaits]:
-        wanted = None if kinds is None else list(kinds)
-        rows = yield self._statement_now("release_limited", list(queues), wanted, want)
-        released, waiting, again = rows[0]
-        look_again = None if again is None else timedelta(seconds=float(again))
-        return LimitWaits(released, waiting, look_again)
+    def _sweep_limited(self, found: Sequence[Limited]) -> Plan[None]:
+        yield self._statement_now("sweep_limited", [x.id for x in found], [x.limits for x in found])
+
+    def _start_limited(self, *asked: Any) -> Plan[tuple[Taken, LimitWaits]]:
+        *rows, last = yield self._statement_now("start_limited", *asked)
+        released, waiting, claimed_at, until, again = json.loads(last[-1])
+        status = ClaimStatus.GOT if rows else ClaimStatus.BLOCKED
+        taken = Taken(rows, status, timedelta(0), _time(claimed_at), _time(until))
+        wait = None if again is None else timedelta(seconds=again)
+        return taken, LimitWaits(released, waiting, wait)
 
     def _by_kind(self, queues: tuple[str, ...]) -> Plan[None]:
         """Makes the queues ready for claims by kind; until then asks again from time to time."""

@@ -42,7 +42,18 @@ from "laneway".upkeep_v1(CAST($1 AS integer), CAST($2 AS timestamptz), CAST($3 A
 -- $1: message ids, $2: fences, $3: the limits of each, $4: now. Answers those that may start.
 select "laneway".admit_v1(CAST($1 AS bigint[]), CAST($2 AS bigint[]), CAST($3 AS text[]), CAST($4 AS timestamptz))
 
--- name: release_limited
--- $1: queues, $2: kinds, or null, $3: how many at most, $4: now.
-select r.released, r.waiting, greatest(0, extract(epoch from r.look_again - coalesce(CAST($4 AS timestamptz), clock_timestamp())))
-from "laneway".release_limited_v1(CAST($1 AS text[]), CAST($2 AS text[]), CAST($3 AS integer), CAST($4 AS timestamptz)) r
+-- name: start_limited
+-- $1: queues, $2: kinds, or null, $3: limit, $4: lease, $5: worker, $6: now. Rows as those of claim.
+select
+    c.id, c.fence, c.queue, c.channel, c.kind, c.priority, c.attempt, c.max_attempts,
+    c.due, c.published_at, c.first_published_at, c.expires_at, c.key, c.content_type,
+    CAST(c.headers AS text) as headers, c.state_type, c.state, c.payload, c.spent,
+    case when c.id is null then CAST(json_build_array(
+        CAST(c.answer AS integer), c.contended, extract(epoch from c.claimed_at), extract(epoch from c.until),
+        greatest(0, extract(epoch from c.look_again - coalesce(CAST($6 AS timestamptz), clock_timestamp())))) AS text) end
+from "laneway".start_limited_v1(
+    CAST($1 AS text[]), CAST($2 AS text[]), CAST($3 AS integer), CAST($4 AS interval), CAST($5 AS text), CAST($6 AS timestamptz)) c
+
+-- name: sweep_limited
+-- $1: ids of messages that have to wait, $2: the limits of each, $3: now.
+select "laneway".sweep_limited_v1(CAST($1 AS bigint[]), CAST($2 AS text[]), CAST($3 AS timestamptz))

@@ -12,6 +12,7 @@ from laneway.engines.findings import (
     service_findings,
     upkeep_finding,
 )
+from laneway.engines.shared_limits import limits_finding
 from laneway.inspection import Finding, Level
 from laneway.plan import Plan
 
@@ -243,7 +244,8 @@ class PostgresqlDiagnose(PostgresqlRepair):
         waiting = yield from self._waiting_work()
         minutes = yield from engine.minutes(lately(now))
         started = {minute.queue or "" for minute in minutes if minute.started}
-        return service_findings(now, workers, waiting, started)
+        limits = limits_finding((yield from engine.shared_limits()))
+        return [*service_findings(now, workers, waiting, started), limits]
 
     def _waiting_work(self) -> Plan[list[WaitingQueue]]:
         rows = yield self._statement_now("waiting_work")

@@ -58,7 +58,8 @@ alter function "laneway".cancel_flow_v1 security definer;
 alter function "laneway".claim_v1 security definer;
 alter function "laneway".by_kind_v1 security definer;
 alter function "laneway".admit_v1 security definer;
-alter function "laneway".release_limited_v1 security definer;
+alter function "laneway".start_limited_v1 security definer;
+alter function "laneway".sweep_limited_v1 security definer;
 alter function "laneway".set_shared_limit_v1 security definer;
 alter function "laneway".rest_shared_limit_v1 security definer;
 alter function "laneway".remove_shared_limit_v1 security definer;
@@ -119,7 +120,7 @@ grant execute on function "laneway".claim_v1, "laneway".by_kind_v1, "laneway".co
     "laneway".extend_v1, "laneway".hold_v1, "laneway".give_back_v1, "laneway".once_v1, "laneway".sleep_v1,
     "laneway".notify_channel_v1, "laneway".upkeep_v1, "laneway".count_v1, "laneway".worker_seen_v1,
     "laneway".worker_gone_v1, "laneway".free_dead_keys_v1, "laneway".step_operation_v1,
-    "laneway".stage_nodes_v1, "laneway".parents_v1, "laneway".throttle_v1, "laneway".admit_v1, "laneway".release_limited_v1,
+    "laneway".stage_nodes_v1, "laneway".parents_v1, "laneway".throttle_v1, "laneway".admit_v1, "laneway".start_limited_v1, "laneway".sweep_limited_v1,
     "laneway".rest_shared_limit_v1
     to "laneway_consumer";
 -- To fire due schedules; these hold payloads.

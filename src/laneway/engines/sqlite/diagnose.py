@@ -12,6 +12,7 @@ from laneway.engines.findings import (
     service_findings,
     upkeep_finding,
 )
+from laneway.engines.shared_limits import limits_finding
 from laneway.engines.times import micros, moment
 from laneway.inspection import Finding
 from laneway.plan import Plan
@@ -53,7 +54,8 @@ class SqliteDiagnose(SqliteRepair):
         waiting = yield from self._waiting_work()
         minutes = yield from engine.minutes(lately(now))
         started = {minute.queue or "" for minute in minutes if minute.started}
-        return service_findings(now, workers, waiting, started)
+        limits = limits_finding((yield from engine.shared_limits()))
+        return [*service_findings(now, workers, waiting, started), limits]
 
     def _waiting_work(self) -> Plan[list[WaitingQueue]]:
         rows = yield self._read_outside("waiting_work", self._now())

@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
+from laneway.engines.fairness import LimitWaits
 from laneway.engines.kind_pauses import without_paused
-from laneway.engines.shared_limits import LimitWaits
 from laneway.plan import Plan, Taken
 
 from .channels import SqliteChannels

@@ -93,6 +93,8 @@ class SqliteReplace(SqliteChannelRows):
         if owner.behind is not None:
             yield self._statement("set_behind_due", owner.queue, owner.key, due)
             due = owner.due
+        if due != owner.due:  # with another time it asks shared limits again
+            yield self._statement("delete_limit_waits", listed([owner.id]))
         place = (owner.channel_id, owner.priority, owner.due, owner.id)
         yield self._many("delete_waiting", [place])
         yield from self._no_longer_waiting([owner.id], state)

@@ -6,13 +6,12 @@ Every plan here runs under the write lock, so nothing else has to be locked.
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from laneway.engines.fairness import rate_limit
+from laneway.engines.fairness import Limited, LimitedClaims, rate_limit
 from laneway.engines.shared_limits import (
+    HOLD,
     ChannelId,
     Kinds,
     Lane,
-    Limited,
-    LimitedClaims,
     LimitPlans,
     LimitState,
     LimitWait,
@@ -20,7 +19,7 @@ from laneway.engines.shared_limits import (
 from laneway.engines.times import micros, moment
 from laneway.model import Return, Settled
 from laneway.plan import Plan
-from laneway.shared_limits import SharedLimit, SharedLimitChange, names_in
+from laneway.shared_limits import SharedLimit, SharedLimitChange, limits_of, names_in
 
 from .base import Clock, listed
 from .channels import CountChanges
@@ -81,8 +80,14 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         rows = yield self._statement("limit_states", text, now, listed(ids))
         return {row[0]: LimitState(*row) for row in rows}
 
-    def _limit_look(self, names: Sequence[str], now: int) -> Plan[dict[str, LimitState]]:
-        rows = yield self._read_outside("limit_states", listed(names), now, "[]")
+    def _limit_all_sets(self) -> Plan[list[str]]:
+        return [row[0] for row in (yield self._statement("all_limit_sets"))]
+
+    def _limit_look(
+        self, names: Sequence[str], now: int, inside: bool = False
+    ) -> Plan[dict[str, LimitState]]:
+        read = self._statement if inside else self._read_outside
+        rows = yield read("limit_states", listed(names), now, "[]")
         return {row[0]: LimitState(*row) for row in rows}
 
     def _limit_start(self, started: Sequence[Limited], states: Sequence[LimitState]) -> Plan[None]:
@@ -106,6 +111,27 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         yield self._many("add_limit_lane", lanes)
         yield self._many("add_limit_queue", pairs)
         yield self._many("add_limit_wait", pairs)
+
+    def _limit_sweep(self, waiting: Sequence[Limited]) -> Plan[None]:
+        state = yield from self._begin_write()
+        ids = listed(one.id for one in waiting)
+        rows = yield self._statement("behind_limited", ids, state.now)
+        sets = {one.limits for one in waiting}
+        found = {row[3]: (row[:4], limits) for row in rows if (limits := limits_of(row[4])) in sets}
+        if not found:
+            return
+        state = yield from self._begin_write(turns=len(found))
+        yield from self._limit_wait([Limited(id, 0, str(f[1])) for id, f in found.items()], {})
+        yield self._many("delete_waiting", [row for row, _ in found.values()])
+        yield from self._no_longer_waiting(found, state)
+        later = {id: state.now + HOLD + number for number, id in enumerate(found)}
+        yield self._many("move_due", list(later.items()))
+        yield self._statement("add_waiting_again", listed(found))
+        yield from self._now_waiting(found, state)
+        changes = CountChanges()
+        for id, (row, _) in found.items():
+            changes.add(row[0], due=later[id])
+        yield from self._update_counts(changes, state)
 
     def _limit_sets(self, queues: tuple[str, ...]) -> Plan[list[str]]:
         rows = yield self._read_outside("limit_sets", listed(queues))

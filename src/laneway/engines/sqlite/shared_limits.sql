@@ -37,6 +37,9 @@ from json_each($1) j cross join "laneway_limit_wait" w where w.message_id = j.va
 select j.value from json_each($1) j where exists (
     select 1 from "laneway_limit_lane" l where l.limits = j.value and l.waiting)
 
+-- name: all_limit_sets
+select distinct limits from "laneway_limit_queue"
+
 -- name: delete_limit_waits
 -- $1: message ids.
 delete from "laneway_limit_wait" where message_id in (select value from json_each($1))
@@ -44,8 +47,9 @@ delete from "laneway_limit_wait" where message_id in (select value from json_eac
 -- name: add_limit_lane
 -- $1: limits, $2: message, $3: what it gets back. A lane that comes back joins where the others are.
 insert into "laneway_limit_lane" (limits, channel_id, queue, pass, waiting)
-select $1, c.id, c.queue, coalesce((
-    select min(l.pass) from "laneway_limit_lane" l where l.limits = $1 and l.waiting), 0) - $3, 1
+select $1, c.id, c.queue, coalesce(
+    (select min(l.pass) from "laneway_limit_lane" l where l.limits = $1 and l.waiting),
+    (select max(l.pass) from "laneway_limit_lane" l where l.limits = $1 and not l.waiting), 0) - $3, 1
 from "laneway_message" m cross join "laneway_channel" c where m.id = $2 and c.id = m.channel_id
 on conflict (limits, channel_id) do update set waiting = 1,
     pass = case when waiting then pass - $3 else max(pass - $3, excluded.pass) end
@@ -60,6 +64,19 @@ select c.queue, $1 from "laneway_message" m cross join "laneway_channel" c where
 insert into "laneway_limit_wait" (message_id, limits, channel_id, kind, priority, due)
 select m.id, $1, m.channel_id, m.kind, m.priority, m.due from "laneway_message" m where m.id = $2
 on conflict (message_id) do update set limits = excluded.limits, released = null, charge = 0
+
+-- name: behind_limited
+-- $1: ids of messages that have to wait, $2: now. What waits in their channels and has headers, as far as the next
+-- thousand tell; not what was made due and is about to start. Others than of the lowest priority ask by themselves.
+select x.channel_id, 0, x.due, x.message_id, m.headers from (
+    select w.channel_id, w.due, w.message_id
+    from (
+        select distinct k.channel_id from json_each($1) j cross join "laneway_message" k where k.id = j.value) c
+    cross join "laneway_waiting" w
+    where w.channel_id = c.channel_id and w.priority = 0 and w.due <= $2 limit 1000) x
+cross join "laneway_message" m
+where m.id = x.message_id and m.headers is not null and not exists (
+    select 1 from "laneway_limit_wait" k where k.message_id = m.id)
 
 -- name: limit_sets
 -- $1: queues. Sets of limits that something of these queues waits for.

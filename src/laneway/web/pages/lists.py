@@ -7,12 +7,15 @@ from typing import Any
 from laneway.inspection import ChannelInfo, ChannelPage, Finding
 from laneway.operations import AuditEntry
 from laneway.schedule import Schedule
+from laneway.shared_limits import SharedLimit, why_held
 from laneway.topic import Subscription
 from laneway.web.context import PAGE_ROWS, Context, PageView
 from laneway.web.rendering import visible
 from laneway.web.values import read_cursor, write_cursor
 
 from .why import why
+
+_MOST = 1000
 
 
 def channels(context: Context) -> PageView:
@@ -66,8 +69,17 @@ def limits(context: Context) -> PageView:
         "looked": page.looked,
         "queue": queue,
         "search": prefix,
+        "shared": _shared_limits(context) if context.may("shared_limits") else None,
     }
     return PageView("limits.html", "Limits", values)
+
+
+def _shared_limits(context: Context) -> list[tuple[SharedLimit, str]]:
+    """Each with what holds back those that wait for it."""
+    found: Sequence[SharedLimit] = context.read("shared_limits")
+    return [
+        (one, why_held(one.name, {one.name: one}) if one.waiting else "") for one in found[:_MOST]
+    ]
 
 
 def schedules(context: Context) -> PageView:
@@ -84,9 +96,6 @@ def schedules(context: Context) -> PageView:
         "next": write_cursor(rows[-1]) if len(rows) == PAGE_ROWS else None,
     }
     return PageView("schedules.html", "Schedules", values)
-
-
-_MOST = 1000
 
 
 def topics(context: Context) -> PageView:

@@ -38,7 +38,7 @@
 --
 -- Answers the messages (times as seconds since 1970, cheap to read), then one row without id: the
 -- answer ('got', 'empty', 'blocked', 'busy'), the lease's times, when to look again, the floors, and
--- under key whether anything waits for shared limits (release_limited_v1). With p_put_back false it answers messages of
+-- under key whether anything waits for shared limits (start_limited_v1). With p_put_back false it answers messages of
 -- paused kinds too, and under headers these kinds, each with the queue and for how many seconds to put it back.
 create or replace function "laneway".claim_v1(
     p_queues text[],

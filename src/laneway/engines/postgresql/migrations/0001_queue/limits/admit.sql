@@ -1,9 +1,10 @@
 -- Part of claims: of messages that were just claimed, those whose limits let them start. The others wait: they are
--- given back for an hour, uncounted, and release_limited_v1 makes them due when their turn comes.
+-- given back for an hour, uncounted, and start_limited_v1 starts them when their turn comes.
 --
 -- Keeps: at most `concurrency` leases behind a limit, counting leases that ran out and were not yet taken back, and
 -- `burst + window x rate` starts, by the time of their claims. All limits of a message let it start, or none is
--- charged. What waits for the same limits is not passed by what comes later.
+-- charged. What waits for the same limits is not passed by what comes later, nor what waits for others of them and
+-- could start.
 --
 -- Locks: the limits' rows in order of their names, then lanes in order, then the leases, which are the caller's.
 -- Whoever holds any of these waits for no channel. p_limits: the names of each message, sorted, with commas between.
@@ -60,8 +61,13 @@ begin
     into v_concurrency, v_rate, v_burst, v_tat, v_rest, v_running, v_coming
     from shared_limit l where l.name = any(v_names);
     v_waiting := array(
-        select distinct x.limits from unnest(p_limits) x(limits)
-        where exists (select from limit_lane l where l.limits = x.limits and l.waiting));
+        select x.limits from (select distinct k.limits from unnest(p_limits) k(limits)) x
+        where exists (select from limit_lane l where l.limits = x.limits and l.waiting)
+            or exists (
+                select from (select distinct k.limits from limit_queue k where k.limits <> x.limits) q
+                where string_to_array(q.limits, ',') && string_to_array(x.limits, ',')
+                    and exists (select from limit_lane l where l.limits = q.limits and l.waiting)
+                    and (select r.room from limit_room_v1(q.limits, v_now) r) > 0));
 
     for v_message in
         -- What was made due stands for the first of its lane: one that was given back may come before it. Then one
@@ -134,21 +140,25 @@ set enable_mergejoin = off
 as $$
 #variable_conflict use_column
 begin
+    -- Who was made due and did not start is not charged for it.
+    update limit_lane l set pass = l.pass - c.charge
+    from (
+        select w.limits, w.channel_id, sum(w.charge) as charge from limit_wait w
+        where w.message_id = any(p_ids) and w.charge > 0 group by w.limits, w.channel_id
+    ) c
+    where l.limits = c.limits and l.channel_id = c.channel_id;
     with parked as materialized (
-        select m.id, x.limits, m.channel_id, m.queue, m.kind, m.priority, m.due, coalesce(w.charge, 0) as charge
+        select m.id, x.limits, m.channel_id, m.queue, m.kind, m.priority, m.due
         from unnest(p_all, p_limits) x(id, limits)
         join lateral (select k.* from message k where k.id = x.id offset 0) m on true
-        left join lateral (select k.charge from limit_wait k where k.message_id = x.id and k.released is not null offset 0) w on true
         where x.id = any(p_ids)
     ),
-    -- Who was made due and did not start is not charged for it.
     lane as (
         insert into limit_lane (limits, channel_id, queue, pass, waiting)
-        select p.limits, p.channel_id, min(p.queue), coalesce((
-            select l.pass from limit_lane l where l.limits = p.limits and l.waiting order by l.pass limit 1), 0) - sum(p.charge), true
+        select p.limits, p.channel_id, min(p.queue), limit_pass_v1(p.limits), true
         from parked p group by p.limits, p.channel_id order by p.limits, p.channel_id
-        on conflict (limits, channel_id) do update set waiting = true,
-            pass = case when limit_lane.waiting then limit_lane.pass else greatest(limit_lane.pass, excluded.pass) end
+        on conflict (limits, channel_id) do update set waiting = true, pass = greatest(limit_lane.pass, excluded.pass)
+        where not limit_lane.waiting
     ),
     known as (
         insert into limit_queue (queue, limits)
@@ -162,19 +172,36 @@ begin
     -- Each until a time of its own, by which its wake is found again.
     perform give_back_v1(p_ids, p_fences, array(
         select interval '1 hour' + n * interval '1 microsecond' from generate_series(1, cardinality(p_ids)) n order by n), p_now);
-    perform sweep_limited_v1(x.limits, array_agg(distinct m.channel_id), p_now)
-    from unnest(p_all, p_limits) x(id, limits)
-    join lateral (select k.channel_id from message k where k.id = x.id offset 0) m on true
-    where x.id = any(p_ids) group by x.limits;
 end
 $$;
 
--- Part of wait_for_limits_v1: what comes behind such messages in their channels and names the same limits waits too,
--- as far as the next thousand of each tell, so that not every one of them has to be claimed for it.
+-- Where a channel begins that comes to wait for these limits: where the others are, so that it gains nothing by
+-- coming late or by coming back. Those that wait for the same limits tell, or those that wait for some of them, or
+-- those that waited last.
+create or replace function "laneway".limit_pass_v1(p_limits text)
+returns double precision
+language sql stable
+as $$
+    select coalesce(
+        (select l.pass from "laneway".limit_lane l where l.limits = p_limits and l.waiting order by l.pass limit 1),
+        (select min((select l.pass from "laneway".limit_lane l where l.limits = q.limits and l.waiting order by l.pass limit 1))
+        from (select distinct k.limits from "laneway".limit_queue k) q
+        where string_to_array(q.limits, ',') && string_to_array(p_limits, ',')),
+        (select l.pass from "laneway".limit_lane l where l.limits = p_limits and not l.waiting order by l.pass desc limit 1),
+        0)
+$$;
+
+-- After admit_v1, in a transaction of its own: what comes behind messages that have to wait (p_ids) in their channels,
+-- and names the same limits, waits too, as far as the next thousand of each tell, so that not every one of them has
+-- to be claimed for it. Answers how many.
 --
--- Locks: the channels with SKIP LOCKED, so it waits for nobody.
-create or replace function "laneway".sweep_limited_v1(p_limits text, p_channels uuid[], p_now timestamptz)
-returns void
+-- Keeps: what waits is found: its channel's lane says so, and limit_queue, whose rows cleanup_limits_v1 leaves alone
+-- while they are locked here.
+--
+-- Locks: the channels with SKIP LOCKED, then rows of limit_queue and lanes in order. Whoever holds one of these waits
+-- for no channel.
+create or replace function "laneway".sweep_limited_v1(p_ids bigint[], p_limits text[], p_now timestamptz default null)
+returns bigint
 language plpgsql
 set search_path = "laneway", pg_temp
 set jit = off
@@ -183,49 +210,136 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
-set enable_nestloop = on
 as $$
 #variable_conflict use_column
 declare
-    v_limits jsonb := to_jsonb(string_to_array(p_limits, ','));
+    v_limits text;
+    v_channels uuid[];
     v_now timestamptz;
+    v_swept bigint;
+    v_all bigint := 0;
 begin
-    p_channels := array(select c.id from channel c where c.id = any(p_channels) order by c.id for no key update skip locked);
-    -- Later than the time of every claim that owned them.
-    v_now := greatest(p_now, write_time_v1(null));
-    with swept as materialized (
-        select m.*, row_number() over (order by m.id) as number from unnest(p_channels) c(id) cross join lateral (
-            select k.ctid as tid, k.id, k.channel_id, k.due, k.priority, k.queue, k.channel, k.kind, k.by_kind, k.headers
-            from message k where k.channel_id = c.id and k.due <= v_now
-            order by k.priority, k.due, k.id limit 1000
-        ) m
-        where m.headers -> 'laneway-limits' = v_limits
-            and not exists (select from lease l where l.message_id = m.id offset 0)
-            -- What was made due is about to start.
-            and not exists (select from limit_wait w where w.message_id = m.id offset 0)
-    ),
-    moved as (
-        update message m set due = v_now + interval '1 hour' + s.number * interval '1 microsecond'
-        from swept s where m.ctid = s.tid
-    ),
-    waits as (
-        insert into limit_wait (message_id, limits, channel_id, kind, priority, due)
-        select s.id, p_limits, s.channel_id, s.kind, s.priority, s.due from swept s
-    ),
-    lane as (
-        select s.*, case when s.by_kind then '=' || s.kind when s.queue = any(array(select q.queue from kind_queue q)) then '-' else '' end as lane
-        from swept s
+    for v_limits, v_channels in
+        select x.limits, array_agg(distinct m.channel_id) from unnest(p_ids, p_limits) x(id, limits)
+        join lateral (select k.channel_id from message k where k.id = x.id offset 0) m on true
+        group by x.limits order by x.limits
+    loop
+        v_channels := array(select c.id from channel c where c.id = any(v_channels) order by c.id for no key update skip locked);
+        continue when cardinality(v_channels) = 0;
+        perform from limit_queue q where q.limits = v_limits for share;
+        -- Later than the time of every claim that owned them.
+        v_now := write_time_v1(p_now);
+        with swept as materialized (
+            select m.*, row_number() over (order by m.id) as number from unnest(v_channels) c(id) cross join lateral (
+                select k.ctid as tid, k.id, k.channel_id, k.due, k.priority, k.queue, k.channel, k.kind, k.by_kind, k.headers, k.part
+                from message k where k.channel_id = c.id and k.due <= v_now
+                order by k.priority, k.due, k.id limit 1000
+            ) m
+            where m.headers -> 'laneway-limits' = to_jsonb(string_to_array(v_limits, ','))
+                and (m.part is null or m.part not in (select p.id from staged_part p))
+                and not exists (select from lease l where l.message_id = m.id offset 0)
+                -- What was made due is about to start.
+                and not exists (select from limit_wait w where w.message_id = m.id offset 0)
+        ),
+        moved as (
+            update message m set due = v_now + interval '1 hour' + s.number * interval '1 microsecond'
+            from swept s where m.ctid = s.tid
+        ),
+        waits as (
+            insert into limit_wait (message_id, limits, channel_id, kind, priority, due)
+            select s.id, v_limits, s.channel_id, s.kind, s.priority, s.due from swept s
+        ),
+        held as (
+            insert into limit_lane (limits, channel_id, queue, pass, waiting)
+            select v_limits, s.channel_id, min(s.queue), limit_pass_v1(v_limits), true
+            from swept s group by s.channel_id order by s.channel_id
+            on conflict (limits, channel_id) do update set waiting = true, pass = greatest(limit_lane.pass, excluded.pass)
+            where not limit_lane.waiting
+        ),
+        known as (
+            insert into limit_queue (queue, limits)
+            select distinct s.queue, v_limits from swept s
+            where not exists (select from limit_queue q where q.queue = s.queue and q.limits = v_limits)
+        ),
+        lane as (
+            select s.*, case when s.by_kind then '=' || s.kind when s.queue = any(array(select q.queue from kind_queue q)) then '-' else '' end as lane
+            from swept s
+        ),
+        woken as (
+            insert into wake (at, channel_id, due, message_id, n, priority, queue, channel, lane)
+            select v_now, l.channel_id, min(l.due), min(l.id), -count(*), l.priority, l.queue, l.channel, l.lane
+            from lane l group by l.channel_id, l.priority, l.queue, l.channel, l.lane
+            union all
+            select v_now + interval '1 hour' + l.number * interval '1 microsecond', l.channel_id,
+                v_now + interval '1 hour' + l.number * interval '1 microsecond', l.id, 1, l.priority, l.queue, l.channel, l.lane
+            from lane l
+            union all
+            -- One at a time: the next may be of another kind now.
+            select v_now, l.channel_id, v_now, 0, 0, 0, l.queue, l.channel, '-'
+            from (select distinct l.channel_id, l.queue, l.channel from lane l where l.by_kind) l
+        )
+        select count(*) into v_swept from swept s;
+        v_all := v_all + v_swept;
+    end loop;
+    return v_all;
+end
+$$;
+
+-- Part of upkeep: lanes in which nothing waits, and what is known of messages that were made due a while ago.
+--
+-- Keeps: lanes are found by limit_queue, so a queue's row there stays until its last lane is gone.
+--
+-- Locks a set's limits and its rows of limit_queue before these are forgotten: admit_v1 holds the limits, and
+-- sweep_limited_v1 these rows. What others hold is left for the next time.
+create or replace function "laneway".cleanup_limits_v1(p_limit integer, p_now timestamptz default null)
+returns bigint
+language plpgsql
+set search_path = "laneway", pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_limits text;
+    v_locked bigint;
+    v_count bigint;
+begin
+    if not exists (select from limit_queue) then
+        return 0;
+    end if;
+    with gone as (
+        delete from limit_wait w where w.message_id = any(array(
+            select k.message_id from limit_wait k where k.released < v_now - interval '1 minute' order by k.released limit p_limit))
+        returning w.message_id
     )
-    insert into wake (at, channel_id, due, message_id, n, priority, queue, channel, lane)
-    select v_now, l.channel_id, min(l.due), min(l.id), -count(*), l.priority, l.queue, l.channel, l.lane
-    from lane l group by l.channel_id, l.priority, l.queue, l.channel, l.lane
-    union all
-    select v_now + interval '1 hour' + l.number * interval '1 microsecond', l.channel_id,
-        v_now + interval '1 hour' + l.number * interval '1 microsecond', l.id, 1, l.priority, l.queue, l.channel, l.lane
-    from lane l
-    union all
-    -- One at a time: the next may be of another kind now.
-    select v_now, l.channel_id, v_now, 0, 0, 0, l.queue, l.channel, '-'
-    from (select distinct l.channel_id, l.queue, l.channel from lane l where l.by_kind) l;
+    select count(*) into v_count from gone;
+    for v_limits in select distinct q.limits from limit_queue q loop
+        with idle as (
+            select l.channel_id from limit_lane l
+            where l.limits = v_limits and not l.waiting and l.pass <= coalesce((
+                select k.pass from limit_lane k where k.limits = v_limits and k.waiting order by k.pass limit 1), 'infinity')
+            order by l.pass limit p_limit for update skip locked
+        )
+        delete from limit_lane l using idle i where l.limits = v_limits and l.channel_id = i.channel_id;
+        -- A queue of which nothing waits, unless idle lanes would not be found any more.
+        continue when not exists (
+            select from limit_queue q where q.limits = v_limits
+                and not exists (select from limit_lane l where l.limits = q.limits and l.waiting and l.queue = q.queue));
+        continue when exists (select from limit_lane l where l.limits = v_limits and not l.waiting)
+            and not exists (select from limit_lane l where l.limits = v_limits and l.waiting);
+        continue when (
+            select count(*) from (
+                select from shared_limit l where l.name = any(string_to_array(v_limits, ',')) for update skip locked) x
+        ) < cardinality(string_to_array(v_limits, ','));
+        select count(*) into v_locked from (select from limit_queue q where q.limits = v_limits for update skip locked) x;
+        continue when v_locked < (select count(*) from limit_queue q where q.limits = v_limits);
+        delete from limit_queue q where q.limits = v_limits
+            and not exists (select from limit_lane l where l.limits = q.limits and l.waiting and l.queue = q.queue);
+        delete from limit_lease k where k.name = any(string_to_array(v_limits, ','))
+            and not exists (select from lease l where l.message_id = k.message_id and l.fence = k.fence);
+    end loop;
+    return v_count;
 end
 $$;

@@ -1,14 +1,18 @@
--- Before a claim of queues in which messages wait for limits: as many as may start are due from now on, of channels
--- in turn, by weight, and in each by (priority, due, publish order).
+-- Part of claims, in queues in which messages wait for limits: start as many of them as may start, of channels in turn,
+-- by weight, and in each by (priority, due, publish order). They need not go through their channels' turns.
 --
--- Keeps: it promises nothing to anybody, admit_v1 decides. It writes nothing if nothing may start.
+-- Keeps: what admit_v1 keeps. Channels are served by what they have had (pass), the lowest first; a channel is charged
+-- for what starts. A queue that is paused is left out, as in claim_v1. It writes nothing if nothing may start.
 --
--- Locks: lanes and their channels with SKIP LOCKED, so that it waits for nobody. p_kinds: of these kinds, null: all.
--- Answers how many are due now, whether others wait, and when to look again if nothing else happens.
-create or replace function "laneway".release_limited_v1(
-    p_queues text[], p_kinds text[], p_want integer, p_now timestamptz default null,
-    out released integer, out waiting boolean, out look_again timestamptz
-)
+-- Locks: the limits' rows in order of their names, if a look without locks finds that something may start, and then
+-- lanes and their channels with SKIP LOCKED. So it waits for limits only, for 250 ms: then it starts nothing. Messages
+-- of channels with limits of their own, and of queues with a paused kind, are only made due: claim_v1 takes them.
+--
+-- p_kinds: of these kinds, null: all. Answers as claim_v1 does; in the last row, answer: how many were made due,
+-- contended: whether anything waits, look_again: when to look again if nothing else happens.
+create or replace function "laneway".start_limited_v1(
+    p_queues text[], p_kinds text[], p_want integer, p_lease interval, p_worker text, p_now timestamptz default null
+) returns setof "laneway".claimed_v1
 language plpgsql
 set search_path = "laneway", pg_temp
 set jit = off
@@ -17,49 +21,160 @@ set enable_seqscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_bitmapscan = off
+set lock_timeout = '250ms'
 as $$
 #variable_conflict use_column
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_queues text[];
+    v_direct boolean;
+    v_sets text[] := '{}';
+    v_names text[];
     v_limits text;
     v_room bigint;
     v_again timestamptz;
-    v_ids bigint[];
-    v_all bigint[] := '{}';
-    v_left integer := p_want;
+    v_picked record;
+    v_fence bigint;
+    v_start bigint[] := '{}';
+    v_due bigint[] := '{}';
+    v_left bigint := p_want;
+    v_end "laneway".claimed_v1;
 begin
-    released := 0;
-    waiting := false;
+    v_end.contended := false;
     for v_limits in
         select q.limits from (
             select distinct k.limits from limit_queue k where k.queue = any(p_queues)) q
-        order by (select l.pass from limit_lane l where l.limits = q.limits and l.waiting order by l.pass limit 1), q.limits
+        -- Now and then in any order: how much channels have had says nothing about those of other limits.
+        order by case when random() < 0.25 then random() else 0 end,
+            (select l.pass from limit_lane l where l.limits = q.limits and l.waiting order by l.pass limit 1), q.limits
     loop
         continue when not exists (select from limit_lane l where l.limits = v_limits and l.waiting and l.queue = any(p_queues));
-        waiting := true;
-        exit when v_left <= 0;
+        v_end.contended := true;
         select r.room, r.again into v_room, v_again from limit_room_v1(v_limits, v_now) r;
-        look_again := least(look_again, v_again);
-        v_room := least(v_room, v_left);
-        while v_room > 0 loop
-            v_ids := pick_limited_v1(v_limits, p_queues, p_kinds, v_room, v_now);
-            exit when v_ids is null;
-            v_all := v_all || v_ids;
-            v_room := v_room - cardinality(v_ids);
-            v_left := v_left - cardinality(v_ids);
-        end loop;
+        v_end.look_again := least(v_end.look_again, v_again);
+        if v_room > 0 then
+            v_sets := v_sets || v_limits;
+        end if;
     end loop;
-    if cardinality(v_all) > 0 then
-        perform make_due_v1(v_all, p_now);
-        released := cardinality(v_all);
+    if v_end.contended and v_end.look_again is null then
+        v_end.look_again := v_now + interval '250 milliseconds';
     end if;
-    if waiting and look_again is null then
-        look_again := v_now + interval '250 milliseconds';
+
+    if cardinality(v_sets) > 0 then
+        v_names := array(select distinct n from unnest(v_sets) s cross join unnest(string_to_array(s, ',')) n order by n);
+        begin
+            -- One that was removed comes back without limits: whoever sets it waits for this.
+            insert into shared_limit (name) select n from unnest(v_names) n
+            where not exists (select from shared_limit l where l.name = n) order by n
+            on conflict do nothing;
+            perform from shared_limit l where l.name = any(v_names) order by l.name for update;
+        exception when lock_not_available then
+            v_sets := '{}';
+        end;
     end if;
+    if cardinality(v_sets) > 0 then
+        v_queues := array(
+            select q.name from unnest(p_queues) q(name)
+            where pg_try_advisory_xact_lock_shared(hashtextextended(q.name, 'pause'::regclass::oid::bigint)));
+        -- Statements of their own: they see what was committed while this waited.
+        v_now := write_time_v1(p_now);
+        v_queues := array(
+            select q.name from unnest(v_queues) q(name) where not exists (
+                select from pause p where p.queue = q.name and p.kind is null and (p.until is null or p.until > v_now)));
+        v_direct := not exists (
+            select from pause p where p.queue = any(v_queues) and p.kind is not null and (p.until is null or p.until > v_now));
+        delete from limit_lease k where k.name = any(v_names)
+            and not exists (select from lease l where l.message_id = k.message_id and l.fence = k.fence offset 0);
+        v_fence := nextval('fence');
+        foreach v_limits in array v_sets loop
+            exit when v_left <= 0;
+            select least(r.room, v_left) into v_room from limit_room_v1(v_limits, v_now) r;
+            while v_room > 0 loop
+                -- Not more than a hundred at a time: it looks at as many channels.
+                select * into v_picked from pick_limited_v1(v_limits, v_queues, p_kinds, least(v_room, 100), v_direct, v_now);
+                exit when v_picked.looked = 0;
+                v_due := v_due || v_picked.due;
+                v_room := v_room - cardinality(v_picked.due) - cardinality(v_picked.start);
+                v_left := v_left - cardinality(v_picked.due) - cardinality(v_picked.start);
+                if cardinality(v_picked.start) > 0 then
+                    v_start := v_start || v_picked.start;
+                    insert into lease (message_id, fence, until, claimed_at, channel_id, counted, worker)
+                    select m.id, v_fence, v_now + p_lease, v_now, m.channel_id, false, p_worker
+                    from unnest(v_picked.start) x(id) join lateral (
+                        select k.id, k.channel_id from message k where k.id = x.id offset 0) m on true;
+                    insert into limit_lease (name, message_id, fence)
+                    select n, x.id, v_fence from unnest(v_picked.start) x(id) cross join unnest(string_to_array(v_limits, ',')) n
+                    on conflict (name, message_id) do update set fence = excluded.fence;
+                    -- Rounded up to the clock's step: rounding to the nearest would let the rate creep over.
+                    update shared_limit l set tat = greatest(l.tat, v_now)
+                        + cardinality(v_picked.start) * ceil(1e6 / l.rate - 1e-3) * interval '1 microsecond'
+                    where l.name = any(string_to_array(v_limits, ',')) and l.rate is not null;
+                    return query select * from started_limited_v1(v_picked.start, v_fence, v_now);
+                end if;
+            end loop;
+        end loop;
+    end if;
+
+    if cardinality(v_due) > 0 then
+        perform make_due_v1(v_due, p_now);
+    end if;
+    if cardinality(v_start) > 0 then
+        v_end.claimed_at := v_now;
+        v_end.until := v_now + p_lease;
+        if exists (select from listener l where l.until > v_now) then
+            perform add_events_v1(array['claimed'], v_start, v_now);
+        end if;
+    end if;
+    v_end.answer := cardinality(v_due)::text;
+    return next v_end;
 end
 $$;
 
--- Part of release_limited_v1, which has locked the channels: messages that waited for their limits are due again,
+-- Part of start_limited_v1, which holds limits, lanes and channels and has leased the messages: they wait no more, and
+-- nobody counts or wakes them. Answers them in the order in which they were chosen.
+create or replace function "laneway".started_limited_v1(p_ids bigint[], p_fence bigint, p_now timestamptz)
+returns setof "laneway".claimed_v1
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+    return query
+    with waited as materialized (
+        select m.id, x.number, m.channel_id, m.due as parked, least(w.due, p_now) as due, m.priority, m.queue, m.channel,
+            case when m.by_kind then '=' || m.kind when m.queue = any(array(select s.queue from kind_queue s)) then '-' else '' end as lane
+        from unnest(p_ids) with ordinality x(id, number)
+        join lateral (select k.due from limit_wait k where k.message_id = x.id offset 0) w on true
+        join lateral (select k.* from message k where k.id = x.id offset 0) m on true
+    ),
+    forgotten as (
+        delete from limit_wait w where w.message_id = any(p_ids)
+    ),
+    -- The wake of its own, see wait_for_limits_v1.
+    unwoken as (
+        delete from wake k using waited w
+        where k.queue = w.queue and k.at = w.parked and k.message_id = w.id and k.n = 1
+        returning k.message_id
+    ),
+    -- Somebody has read that wake and counts the message: one fewer, just after its time.
+    fewer as (
+        insert into wake (at, channel_id, due, message_id, n, priority, queue, channel, lane)
+        select w.parked + interval '1 microsecond', w.channel_id, w.parked, w.id, -1, w.priority, w.queue, w.channel, w.lane
+        from waited w where not exists (select from unwoken u where u.message_id = w.id)
+    ),
+    moved as (
+        update message m set due = w.due from waited w where m.id = w.id returning m.*, w.number
+    )
+    select m.id, p_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
+        date_part('epoch', m.due), date_part('epoch', m.published_at),
+        date_part('epoch', m.first_published_at), date_part('epoch', m.expires_at),
+        m.key, m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
+        null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
+        null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean
+    from moved m order by m.number;
+end
+$$;
+
+-- Part of start_limited_v1, which has locked the channels: messages that waited for their limits are due again,
 -- from the time on at which they were.
 create or replace function "laneway".make_due_v1(p_ids bigint[], p_now timestamptz)
 returns void
@@ -105,15 +220,10 @@ begin
 end
 $$;
 
--- How many messages may start behind a set of limits, and if none, when to look again.
+-- How many messages may start behind a set of limits, and if none, when to look again. Its caller has the settings of
+-- start_limited_v1.
 create or replace function "laneway".limit_room_v1(p_limits text, p_now timestamptz, out room bigint, out again timestamptz)
 language plpgsql
-set search_path = "laneway", pg_temp
-set jit = off
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 as $$
 begin
     select greatest(0, coalesce(min(least(x.slots, floor(x.starts + 1e-9)::bigint, x.rest)), 1000000)), max(case
@@ -134,67 +244,76 @@ begin
 end
 $$;
 
--- Part of release_limited_v1: one round over the channels that wait for a set of limits. Answers the messages that
--- were chosen, null if none.
+-- Part of start_limited_v1, which has locked the limits: one round over the channels that wait for a set of them. Those
+-- that have had the least come first, each as often as its share says.
+--
+-- Messages that have ended, lapsed or are due by themselves wait no more. Answers at how many channels it looked, which
+-- messages are to be leased now, and which are to be made due, because their channels have limits of their own.
 create or replace function "laneway".pick_limited_v1(
-    p_limits text, p_queues text[], p_kinds text[], p_room bigint, p_now timestamptz
-) returns bigint[]
+    p_limits text, p_queues text[], p_kinds text[], p_room bigint, p_direct boolean, p_now timestamptz,
+    out looked bigint, out start bigint[], out due bigint[]
+)
 language plpgsql
-set search_path = "laneway", pg_temp
-set jit = off
-set plan_cache_mode = force_generic_plan
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
-declare
-    v_ids bigint[];
 begin
     with lane as materialized (
-        select l.channel_id, l.pass, c.weight, c.concurrency
+        select l.ctid as tid, l.channel_id, l.pass, c.weight, c.concurrency,
+            not p_direct or c.concurrency is not null or c.rate is not null as gated
         from limit_lane l join channel c on c.id = l.channel_id
         where l.limits = p_limits and l.waiting and l.queue = any(p_queues)
             and not (c.paused and coalesce(c.paused_until > p_now, true))
             and (p_kinds is null or exists (
                 select from limit_wait w where w.limits = p_limits and w.channel_id = l.channel_id
-                    and w.released is null and w.kind = any(p_kinds)))
+                    and w.released is null and w.kind = any(p_kinds) offset 0))
             -- A channel with limits of its own: what is due there first starts.
             and (c.concurrency is null and c.rate is null or not exists (
-                select from limit_wait w where w.channel_id = l.channel_id and w.released > p_now - interval '1 second'))
+                select from limit_wait w where w.channel_id = l.channel_id and w.released > p_now - interval '1 second' offset 0))
         order by l.pass, l.channel_id limit p_room
         for update of l skip locked for no key update of c skip locked
     ),
-    share as (
-        select s.channel_id, s.weight, least(count(*), max(s.concurrency)) as n
+    share as materialized (
+        select s.tid, s.channel_id, s.weight, s.gated, min(s.turn) as turn, least(count(*), max(s.concurrency)) as n
         from (
-            select l.channel_id, l.weight, l.concurrency from lane l cross join generate_series(0, p_room - 1) j
-            order by l.pass + j / l.weight, l.channel_id limit p_room
-        ) s group by s.channel_id, s.weight
+            select l.tid, l.channel_id, l.weight, l.concurrency, l.gated, l.pass + j / l.weight as turn
+            from lane l cross join generate_series(0, p_room - 1) j
+            order by turn, l.channel_id limit p_room
+        ) s group by s.tid, s.channel_id, s.weight, s.gated
     ),
-    picked as materialized (
-        select s.channel_id, s.weight, w.message_id from share s cross join lateral (
-            select k.message_id from limit_wait k
-            where k.limits = p_limits and k.channel_id = s.channel_id and k.released is null
-                and (p_kinds is null or k.kind = any(p_kinds))
-            order by k.priority desc, k.due, k.message_id limit s.n
+    seen as materialized (
+        -- With other limits since it began to wait, it has to be asked for again.
+        select s.channel_id, s.weight, s.turn, w.message_id, w.number,
+            s.gated or m.headers -> 'laneway-limits' is distinct from to_jsonb(string_to_array(p_limits, ',')) as gated,
+            coalesce(m.due > p_now and coalesce(m.expires_at > p_now, true), false)
+                and not exists (select from lease e where e.message_id = w.message_id offset 0) as waits
+        from share s cross join lateral (
+            select f.message_id, row_number() over () as number from (
+                select k.message_id from limit_wait k
+                where k.limits = p_limits and k.channel_id = s.channel_id and k.released is null
+                    and (p_kinds is null or k.kind = any(p_kinds))
+                order by k.priority desc, k.due, k.message_id limit s.n) f
         ) w
+        left join lateral (select k.due, k.expires_at, k.headers from message k where k.id = w.message_id offset 0) m on true
     ),
     marked as (
-        update limit_wait w set released = p_now, charge = 1 / p.weight from picked p where w.message_id = p.message_id
+        update limit_wait w set released = p_now, charge = 1 / s.weight
+        from seen s where w.message_id = s.message_id and s.waits and s.gated
+    ),
+    gone as (
+        delete from limit_wait w where w.message_id = any(array(select s.message_id from seen s where not s.waits))
     ),
     served as (
-        update limit_lane l set pass = l.pass + coalesce(p.n / p.weight, 0),
+        update limit_lane l set pass = l.pass + coalesce(p.n, 0) / h.weight,
             waiting = exists (
                 select from limit_wait w where w.limits = p_limits and w.channel_id = l.channel_id and w.released is null
-                    and not exists (select from picked x where x.message_id = w.message_id))
-        from lane a left join (select x.channel_id, x.weight, count(*) as n from picked x group by x.channel_id, x.weight) p
-            on p.channel_id = a.channel_id
-        where l.limits = p_limits and l.channel_id = a.channel_id
+                    and w.message_id <> all(array(select x.message_id from seen x)) offset 0)
+        from share h
+        left join (select x.channel_id, count(*) as n from seen x where x.waits group by x.channel_id) p on p.channel_id = h.channel_id
+        where l.ctid = h.tid
     )
-    select array_agg(p.message_id) into v_ids from picked p;
-    return v_ids;
+    select (select count(*) from share), coalesce(array_agg(s.message_id order by s.turn, s.channel_id, s.number) filter (where s.waits and not s.gated), '{}'),
+        coalesce(array_agg(s.message_id order by s.turn, s.channel_id, s.number) filter (where s.waits and s.gated), '{}')
+    into looked, start, due from seen s;
 end
 $$;
 
@@ -287,52 +406,4 @@ as $$
     from unnest(p_channels) x(name)
     join limit_lane l on l.channel_id = channel_id_v1(p_queue, x.name) and l.waiting
     order by x.name, l.limits
-$$;
-
--- Part of upkeep: lanes in which nothing waits, and what is known of messages that were made due a while ago.
---
--- Locks a set's limits before its queue is forgotten, as admit_v1 does; what others hold is left for the next time.
-create or replace function "laneway".cleanup_limits_v1(p_limit integer, p_now timestamptz default null)
-returns bigint
-language plpgsql
-set search_path = "laneway", pg_temp
-set jit = off
-as $$
-#variable_conflict use_column
-declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
-    v_limits text;
-    v_count bigint;
-begin
-    if not exists (select from limit_queue) then
-        return 0;
-    end if;
-    with gone as (
-        delete from limit_wait w where w.message_id = any(array(
-            select k.message_id from limit_wait k where k.released < v_now - interval '1 minute' order by k.released limit p_limit))
-        returning w.message_id
-    )
-    select count(*) into v_count from gone;
-    with idle as (
-        select l.limits, l.channel_id from limit_lane l
-        where not l.waiting and l.pass <= coalesce((
-            select k.pass from limit_lane k where k.limits = l.limits and k.waiting order by k.pass limit 1), 'infinity')
-        limit p_limit for update skip locked
-    )
-    delete from limit_lane l using idle i where l.limits = i.limits and l.channel_id = i.channel_id;
-    for v_limits in
-        select distinct q.limits from limit_queue q
-        where not exists (select from limit_lane l where l.limits = q.limits and l.waiting and l.queue = q.queue)
-    loop
-        continue when (
-            select count(*) from (
-                select from shared_limit l where l.name = any(string_to_array(v_limits, ',')) for update skip locked) x
-        ) < cardinality(string_to_array(v_limits, ','));
-        delete from limit_queue q where q.limits = v_limits
-            and not exists (select from limit_lane l where l.limits = q.limits and l.waiting and l.queue = q.queue);
-        delete from limit_lease k where k.name = any(string_to_array(v_limits, ','))
-            and not exists (select from lease l where l.message_id = k.message_id and l.fence = k.fence);
-    end loop;
-    return v_count;
-end
 $$;

@@ -34,6 +34,8 @@ create table "laneway".limit_lane (
 );
 create index limit_lane_order on "laneway".limit_lane (limits, pass, channel_id) where waiting;
 create index limit_lane_channel on "laneway".limit_lane (channel_id) where waiting;
+-- Lanes in which nothing waits, for upkeep.
+create index limit_lane_idle on "laneway".limit_lane (limits, pass) where not waiting;
 
 -- A message that waits for its limits: put back for an hour, and made due when its turn comes (released). What
 -- is due after that hour is claimed and looked at anew, so nothing is lost with a row of this table.

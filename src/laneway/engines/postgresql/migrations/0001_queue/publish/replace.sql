@@ -126,10 +126,14 @@ begin
         select n.*, case when n.status = 'parked' then n.old_due else n.due end as new_due from next n
         where n.priority <> n.old_priority or n.status = 'waiting' and n.due <> n.old_due
     ),
-    -- A wake of a message that waits behind another is its own, at its own time.
+    -- With another time it does not wait for shared limits any more: it asks again then.
+    asks as (
+        delete from limit_wait w using next n where w.message_id = n.id and n.status = 'waiting' and n.due <> n.old_due
+    ),
+    -- A wake of a message that waits behind another, or for shared limits, is its own, at its own time.
     unwoken as (
         delete from wake w using moved n
-        where n.status = 'parked' and w.queue = n.queue and w.at = n.old_due and w.message_id = n.id and w.n = 1
+        where (n.status = 'parked' or exists (select from limit_wait k where k.message_id = n.id offset 0)) and w.queue = n.queue and w.at = n.old_due and w.message_id = n.id and w.n = 1
         returning w.message_id
     ),
     -- One fewer where it was, from just after the moment at which its own wake counts it, and one more where it is.
