@@ -94,7 +94,9 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
                 found[int(id)] = FlowNodeRow(*counts, when, state, *map(int, rest))
         return found
 
-    def _child_edges(self, ids: Iterable[int], changes: FlowChanges) -> Plan[list[FlowEdgeRow]]:
+    def _child_edges(
+        self, ids: Iterable[int], changes: FlowChanges
+    ) -> Plan[Sequence[tuple[int, int, int]]]:
         """As they were read before the lock, if no more have come to them since."""
         edges: list[FlowEdgeRow] = []
         unread: list[tuple[int, int]] = []

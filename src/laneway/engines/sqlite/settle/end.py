@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from laneway.engines.flows import FlowChanges, FlowEdgeRow, FlowEnds, FlowNodeRow, StagedRow
+from laneway.engines.flows import FlowChanges, FlowEnds, FlowNodeRow, StagedRow
 from laneway.engines.minutes import MINUTE, MinuteFigures
 from laneway.engines.sqlite.base import WriteState, listed
 from laneway.engines.sqlite.channels import CountChanges, SqliteChannelRows
@@ -27,9 +27,10 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
         rows = yield self._statement("node_rows", listed(ids))
         return {row[0]: FlowNodeRow(*row) for row in rows}
 
-    def _child_edges(self, ids: Iterable[int], changes: FlowChanges) -> Plan[list[FlowEdgeRow]]:
-        rows = yield self._statement("child_edges", listed(ids))
-        return [FlowEdgeRow(*row) for row in rows]
+    def _child_edges(
+        self, ids: Iterable[int], changes: FlowChanges
+    ) -> Plan[Sequence[tuple[int, int, int]]]:
+        return (yield self._statement("child_edges", listed(ids)))  # type: ignore[return-value]
 
     def _staged_rows(self, adders: Mapping[int, FlowNodeRow]) -> Plan[list[StagedRow]]:
         rows = yield self._statement("staged_rows", listed(adders))
