@@ -133,9 +133,9 @@ def make_worker(config: RunConfig, ledger: Ledger) -> Worker:
 
     @handler(SPREAD, retry=RETRY)
     async def spread(payload: dict[str, Any], message: AsyncMessage) -> None:
-        """Adds to its flow, not always: what an attempt added that did not complete is never begun,
-        also if the next one adds nothing. Some fail although they have added."""
-        if rng.random() < 0.4:
+        """Adds to its flow, and may fail after that: what an attempt added that did not complete is
+        never begun, also if the next one adds nothing."""
+        if message.attempt > 1 and rng.random() < 0.5:
             return
         first, second = added_names(payload["n"])
         async with message.flow() as flow:
@@ -147,7 +147,7 @@ def make_worker(config: RunConfig, ledger: Ledger) -> Worker:
         ]
         ledger.record("flow_added", adder=message.id, fence=message.fence, nodes=nodes)
         await asyncio.sleep(rng.uniform(0, 0.6))
-        if rng.random() < 0.2:
+        if message.attempt == 1 and rng.random() < 0.5:
             raise ValueError("not yet")
 
     @handler("repeat", retry=RETRY)
