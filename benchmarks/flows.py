@@ -96,7 +96,7 @@ def rate(queue: Queue, shape: Shape, count: int) -> float:
 
 def measure(name: str, url: str, count: int, rounds: int, table: Table) -> None:
     found: dict[str, list[float]] = {shape: [] for shape in SHAPES}
-    with Queue(url, upkeep_every=None) as queue:
+    with Queue(url, upkeep_every=None, lease=600, call_timeout=600) as queue:
         queue.install()
         for _ in range(rounds):
             for shape, how in SHAPES.items():
