@@ -3,10 +3,9 @@
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from .containers import container, union
+from .containers import container, structure, union
 from .reader import Notes, Reader, bare, name_of, unreadable
 from .scalars import literal, scalar
-from .structures import structure
 
 _MOST_KNOWN = 1000
 # By identity, as int | str and str | int are equal but not read alike. The annotation is kept

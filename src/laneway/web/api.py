@@ -2,11 +2,17 @@
 
 import json
 import re
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, NamedTuple
+from inspect import getdoc
+from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from laneway.errors import InvalidOption, LanewayError
 from laneway.inspection import DeadLetterCount, DeadLetterPosition
+from laneway.model import Keep
 from laneway.operator import VERBS, Operator
 from laneway.operator.verbs import check
 from laneway.schedule import Schedule
@@ -166,3 +172,162 @@ def _next(rows: Any, limit: int) -> str | int | None:
 
 def _json(value: Any, status: int = 200) -> WebResponse:
     return WebResponse(status, as_json(value), "application/json")
+
+
+# The description of it: OpenAPI.
+
+Schema = dict[str, Any]
+_SIMPLE: dict[Any, Schema] = {
+    str: {"type": "string"},
+    int: {"type": "integer", "format": "int64"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    datetime: {"type": "string", "format": "date-time"},
+    bytes: {"type": "object", "description": "Either text or base64.", "properties": {}},
+    DeadLetterPosition: {"type": "string", "description": "The next of the page before."},
+    Schedule: {"type": "string", "description": "The next of the page before."},
+    DeadLetterCount: {"type": "integer", "format": "int64"},
+    Any: {},
+}
+_SIMPLE[bytes]["properties"] = {"text": {"type": "string"}, "base64": {"type": "string"}}
+_ERRORS = {
+    "400": "A parameter cannot be used.",
+    "403": "The principal lacks the right, or the channel is hidden from it.",
+    "404": "There is no such thing.",
+    "503": "The database did not answer.",
+}
+
+
+def openapi(version: str) -> Schema:
+    """A document of OpenAPI 3.1."""
+    schemas: dict[str, Schema] = {"Error": _error()}
+    paths: dict[str, Schema] = {}
+    for route in api_routes():
+        paths.setdefault("/" + route.path, {})[route.method.lower()] = _operation(route, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Laneway",
+            "version": version,
+            "description": "What an operator sees and does, the same as in the dashboard.",
+        },
+        "servers": [{"url": "."}],
+        "security": [{"token": []}, {}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(route: ApiRoute, schemas: dict[str, Schema]) -> Schema:
+    parameters = parameters_of(route.verb)
+    text = " ".join((getdoc(getattr(Operator, route.verb)) or "").split())
+    in_path = re.findall(r"\{(\w+)\}", route.path)
+    found = [_parameter(name, "path", True, parameters.hints[name]) for name in in_path]
+    others = {name: parameters.hints[name] for name in parameters.all if name not in in_path}
+    operation: Schema = {
+        "operationId": route.verb,
+        "summary": text.partition(". ")[0].rstrip("."),
+        "description": f"{text} Needs the right {VERBS[route.verb].right.value!r}.",
+        "tags": [route.path.partition("/")[0]],
+        "responses": _responses(route.verb, schemas),
+    }
+    if route.method == "GET":
+        found += [_parameter(n, "query", parameters.required(n), h) for n, h in others.items()]
+    elif others:
+        required = [name for name in others if parameters.required(name)]
+        body: Schema = {"type": "object", "additionalProperties": False}
+        body["properties"] = {name: _schema(hint, {}) for name, hint in others.items()}
+        body |= {"required": required} if required else {}
+        content = {"application/json": {"schema": body}}
+        operation["requestBody"] = {"required": bool(required), "content": content}
+    return operation | ({"parameters": found} if found else {})
+
+
+def _parameter(name: str, place: str, required: bool, hint: Any) -> Schema:
+    return {"name": name, "in": place, "required": required, "schema": _schema(hint, {})}
+
+
+def _responses(verb: str, schemas: dict[str, Schema]) -> Schema:
+    parameters = parameters_of(verb)
+    properties: Schema = {"data": _schema(parameters.result, schemas, rows=True)}
+    if parameters.goes_on:
+        told = f"The value of {parameters.goes_on} for the next page, or null."
+        properties["next"] = {"description": told}
+    if parameters.result is DeadLetterCount:
+        properties["or_more"] = {"type": "boolean", "description": "Whether there may be others."}
+    if not VERBS[verb].acts:
+        properties["age"] = {"type": "number", "description": "Seconds, if it is an old answer."}
+        properties["stale"] = {"type": "string", "description": "Why there is no newer answer."}
+    fine = {"type": "object", "required": ["data"], "properties": properties}
+    wrong = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    answers: Schema = {
+        "200": {"description": "Done.", "content": {"application/json": {"schema": fine}}}
+    }
+    return answers | {
+        status: {"description": text, "content": wrong} for status, text in _ERRORS.items()
+    }
+
+
+def _schema(hint: Any, schemas: dict[str, Schema], *, rows: bool = False) -> Schema:
+    """Of a parameter, or with ``rows`` of an answer, whose rows become components."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _union(set(inner), schemas, rows)
+    if isinstance(hint, type) and issubclass(hint, list) and hint is not list:
+        return _schema(hint.__orig_bases__[0], schemas, rows=rows)  # type: ignore[attr-defined]
+    if hint is None or hint is type(None):
+        return {"type": "null"}
+    if origin is Literal:
+        return {"type": "string", "enum": list(inner)}
+    if rows and isinstance(hint, type) and (is_dataclass(hint) or hasattr(hint, "_fields")):
+        return _component(hint, schemas)
+    if origin is Mapping or origin is dict:
+        return {"type": "object"}
+    if origin is tuple and Ellipsis not in inner:
+        return {"type": "array"}
+    if origin in (Iterable, Sequence, list, tuple, frozenset):
+        return {"type": "array", "items": _schema(inner[0], schemas, rows=rows)}
+    return dict(_SIMPLE.get(hint, {}))
+
+
+def _union(options: set[Any], schemas: dict[str, Schema], rows: bool) -> Schema:
+    null = type(None) in options
+    options -= {type(None), Keep}
+    if timedelta in options:
+        if rows:
+            found: Schema = {"type": "number", "description": "Seconds."}
+        else:
+            found = {"type": ["number", "string"], "description": "Seconds, or 15m, 2h, 1d."}
+    elif len(options) == 1:
+        found = _schema(options.pop(), schemas, rows=rows)
+    else:
+        found = {}
+    return {"anyOf": [found, {"type": "null"}]} if null and found else found
+
+
+def _component(kind: type, schemas: dict[str, Schema]) -> Schema:
+    if kind.__name__ not in schemas:
+        schemas[kind.__name__] = {}
+        hints = get_type_hints(kind)
+        names = [f.name for f in fields(kind)] if is_dataclass(kind) else list(kind._fields)  # type: ignore[attr-defined]
+        schemas[kind.__name__] = {
+            "type": "object",
+            "required": names,
+            "properties": {name: _row_field(hints[name], schemas) for name in names},
+        }
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}
+
+
+def _row_field(hint: Any, schemas: dict[str, Schema]) -> Schema:
+    if hint is timedelta:
+        return {"type": "number", "description": "Seconds."}
+    return _schema(hint, schemas, rows=True)
+
+
+def _error() -> Schema:
+    text = {"type": "string"}
+    inner = {"type": "object", "properties": {"type": text, "message": text}}
+    return {"type": "object", "properties": {"error": inner}}
