@@ -102,7 +102,7 @@ _MODULE_OF = {name: module for module, names in _MODULES.items() for name in nam
 
 _ELSEWHERE = {
     "client": "AsyncChannel AsyncDeadLetters AsyncEvents AsyncExecutor AsyncSchedules AsyncTopic "
-    "Channel DeadLetters Events Executor Schedules Topic",
+    "Channel DeadLetters Events Executor Schedules Shards Topic",
     "errors": "BacklogFull ChannelClosed ConnectionUnavailable CountChanged DatabaseFailed "
     "DecodeError DriverMissing FlowMissing HandlerDied HandlerFailed InvalidCall InvalidInput "
     "InvalidName InvalidOption InvalidPayload InvalidSchedule InvalidTime MessageCancelled "

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .aio.operate import AsyncChannel
     from .aio.publish import AsyncTopic
     from .aio.schedules import AsyncSchedules
+    from .shards import Shards
     from .sync.dead_letters import DeadLetters
     from .sync.events import Events
     from .sync.operate import Channel
@@ -33,6 +34,7 @@ __all__ = [
     "Events",
     "Executor",
     "Schedules",
+    "Shards",
     "Topic",
 ]
 
@@ -48,6 +50,7 @@ _MODULE_OF = {
     "Events": ".sync.events",
     "Executor": "laneway.drivers.caller.detect",
     "Schedules": ".sync.schedules",
+    "Shards": ".shards",
     "Topic": ".sync.publish",
 }
 

@@ -4,19 +4,89 @@ import asyncio
 import inspect
 import logging
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from laneway.client.aio.queue import AsyncQueue
-from laneway.client.shared.checks import check_lease, check_number, check_queues
+from laneway.client.shards import database_names
+from laneway.client.shared.checks import check_lease, check_list, check_number, check_queues
 from laneway.client.shared.message_fields import MessageFields
 from laneway.client.shared.options import ClientAddress, ClientOptions
+from laneway.client.sync.queue import Queue
 from laneway.durations import Duration, check_duration
+from laneway.errors import InvalidOption, shown
+from laneway.names import check_name
 
 from .handlers import Handlers
 from .outcomes import TracebackRule, checked_rule
+
+Client = Queue | AsyncQueue
+
+
+class Database(NamedTuple):
+    """One that a worker serves; ``name`` says which in logs and health."""
+
+    name: str
+    queue: Client
+    weight: int
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.queue._address.url, self.queue._address.schema
+
+
+def checked_databases(given: object, weights: object) -> tuple[Database, ...]:
+    """``given`` is a client, several of them, or several by name; ``weights`` are in the same
+    form."""
+    if isinstance(given, Queue | AsyncQueue):
+        given = [given]
+    if isinstance(given, Mapping):
+        names, clients = list(given), [_checked_client(one) for one in given.values()]
+    elif isinstance(given, Iterable) and not isinstance(given, str):
+        clients = [_checked_client(one) for one in given]
+        names = database_names([client._address for client in clients])
+    else:
+        clients, names = [_checked_client(given)], ["database"]
+    found = [
+        Database(check_name("database", name), client, weight)
+        for name, client, weight in zip(
+            names, clients, _checked_weights(weights, names), strict=True
+        )
+    ]
+    if not found:
+        raise InvalidOption("a worker needs a Queue or an AsyncQueue: there is none in the list")
+    for one in found:
+        same = [other.name for other in found if other.place == one.place]
+        if len(same) > 1:
+            raise InvalidOption(
+                f"{' and '.join(same)} are the same database and schema: give it once, and name "
+                "its queues with queues="
+            )
+    return tuple(found)
+
+
+def _checked_client(client: Any) -> Client:
+    if not isinstance(client, Queue | AsyncQueue):
+        raise InvalidOption(f"{shown(client)} is neither a Queue nor an AsyncQueue")
+    return client
+
+
+def _checked_weights(weights: object, names: list[str]) -> list[int]:
+    if weights is None:
+        return [1] * len(names)
+    if isinstance(weights, Mapping):
+        if unknown := [name for name in weights if name not in names]:
+            raise InvalidOption(
+                f"weights names {shown(unknown[0])}: the databases are {', '.join(names)}"
+            )
+        found = [weights.get(name, 1) for name in names]
+    else:
+        found = check_list("weights", weights)
+    if len(found) != len(names):
+        raise InvalidOption(f"{len(found)} weights for {len(names)} databases: give one for each")
+    return [check_number("weight", weight, 1, 1000) for weight in found]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,21 +2,21 @@
 
 import asyncio
 import logging
-import signal
-import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from typing import TypeVar, overload
 
-from laneway.client.aio.queue import AsyncQueue
-from laneway.client.sync.queue import Queue
+from laneway.client.shards import Shards
 from laneway.durations import Duration
 from laneway.errors import InvalidOption, LanewayError
 from laneway.names import check_kind, check_name
 from laneway.retry import Retry
 
 from .definition import (
+    Client,
+    Database,
     Hook,
     Hooks,
     Middleware,
@@ -24,6 +24,7 @@ from .definition import (
     WorkerDefinition,
     WorkerOptions,
     changed_options,
+    checked_databases,
     checked_options,
     limited_options,
 )
@@ -39,15 +40,9 @@ from .handlers import (
     make_handler,
 )
 from .outcomes import TracebackRule
-from .run.loop import WorkerLoop
-from .run.shutdown import (
-    CLOSE_TIMEOUT,
-    Shutdown,
-    StoppedEarly,
-    cancelled_by,
-    finish_within,
-    stop_signals,
-)
+from .run.fleet import Fleet
+from .run.loop import serve_one
+from .run.shutdown import Shutdown, StoppedEarly, cancelled_by, stopping_on_signals
 from .tasks.collection import TaskDecorators, Tasks
 from .telemetry import process_wide
 from .telemetry.health import LOOPBACK, Health, health_address, scraper
@@ -69,8 +64,9 @@ class Worker(TaskDecorators):
     """Claims messages and runs the handler of each message's kind.
 
     ``queue`` is a Queue or an AsyncQueue: the worker opens connections of its own with its URL and
-    options. ``queues`` defaults to those of its tasks, and the client's for all that name none;
-    ``lease`` to the client's lease.
+    options. With several, in a list or by name, it serves all of these databases; they share its
+    concurrency by their ``weights``. ``queues`` defaults to those of its tasks, and the client's
+    for all that name none; ``lease`` to the client's lease.
     After a stop, running handlers have ``grace`` to end. Messages of a kind that has no handler are
     put back for ``unhandled_delay`` and dead-lettered after ``unhandled_timeout``. The worker stops
     by itself after ``max_messages`` messages or after ``max_runtime``. ``health_port`` serves
@@ -87,8 +83,9 @@ class Worker(TaskDecorators):
 
     def __init__(
         self,
-        queue: Queue | AsyncQueue,
+        queue: Client | Iterable[Client] | Mapping[str, Client],
         *,
+        weights: Iterable[int] | Mapping[str, int] | None = None,
         concurrency: int = 50,
         queues: Iterable[str] | None = None,
         lease: Duration | None = None,
@@ -104,14 +101,17 @@ class Worker(TaskDecorators):
         traceback: TracebackRule = "keep",
     ) -> None:
         super().__init__({})
-        self._clients.bind(queue)
-        self._queue = queue
+        self._databases = checked_databases(queue, weights)
+        self._queue = self._databases[0].queue
+        if len(self._databases) == 1 or isinstance(queue, Shards):
+            self._clients.bind(queue if isinstance(queue, Shards) else self._queue)
         self._included: list[TaskDecorators] = []
         self._names_queues = queues is not None
         self._health = health_address(health_host, health_port)
         self._observers = checked_observers(observers)
         self._hooks = Hooks()
-        given = queue._core.options
+        given = self._queue._core.options
+        self._own_lease = lease is None
         self._options = checked_options(
             [given.queue] if queues is None else queues,
             concurrency,
@@ -133,9 +133,13 @@ class Worker(TaskDecorators):
     @property
     def queues(self) -> tuple[str, ...]:
         """What it claims from."""
+        found = [name for database in self._databases for name in self._queues_of(database)]
+        return tuple(dict.fromkeys(found))
+
+    def _queues_of(self, database: Database) -> tuple[str, ...]:
         if self._names_queues:
             return self._options.queues
-        own = self._queue._core.options.queue
+        own = database.queue._core.options.queue
         found = dict.fromkeys(handler.queue or own for handler in self._all_handlers().all())
         return tuple(found) or (own,)
 
@@ -161,13 +165,13 @@ class Worker(TaskDecorators):
                 self._check_same_database(other)
                 self._hooks.include(other._hooks)
                 self._middleware.extend(other._middleware)
-            elif other._clients.any is None:
-                other._clients.bind(self._queue)
+            elif other._clients.any is None and self._clients.any is not None:
+                other._clients.bind(self._clients.any)
             self._included.append(other)
 
     def _check_same_database(self, other: "Worker") -> None:
-        mine, theirs = self._queue._address, other._queue._address
-        if (mine.url, mine.schema) != (theirs.url, theirs.schema):
+        mine, theirs = ({one.place for one in w._databases} for w in (self, other))
+        if mine != theirs:
             raise InvalidOption(
                 "the workers are for different databases or schemas: run each in a process of its "
                 "own"
@@ -344,8 +348,8 @@ class Worker(TaskDecorators):
         With ``until_empty`` it stops when nothing can be claimed and everything is settled.
         ``max_messages`` and ``max_runtime`` replace the worker's own limits for this run.
         """
-        options = limited_options(self._current(), until_empty, max_messages, max_runtime)
-        asyncio.run(self._run(options))
+        options = limited_options(self._options, until_empty, max_messages, max_runtime)
+        asyncio.run(self._work(options, signals=True))
 
     async def serve(
         self,
@@ -355,7 +359,7 @@ class Worker(TaskDecorators):
         max_runtime: Duration | None = None,
     ) -> None:
         """Like :meth:`run`, in this event loop, without signals: until :meth:`stop` is called."""
-        await self._work(limited_options(self._current(), until_empty, max_messages, max_runtime))
+        await self._work(limited_options(self._options, until_empty, max_messages, max_runtime))
 
     def stop(self) -> None:
         """Stops gracefully: handlers have the grace to end, the rest is given back. From another
@@ -374,77 +378,72 @@ class Worker(TaskDecorators):
                 check_payload(handler)
             except InvalidOption as error:
                 problems.append(str(error))
-        try:
-            asyncio.run(self._check_database())
-        except LanewayError as error:
-            problems.append(str(error))
+        for database in self._databases:
+            which = f"{database.name}: " if len(self._databases) > 1 else ""
+            try:
+                asyncio.run(self._check_database(self._defined(database, self._options)))
+            except LanewayError as error:
+                problems.append(f"{which}{error}")
         return problems
 
-    async def _check_database(self) -> None:
-        async with self.definition().open_client() as client:
+    async def _check_database(self, definition: WorkerDefinition) -> None:
+        async with definition.open_client() as client:
             check_transactions(self._all_handlers().all(), client._core.engine.lacks)
             await client.schema_version()
 
-    async def _run(self, options: WorkerOptions) -> None:
-        loop = asyncio.get_running_loop()
-        in_main = threading.current_thread() is threading.main_thread()
-        # Signals arrive in the main thread only; in another one the caller uses stop().
-        numbers = stop_signals() if in_main else ()
-        for number in numbers:
-            loop.add_signal_handler(number, self._on_signal, number)
-        try:
-            await self._work(options)
-        finally:
-            for number in numbers:
-                loop.remove_signal_handler(number)
-
-    def _on_signal(self, number: signal.Signals) -> None:
-        if self._shutdown is not None:
-            self._shutdown.on_signal(number)
-
-    async def _work(self, options: WorkerOptions) -> None:
+    async def _work(self, options: WorkerOptions, signals: bool = False) -> None:
         if self._shutdown is not None:
             raise InvalidOption("the worker is running already")
         if not self._all_handlers().all():
             raise InvalidOption(_NO_HANDLER)
         shutdown = self._shutdown = Shutdown()
         try:
-            async with cancelled_by(shutdown.immediate):
-                await self._hooks.call("start")
-            try:
-                if not shutdown.requested.is_set():
-                    await self._serve(self.definition(options), shutdown)
-            finally:
-                await self._hooks.call_safely("stop")
+            with stopping_on_signals(shutdown) if signals else nullcontext():
+                await self._work_until(shutdown, options)
         except StoppedEarly:
             _log.warning("stopped before the start hooks ended")
         finally:
             self._shutdown = None
 
-    async def _serve(self, definition: WorkerDefinition, shutdown: Shutdown) -> None:
+    async def _work_until(self, shutdown: Shutdown, options: WorkerOptions) -> None:
+        async with cancelled_by(shutdown.immediate):
+            await self._hooks.call("start")
+        try:
+            if not shutdown.requested.is_set():
+                await self._serve(options, shutdown)
+        finally:
+            await self._hooks.call_safely("stop")
+
+    async def _serve(self, options: WorkerOptions, shutdown: Shutdown) -> None:
         health = self.health = Health(scraper(self._observers))
         if self._health is not None:
             await health.start(*self._health)
-        client = definition.open_client()
+        served = [(one, self._defined(one, options)) for one in self._databases]
+        observers = (*process_wide.observers, *self._observers)
         try:
-            observers = (*process_wide.observers, *self._observers)
-            loop = WorkerLoop(client, definition, observers, shutdown)
-            health.ready = loop.problems
-            await loop.work()
+            if len(served) > 1:
+                await Fleet(served, options, observers, shutdown, health).work()
+            else:
+                await serve_one(served[0][1], observers, shutdown, health)
         finally:
             await health.close()
-            await finish_within(client.close(), CLOSE_TIMEOUT)
 
-    def definition(self, options: WorkerOptions | None = None) -> WorkerDefinition:
+    def definition(self) -> WorkerDefinition:
         """Everything but the connections, for running the handlers elsewhere."""
+        if len(self._databases) > 1:
+            raise InvalidOption(
+                "the worker serves several databases: for Spark make one for each database"
+            )
+        return self._defined(self._databases[0], self._options)
+
+    def _defined(self, database: Database, options: WorkerOptions) -> WorkerDefinition:
+        given = database.queue._core.options
+        lease = given.lease if self._own_lease else options.lease
         return WorkerDefinition(
-            self._queue._address,
-            replace(self._queue._core.options, worker=self.name),
-            options or self._current(),
+            database.queue._address,
+            replace(given, worker=self._name or database.queue.worker),
+            replace(options, queues=self._queues_of(database), lease=lease),
             self._all_handlers(),
             (*process_wide.middleware, *self._middleware),
             self._hooks,
         )
-
-    def _current(self) -> WorkerOptions:
-        return replace(self._options, queues=self.queues)

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 from laneway.client.shared.settle_items import said
+from laneway.errors import LanewayError
 from laneway.model import HeldLease, Settled
 from laneway.worker.clock import now
 from laneway.worker.heartbeat.heartbeat import Heartbeat
@@ -30,13 +32,62 @@ _PREFETCH_WINDOW = 0.02
 _LAST_RESORT = Defer(timedelta(minutes=1), error="its outcome could not be written")
 
 
+class Slots:
+    """How many handlers may run at a time, and how many messages were claimed for them. A worker
+    of several databases shares them out: see ``run.fleet``."""
+
+    processes: asyncio.Semaphore | None = None
+    """Those that databases share; None: the pool has processes of its own."""
+    clients: Mapping[Any, Any] = {}
+    """Of the worker's databases, by their place; empty if there is one."""
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.claimed = 0
+        """For ``max_messages``."""
+
+    def attach(self, pool: "HandlerPool") -> None:
+        self.pool = pool
+        self.wake: Callable[[], None] = _nothing
+        """Makes its claim loop look again."""
+
+    def room(self, busy: int) -> int:
+        """How many more can start at once."""
+        return self.total - busy
+
+    def take(self, busy: int) -> bool:
+        """Whether one more starts now."""
+        return busy < self.total
+
+    def freed(self) -> None:
+        """A handler has ended."""
+
+    def asking(self) -> int:
+        """A claim for ``room`` begins; answers what ``emptied`` wants to know."""
+        return 0
+
+    def answered(self, found: int, error: LanewayError | None = None) -> None:
+        """The claim has ended; it found so many messages."""
+
+    def asked_elsewhere(self) -> int:
+        """How many messages claims of other databases may bring."""
+        return 0
+
+    def emptied(self, asked: int) -> bool:
+        """The claim found nothing, and nothing runs: whether that is so everywhere."""
+        return True
+
+    async def idle(self) -> None:
+        await self.pool.idle()
+
+
 class HandlerPool:
     """``room`` is called when more can be claimed, ``freed`` when nothing more is written for a
     job."""
 
     def __init__(
         self,
-        concurrency: int,
+        slots: Slots,
         executor: HandlerExecutor,
         lease_check: LeaseCheck,
         unhandled: Unhandled,
@@ -48,7 +99,7 @@ class HandlerPool:
         observers: Sequence[Observer],
     ) -> None:
         self._observers = observers
-        self._concurrency = concurrency
+        self._slots = slots
         self._executor = executor
         self._lease_check = lease_check
         self._unhandled = unhandled
@@ -58,6 +109,7 @@ class HandlerPool:
         self._room = room
         self._freed = freed
         settler.done = self._settled
+        slots.attach(self)
         self._queued: deque[Job] = deque()
         self._running: set[Job] = set()
         self._idle = asyncio.Event()
@@ -69,6 +121,15 @@ class HandlerPool:
     def running(self) -> int:
         return len(self._running)
 
+    @property
+    def busy(self) -> int:
+        """Slots that are taken: also by calls that nothing waits for any more."""
+        return len(self._running) + self._threads.abandoned
+
+    @property
+    def queued(self) -> int:
+        return len(self._queued)
+
     def room(self) -> int:
         """How many more to claim now: what can start at once, and a little ahead of it. Nothing
         while at least half of that is still queued."""
@@ -76,8 +137,7 @@ class HandlerPool:
         self._refill_below = ahead // 2
         if len(self._queued) > self._refill_below:
             return 0
-        free = self._concurrency - len(self._running) - self._threads.abandoned
-        return max(0, free + ahead - len(self._queued))
+        return max(0, self._slots.room(self.busy) + ahead - len(self._queued))
 
     def add(self, jobs: list[Job]) -> None:
         """Queues them, and starts what can start."""
@@ -184,7 +244,7 @@ class HandlerPool:
         await self._idle.wait()
 
     def _start(self) -> None:
-        while self._queued and len(self._running) + self._threads.abandoned < self._concurrency:
+        while self._queued and self._slots.take(self.busy):
             job = self._queued.popleft()
             self._running.add(job)
             job.task = asyncio.create_task(self._run(job))
@@ -214,6 +274,7 @@ class HandlerPool:
         job.task = None
         self._prefetch.ended += 1
         self._start()
+        self._slots.freed()
         if len(self._queued) <= self._refill_below:
             self._room()
         self._note_idle()
@@ -250,6 +311,10 @@ class HandlerPool:
     def _note_idle(self) -> None:
         if not self._running and not self._queued:
             self._idle.set()
+
+
+def _nothing() -> None:
+    pass
 
 
 class _Prefetch:

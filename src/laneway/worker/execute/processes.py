@@ -43,10 +43,15 @@ _COLUMNS = 16  # of a row, without state and payload
 
 
 class Processes:
-    """Up to ``most`` processes, each with one message at a time, started when they are needed."""
+    """Each has one message at a time, and is started when it is needed; ``free`` bounds them."""
 
-    def __init__(self, most: int, max_result: int, note_progress: Callable[[Job], None]) -> None:
-        self._free = asyncio.Semaphore(most)
+    def __init__(
+        self,
+        free: asyncio.Semaphore,
+        max_result: int,
+        note_progress: Callable[[Job], None],
+    ) -> None:
+        self._free = free
         self._max_result = max_result
         self._note_progress = note_progress
         self._loop = asyncio.get_running_loop()

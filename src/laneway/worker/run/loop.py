@@ -16,9 +16,10 @@ from laneway.names import wake_names
 from laneway.plan import Plan, Taken
 from laneway.worker.clock import Backoff, now
 from laneway.worker.definition import WorkerDefinition
-from laneway.worker.execute.pool import MAX_PREFETCH
+from laneway.worker.execute.pool import MAX_PREFETCH, Slots
 from laneway.worker.execute.unhandled import KindFilter
 from laneway.worker.job import Job
+from laneway.worker.telemetry.health import Health
 from laneway.worker.telemetry.observer import Observer
 
 from .background import Registration, run_upkeep
@@ -59,7 +60,9 @@ class WorkerLoop:
         definition: WorkerDefinition,
         observers: Sequence[Observer],
         shutdown: Shutdown,
+        slots: Slots,
     ) -> None:
+        self._slots = slots
         self._client = client
         self._observers = observers
         self._core = client._core
@@ -73,8 +76,9 @@ class WorkerLoop:
         self._blocked = False
         self._full = False
         self._stop_at_limit: asyncio.Task[None] | None = None
-        self._claimed = 0
         self._claims_in_a_row = 0  # that brought messages
+        self.prepared = False
+        """Whether it has begun to claim."""
         self.answered_at: float | None = None
         """When a claim was last answered, by our own clock."""
         max_jobs = definition.options.concurrency + _MAX_UNSETTLED + 2 * MAX_PREFETCH
@@ -85,6 +89,7 @@ class WorkerLoop:
             observers,
             self._room.set,
             self._note_freed,
+            slots,
             self._kinds,
         )
         self._pool, self._settler = self._runtime.pool, self._runtime.settler
@@ -151,6 +156,8 @@ class WorkerLoop:
             address.url, channel=channel, wanted=wanted, pooler=address.pooler
         )
         self._idle = ClaimWait(self._core, self._notifier, queues, self._worker, self._kinds)
+        self._slots.wake = self._wake
+        self.prepared = True
         registration = Registration(
             self._core,
             self._definition,
@@ -201,13 +208,12 @@ class WorkerLoop:
         for task in tasks:
             if task.done():
                 task.result()
-        self._shutdown.stop()
+        self._shutdown.whole.stop()
 
     async def _finish(self, claims: asyncio.Task[None]) -> None:
         """Waits for a claim under way too, so that its messages are given back."""
         immediate = asyncio.create_task(self._shutdown.immediate.wait())
-        self._room.set()
-        self._notifier.wake()
+        self._wake()
         try:
             await asyncio.wait([claims], timeout=_CLAIM_TIMEOUT)
             self._pool.give_back_queued()
@@ -242,6 +248,7 @@ class WorkerLoop:
             try:
                 await self._claim(want)
             except LanewayError as error:
+                self._slots.answered(0, error)
                 _log.warning("the claim failed, trying again: %s", error)
                 backoff = backoff or Backoff(0.1, 5.0)
                 await self._notifier.wait(backoff.next())
@@ -254,27 +261,28 @@ class WorkerLoop:
         want = min(self._pool.room(), BATCH)
         if self._options.max_messages is None:
             return want
-        left = self._options.max_messages - self._claimed
+        left = self._options.max_messages - self._slots.claimed
         if left <= 0 and self._stop_at_limit is None:
             self._stop_at_limit = asyncio.create_task(self._stop_when_idle())
-        return min(want, left)
+        return min(want, left - self._slots.asked_elsewhere())
 
     async def _stop_when_idle(self) -> None:
-        await self._pool.idle()
-        if self._claimed < (self._options.max_messages or 0):  # some were given back
+        await self._slots.idle()
+        if self._slots.claimed < (self._options.max_messages or 0):  # some were given back
             self._stop_at_limit = None
             self._room.set()
         else:
-            self._shutdown.stop()
+            self._shutdown.whole.stop()
 
     async def _give_back_waiting(self) -> None:
         while True:
             await asyncio.sleep(_LONGEST_QUEUED / 2)
-            self._claimed -= self._pool.give_back_if_waiting(_LONGEST_QUEUED)
+            self._slots.claimed -= self._pool.give_back_if_waiting(_LONGEST_QUEUED)
 
     async def _claim(self, want: int) -> None:
         options = self._options
         asked, was_idle = now(), self._is_idle()
+        turn = self._slots.asking()
         plan = self._core.engine.claim(
             options.queues, want, options.lease, self._worker, self._kinds.claimed
         )
@@ -287,20 +295,38 @@ class WorkerLoop:
             observer.claimed(len(taken.rows), taken.status, self.answered_at - asked)
         self._blocked = taken.status is ClaimStatus.BLOCKED
         jobs = self._jobs(taken, asked + options.lease.total_seconds())
-        if jobs and self._shutdown.requested.is_set():
-            self._pool.give_back(jobs)
-        elif jobs:
-            self._claimed += len(jobs)
-            self._claims_in_a_row += 1
-            self._pool.add(jobs)
+        self._take_in(jobs)
+        self._slots.answered(len(jobs))
+        if self._shutdown.requested.is_set():
+            return
+        if jobs:
             full = len(jobs) >= want
             if self._idle.registered and (full or self._claims_in_a_row >= BUSY_CLAIMS):
                 await self._idle.unregister()
-        elif options.until_empty and was_idle and taken.status is not ClaimStatus.BUSY:
-            self._shutdown.stop()
-        elif not self._shutdown.requested.is_set():
+        elif self._is_all(options.until_empty and was_idle, taken.status, turn):
+            self._shutdown.whole.stop()
+        else:
             after_messages, self._claims_in_a_row = self._claims_in_a_row > 0, 0
             await self._idle.wait(taken.status, taken.look_again, after_messages)
+
+    def _is_all(self, ends: bool, status: ClaimStatus, turn: int) -> bool:
+        return ends and status is not ClaimStatus.BUSY and self._slots.emptied(turn)
+
+    def _take_in(self, jobs: list[Job]) -> None:
+        """Gives back what came too late: after a stop, or more than ``max_messages`` because
+        another database answered late."""
+        if not jobs:
+            return
+        most = self._options.max_messages
+        left = len(jobs) if most is None else max(0, most - self._slots.claimed)
+        if self._shutdown.requested.is_set():
+            left = 0
+        if late := jobs[left:]:
+            self._pool.give_back(late)
+        if left:
+            self._slots.claimed += len(jobs[:left])
+            self._claims_in_a_row += 1
+            self._pool.add(jobs[:left])
 
     def _jobs(self, taken: Taken, deadline: float) -> list[Job]:
         """Of the messages claimed; their leases end at ``deadline`` at the earliest, by our own
@@ -319,6 +345,10 @@ class WorkerLoop:
         if self._blocked or self._options.until_empty:
             self._notifier.wake()
 
+    def _wake(self) -> None:
+        self._room.set()
+        self._notifier.wake()
+
     async def _run_patiently(self, plan: Callable[[], Plan[T]]) -> T:
         """Waits for a database that is away at the start; a missing schema is an error."""
         backoff = Backoff(0.1, 5.0)
@@ -328,3 +358,20 @@ class WorkerLoop:
             except ConnectionUnavailable as error:
                 _log.warning("waiting for the database: %s", error)
                 await backoff.sleep()
+
+
+async def serve_one(
+    definition: WorkerDefinition,
+    observers: Sequence[Observer],
+    shutdown: Shutdown,
+    health: Health,
+) -> None:
+    """A worker of one database."""
+    client = definition.open_client()
+    try:
+        slots = Slots(definition.options.concurrency)
+        loop = WorkerLoop(client, definition, observers, shutdown, slots)
+        health.ready = loop.problems
+        await loop.work()
+    finally:
+        await finish_within(client.close(), CLOSE_TIMEOUT)

@@ -12,7 +12,7 @@ from laneway.worker.clock import now
 from laneway.worker.definition import WorkerDefinition
 from laneway.worker.execute.executor import HandlerExecutor
 from laneway.worker.execute.handler_message import HandlerSettling, LeaseCheck
-from laneway.worker.execute.pool import HandlerPool
+from laneway.worker.execute.pool import HandlerPool, Slots
 from laneway.worker.execute.processes import Processes
 from laneway.worker.execute.threads import Threads
 from laneway.worker.execute.transactions import HandlerTransactions, check_transactions
@@ -45,10 +45,11 @@ class Runtime:
         observers: Sequence[Observer],
         room: Callable[[], None],
         freed: Callable[[], None],
+        slots: Slots,
         kinds: KindFilter | None = None,
     ) -> None:
         # For tasks that handlers publish: what is started from here on sees it.
-        running.set(RunningClient(client, asyncio.get_running_loop()))
+        running.set(RunningClient(client, asyncio.get_running_loop(), slots.clients))
         core, options, address = client._core, definition.options, client._address
         for handler in definition.handlers.all():
             check_payload(handler)
@@ -65,7 +66,9 @@ class Runtime:
         self.settler = Settler(core, self.heartbeat, options.traceback)
         self._threads = Threads(lambda: self.pool.refill())
         self._processes = Processes(
-            options.processes, core.options.max_payload, self.heartbeat.note
+            slots.processes or asyncio.Semaphore(options.processes),
+            core.options.max_payload,
+            self.heartbeat.note,
         )
         self._transactions = HandlerTransactions(
             address, min(options.concurrency, _MAX_TRANSACTIONS)
@@ -87,7 +90,7 @@ class Runtime:
             options.concurrency,
         )
         self.pool = HandlerPool(
-            options.concurrency,
+            slots,
             executor,
             lease_check,
             Unhandled(core, kinds, options.unhandled_delay, options.unhandled_timeout),
@@ -146,7 +149,8 @@ async def _run(
 ) -> None:
     async with definition.open_client() as client:
         everyone = (*process_wide.observers, *observers)
-        runtime = Runtime(client, definition, max_jobs, everyone, _nothing, _nothing)
+        slots = Slots(definition.options.concurrency)
+        runtime = Runtime(client, definition, max_jobs, everyone, _nothing, _nothing, slots)
         runtime.heartbeat.start()
         writing = asyncio.create_task(runtime.settler.work())
         try:

@@ -4,8 +4,9 @@ what may never end (a silent database, a handler that ignores its cancellation) 
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Coroutine, Iterable
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 _log = logging.getLogger("laneway.worker")
@@ -25,18 +26,34 @@ def stop_signals() -> tuple[signal.Signals, ...]:
 
 class Shutdown:
     """Of one run of a worker. After ``requested`` handlers may end; ``immediate`` does not wait for
-    them."""
+    them. A part can be stopped by itself; ``whole`` is what it is a part of."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: "Shutdown | None" = None) -> None:
         self.requested = asyncio.Event()
         self.immediate = asyncio.Event()
+        self.whole = whole or self
+        self._parts: list[Shutdown] = []
+
+    def part(self) -> "Shutdown":
+        """Stops with all the others."""
+        made = Shutdown(self)
+        self._parts.append(made)
+        if self.immediate.is_set():
+            made.stop_now()
+        elif self.requested.is_set():
+            made.stop()
+        return made
 
     def stop(self) -> None:
         self.requested.set()
+        for part in self._parts:
+            part.stop()
 
     def stop_now(self) -> None:
         self.immediate.set()
         self.requested.set()
+        for part in self._parts:
+            part.stop_now()
 
     def on_signal(self, number: signal.Signals) -> None:
         """The first one asks, the second one does not wait."""
@@ -46,6 +63,21 @@ class Shutdown:
         else:
             _log.info("%s: stopping", number.name)
             self.stop()
+
+
+@contextmanager
+def stopping_on_signals(shutdown: Shutdown) -> Iterator[None]:
+    """Signals arrive in the main thread only; in another one the caller stops by itself."""
+    loop = asyncio.get_running_loop()
+    in_main = threading.current_thread() is threading.main_thread()
+    numbers = stop_signals() if in_main else ()
+    for number in numbers:
+        loop.add_signal_handler(number, shutdown.on_signal, number)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
 
 
 class StoppedEarly(Exception):

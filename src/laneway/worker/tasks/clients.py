@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, TypedDict, TypeVar
 
 from laneway.client.aio.queue import AsyncQueue
+from laneway.client.shards import Shards
 from laneway.client.sync.queue import Queue
 from laneway.durations import Duration
 from laneway.errors import InvalidCall, InvalidOption, shown
@@ -87,10 +88,18 @@ C = TypeVar("C", Queue, AsyncQueue)
 
 @dataclass(frozen=True, slots=True)
 class RunningClient:
-    """The client of a worker that is running, and the event loop that it belongs to."""
+    """The client of a worker that is running, and the event loop that it belongs to; ``clients``
+    are those of all its databases, if there are several."""
 
     client: AsyncQueue
     loop: asyncio.AbstractEventLoop
+    clients: Mapping[tuple[str, str], AsyncQueue] = field(default_factory=dict)
+
+    def for_place(self, client: Any) -> AsyncQueue | None:
+        """Its own client for the database and queue of another client."""
+        place = _place(client)
+        found = self.clients.get(place[:2], self.client)
+        return found if _place(found) == place else None
 
 
 running: ContextVar[RunningClient | None] = ContextVar("laneway_running", default=None)
@@ -102,7 +111,7 @@ class TaskClients:
 
     def __init__(self) -> None:
         self._sync: Any = None
-        self._async: AsyncQueue | None = None
+        self._async: Any = None
 
     @property
     def any(self) -> Any:
@@ -110,9 +119,9 @@ class TaskClients:
         return self._sync or self._async
 
     def bind(self, *clients: Any) -> None:
-        """A Queue, an AsyncQueue, or anything that publishes as a Queue does."""
+        """A Queue, an AsyncQueue, Shards of them, or anything that publishes as a Queue does."""
         for client in clients:
-            if isinstance(client, AsyncQueue):
+            if isinstance(_sample(client), AsyncQueue):
                 self._async = client
             elif hasattr(client, "publish") and not isinstance(client, type):
                 self._sync = client
@@ -125,66 +134,77 @@ class TaskClients:
             raise InvalidCall(
                 f"{task}.{verb}() would block the event loop: write await {task}.a{verb}()"
             )
-        return getattr(self._sync_client(task, verb, options.get("connection")), verb)(
-            *args, **options
-        )
+        client = self._sync_client(task, verb, args, options)
+        return getattr(client, verb)(*args, **options)
 
     async def apublish(self, task: str, verb: str, *args: Any, **options: Any) -> Any:
         """The same for asyncio."""
-        client = self._async_client(task, verb, options.get("connection"))
+        client = self._async_client(task, verb, args, options)
         return await getattr(client, verb)(*args, **options)
 
-    def _sync_client(self, task: str, verb: str, connection: object) -> Any:
+    def _sync_client(self, task: str, verb: str, args: Any, options: Any) -> Any:
         if self._sync is not None:
-            return self._sync
+            return _routed(self._sync, args, options)
         worker = running.get()
-        client = self._async or (worker and worker.client)
+        client = _routed(self._async, args, options) or (worker and worker.client)
         if client is None:
             raise InvalidCall(_unbound(task))
-        if connection is not None:
+        if options.get("connection") is not None:
             return twin(Queue, client)
-        if worker is not None and self._is_for(worker.client):
-            return _FromThread(worker)
+        if worker is not None and (own := worker.for_place(client)) is not None:
+            return _FromThread(own, worker.loop)
         raise InvalidCall(
             f"{task} is bound to an AsyncQueue: write await {task}.a{verb}(), or bind a Queue too"
         )
 
-    def _async_client(self, task: str, verb: str, connection: object) -> AsyncQueue:
+    def _async_client(self, task: str, verb: str, args: Any, options: Any) -> AsyncQueue:
         worker = running.get()
-        here = worker is not None and worker.loop is asyncio.get_running_loop()
-        if worker is not None and here and self._is_for(worker.client):
-            return worker.client
+        bound = _routed(self.any, args, options)
+        if worker is not None and worker.loop is asyncio.get_running_loop():
+            own = worker.client if bound is None else worker.for_place(bound)
+            if own is not None:
+                return own
         if self._async is not None:
-            return self._async
-        if self._sync is None:
+            found: AsyncQueue = _routed(self._async, args, options)
+            return found
+        if bound is None:
             raise InvalidCall(_unbound(task))
-        if connection is not None:
-            return twin(AsyncQueue, self._sync)
+        if options.get("connection") is not None:
+            return twin(AsyncQueue, bound)
         raise InvalidCall(
-            f"{task} is bound to a {type(self._sync).__name__}: write {task}.{verb}(), or bind an "
+            f"{task} is bound to a {type(bound).__name__}: write {task}.{verb}(), or bind an "
             "AsyncQueue too"
         )
 
-    def _is_for(self, client: AsyncQueue) -> bool:
-        """Whether it is a client of the same queue in the same database."""
-        mine = self.any
-        return mine is None or _place(mine) == _place(client)
+
+def _sample(client: Any) -> Any:
+    return next(iter(client.values())) if isinstance(client, Shards) else client
+
+
+def _routed(client: Any, args: Any, options: Any) -> Any:
+    """The one client of shards that the call belongs to."""
+    if not isinstance(client, Shards):
+        return client
+    if isinstance(args[0], list):  # publish_many
+        return client.for_all(args[0])
+    return client.for_channel(options.get("channel", "default"))
 
 
 class _FromThread:
     """A worker's client for a handler in a thread: the event loop publishes, the thread waits."""
 
-    def __init__(self, worker: RunningClient) -> None:
-        self._worker = worker
+    def __init__(self, client: AsyncQueue, loop: asyncio.AbstractEventLoop) -> None:
+        self._client = client
+        self._loop = loop
 
     def publish(self, *args: Any, **options: Any) -> Any:
-        return self._wait(self._worker.client.publish(*args, **options))
+        return self._wait(self._client.publish(*args, **options))
 
     def publish_many(self, *args: Any, **options: Any) -> Any:
-        return self._wait(self._worker.client.publish_many(*args, **options))
+        return self._wait(self._client.publish_many(*args, **options))
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._worker.loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 def _place(client: Any) -> tuple[str, str, str]:

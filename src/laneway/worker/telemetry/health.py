@@ -59,6 +59,10 @@ def scraper(observers: Iterable[object]) -> Scrape | None:
     return scrape
 
 
+class PartlyReady(list[str]):
+    """Problems with some of the worker's databases: it serves the others."""
+
+
 class Health:
     """``ready`` returns what keeps the worker from working. /livez only shows that the event loop
     runs; it never asks the database, because restarting the worker would not fix that."""
@@ -145,8 +149,9 @@ async def _asked(ready: Problems) -> list[str]:
 
 
 def _report(problems: list[str]) -> tuple[int, str, bytes]:
-    body = json.dumps({"ok": not problems, "problems": problems}).encode() + b"\n"
-    return (503 if problems else 200), "application/json", body
+    ok = not problems or isinstance(problems, PartlyReady)
+    body = json.dumps({"ok": ok, "problems": problems}).encode() + b"\n"
+    return (200 if ok else 503), "application/json", body
 
 
 def _response(code: int, kind: str, body: bytes, head_only: bool) -> bytes:

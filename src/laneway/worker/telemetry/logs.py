@@ -4,7 +4,7 @@ import json
 import logging
 from datetime import UTC, datetime
 
-FIELDS = ("message_id", "queue", "channel", "kind", "attempt", "fence")
+FIELDS = ("database", "message_id", "queue", "channel", "kind", "attempt", "fence")
 
 
 class JsonFormatter(logging.Formatter):
