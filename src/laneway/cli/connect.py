@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from laneway.operator import Operator
 
 
-_KNOWN: Mapping[str, type] = {"url": str, "schema": str, "queue": str, "pooler": bool}
+_TEXTS = dict.fromkeys(("url", "schema", "queue"), str)
+_KNOWN: Mapping[str, type] = {**_TEXTS, "pooler": bool, "databases": dict}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,8 @@ class Config:
     schema: str = "laneway"
     queue: str = "default"
     pooler: bool = False
+    databases: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """URLs by name, for those that look at several."""
 
 
 def read_config(start: Path | None = None) -> Config:
@@ -68,6 +71,9 @@ def _checked(table: Mapping[str, Any], file: Path) -> Config:
             raise InvalidOption(f"{file}: unknown key {key!r}; use {', '.join(_KNOWN)}")
         if type(value) is not _KNOWN[key]:
             raise InvalidOption(f"{file}: {key} must be {_KNOWN[key].__name__}")
+    for name, url in table.get("databases", {}).items():
+        if not isinstance(url, str) or not url:
+            raise InvalidOption(f"{file}: the database {name!r} needs a URL")
     return Config(**table)
 
 
@@ -79,10 +85,13 @@ def settled(url: str | None, schema: str | None, queue: str | None = None) -> Co
     config = read_config()
     config = replace(
         config,
-        url=url or config.url,
+        url=config.databases.get(url or "", url) or config.url,
         schema=config.schema if schema is None else schema,
         queue=config.queue if queue is None else queue,
     )
+    if not config.url and config.databases:
+        names = ", ".join(config.databases)
+        raise typer.BadParameter(f"which database? Pass --url with one of {names}")
     if not config.url:
         raise typer.BadParameter(
             "no database given: set DATABASE_URL, pass --url, or put url into laneway.toml"

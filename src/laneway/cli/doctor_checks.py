@@ -3,27 +3,21 @@
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import typer
+
+from laneway.errors import ConnectionUnavailable, LanewayError
 from laneway.inspection import Finding
 from laneway.spark import Check, doctor, session
 
-if TYPE_CHECKING:
-    from laneway import Queue
-
-    from .connect import Config
-
-
-from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
-
-from laneway.errors import ConnectionUnavailable, LanewayError
-
-from .connect import Config, open_config
+from .connect import Config, check_file, open_config
+from .sources import ANSWER_SECONDS, Source
 
 if TYPE_CHECKING:
     from laneway import Queue
@@ -34,7 +28,7 @@ _DRIVERS = ("psycopg", "asyncpg", "PyMySQL")
 _SKEW = timedelta(seconds=2)
 
 
-def versions(config: "Config") -> Iterator[Finding]:
+def versions(config: Config) -> Iterator[Finding]:
     text = f"Python {platform.python_version()}, Laneway {version('laneway')}"
     drivers = [f"{name} {found}" for name in _DRIVERS if (found := _installed(name))]
     says = ", ".join([text, *drivers]) + "."
@@ -72,7 +66,7 @@ def clock_skew(client: "Queue") -> Finding:
     return Finding("clock", "warn", says, mend)
 
 
-def pooler(config: "Config") -> Iterator[Finding]:
+def pooler(config: Config) -> Iterator[Finding]:
     """Whether two sessions share one backend, which only a pooler can do."""
     if config.url is None or not config.url.startswith(("postgresql", "postgres")):
         return
@@ -124,10 +118,31 @@ _LATELY = timedelta(days=1)
 _MOST_LETTERS = 1000
 
 
-def all_findings(config: Config) -> Iterator[Finding]:
+def findings_of_all(found: list[Source]) -> Iterator[tuple[str | None, Finding]]:
+    """Each with the name of its database, if there are several; all are asked at the same time."""
+    if len(found) == 1 and found[0].name is None:
+        check_file(found[0].config)
+        yield from ((None, finding) for finding in all_findings(found[0].config))
+        return
+    with ThreadPoolExecutor(len(found)) as threads:
+        asked = [(source.name, threads.submit(_checked, source)) for source in found]
+    for name, answer in asked:
+        yield from ((name, finding) for finding in answer.result())
+
+
+def _checked(source: Source) -> list[Finding]:
+    try:
+        check_file(source.config)
+        return list(all_findings(source.config, call_timeout=ANSWER_SECONDS))
+    except (LanewayError, typer.BadParameter) as error:
+        text = error.message if isinstance(error, typer.BadParameter) else str(error)
+        return [Finding("connection", "fail", f"{text}.", "Check the URL.")]
+
+
+def all_findings(config: Config, **options: Any) -> Iterator[Finding]:
     """This machine first, then the database, then the queues."""
     yield from versions(config)
-    with open_config(config) as client:
+    with open_config(config, **options) as client:
         connection = _connection(client)
         yield connection
         if connection.level == "fail":

@@ -14,6 +14,10 @@ Url = Annotated[
         help="The database: postgresql://…, mysql://… or sqlite:///…",
     ),
 ]
+_URLS = "The database, or several: postgresql://…, or a name in laneway.toml.  [env: DATABASE_URL]"
+Urls = Annotated[
+    list[str] | None, typer.Option(show_default=False, metavar="[NAME=]URL", help=_URLS)
+]
 Schema = Annotated[
     str | None,
     typer.Option(

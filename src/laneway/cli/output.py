@@ -136,6 +136,16 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[object]]) -> None:
     console.print(rich_table(columns, rows, console.width))
 
 
+def by_database(
+    columns: Sequence[Column], rows: Sequence[tuple[Any, Sequence[object]]]
+) -> tuple[Sequence[Column], list[Sequence[object]]]:
+    """Rows of several databases, each with its source, say which; those of one stay as they are."""
+    if all(source.name is None for source, _ in rows):
+        return columns, [row for _, row in rows]
+    named = [(source.name, *row) for source, row in rows]
+    return (Column("database"), *columns), list(named)
+
+
 def rich_table(
     columns: Sequence[Column],
     rows: Iterable[Sequence[object]],

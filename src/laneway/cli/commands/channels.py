@@ -1,5 +1,6 @@
 """channels: list, limit, pause, resume, remove."""
 
+from dataclasses import fields
 from datetime import UTC, datetime
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,14 +10,27 @@ import typer
 from laneway.cli.connect import acting, open_queue
 from laneway.cli.dialog import confirm, no_match, note_unused_channels
 from laneway.cli.exits import ListGroup
-from laneway.cli.options import For, InQueue, Json, Limit, OnlyQueue, Schema, Url, Yes, age, length
-from laneway.cli.output import Column, emit, emit_all, say, table
+from laneway.cli.options import (
+    For,
+    InQueue,
+    Json,
+    Limit,
+    OnlyQueue,
+    Schema,
+    Url,
+    Urls,
+    Yes,
+    age,
+    length,
+)
+from laneway.cli.output import Column, by_database, emit, emit_all, say, table
+from laneway.cli.sources import Source, ended, look_at_all, sources
 
 from .stats import counts
 
 if TYPE_CHECKING:
-    from laneway import Policy
-    from laneway.inspection import ChannelInfo
+    from laneway import Policy, Queue
+    from laneway.inspection import ChannelInfo, ChannelPage
 
 
 app = typer.Typer(
@@ -57,26 +71,43 @@ def list_channels(
     after: Annotated[
         str | None, typer.Option(help="Continue from this position.", show_default=False)
     ] = None,
-    url: Url = None,
+    url: Urls = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
     """List channels with their message counts and limits, the fullest first."""
-    with open_queue(url, schema) as client:
-        found = client.channels(
+    found = sources(url, schema)
+    if after is not None and len(found) > 1:
+        raise typer.BadParameter("--after is a position in one database: name one with --url")
+
+    def look(client: "Queue") -> "tuple[ChannelPage, str | None]":
+        page = client.channels(
             queue=queue, prefix=prefix, paused=paused, limited=limited, limit=limit, after=after
         )
-        empty = None if found else no_match(client, "channel", queue)
+        return page, None if page else no_match(client, "channel", queue)
+
+    answers = look_at_all(found, look)
+    rows = [(source, info) for source, (page, _) in answers for info in page]
+    if len(found) > 1:
+        rows.sort(key=lambda row: -row[1].stats.waiting)
     if as_json:
-        emit_all(found)
+        emit_all(info if source.name is None else _named(source, info) for source, info in rows)
     else:
         now = datetime.now(UTC)
-        table(_COLUMNS, [_row(info, now) for info in found])
+        table(*by_database(_COLUMNS, [(source, _row(info, now)) for source, info in rows]))
     filtered = (queue, prefix, paused, limited) != (None,) * 4
-    if found.next is not None:
-        say(f"There are more: continue with --after {quote(found.next)}")
-    elif empty:
-        say(empty if filtered else "No channel has messages or limits.")
+    for source, (page, empty) in answers:
+        if page.next is not None:
+            of = "" if source.name is None else f" in {source.name}, alone with --url"
+            say(f"There are more{of}: continue with --after {quote(page.next)}")
+        elif empty and not rows:
+            say(empty if filtered else "No channel has messages or limits.")
+            break
+    ended(found, answers)
+
+
+def _named(source: Source, info: "ChannelInfo") -> dict[str, Any]:
+    return source.of({each.name: getattr(info, each.name) for each in fields(info)})
 
 
 @app.command()

@@ -1,19 +1,29 @@
 """lake: the history as Parquet; sync, verify, compact, purge, status, report, synth."""
 
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from laneway.cli.connect import settled
 from laneway.cli.dialog import confirm
 from laneway.cli.exits import Code, CommandGroup
-from laneway.cli.options import Json, Schema, Url, Yes, ago, length, moment
+from laneway.cli.options import Json, Schema, Url, Urls, Yes, ago, length, moment
 from laneway.cli.output import Column, emit, emit_all, fields, say, table
+from laneway.cli.sources import Source, sources
+from laneway.errors import ConnectionUnavailable
 
 if TYPE_CHECKING:
     from laneway.lake import Lake
+    from laneway.lake.lake import LakeStatus
+
+T = TypeVar("T")
+# Spark makes a column of it.
+_FOLDER = "database="
+_PLAIN = re.compile(r"[A-Za-z0-9._-]+")
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -34,16 +44,19 @@ def sync(
     lake: Root,
     batch_rows: Rows = 100_000,
     name: Name = "lake",
-    url: Url = None,
+    url: Urls = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Export new history into the lake; continues where the last sync ended."""
-    done = _open(lake, name, url, schema).sync(batch_rows)
-    if as_json:
-        emit(asdict(done))
-    else:
-        say(f"{done.rows:,} rows in {done.batches} batches.")
+    """Export new history into the lake; continues where the last sync ended.
+
+    Several databases have a folder each in it: database=NAME.
+    """
+    for source, done in _each(lake, name, url, schema, lambda one: one.sync(batch_rows)):
+        if as_json:
+            emit(source.of(asdict(done)))
+        else:
+            say(f"{_of(source)}{done.rows:,} rows in {done.batches} batches.")
 
 
 @app.command()
@@ -53,22 +66,25 @@ def verify(
     everything: Annotated[
         bool, typer.Option("--all", help="Also batches that were verified before.")
     ] = False,
-    url: Url = None,
+    url: Urls = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
     """Read the files back and compare them with the history."""
-    done = _open(lake, name, url, schema).verify(everything)
-    if as_json:
-        emit(asdict(done))
-    for damage in done.damaged:
-        say(f"{damage.path}: {damage.problem}")
-    if done.again:
-        say(f"The next laneway lake sync writes batches {done.again} again.")
-    if done.lost:
-        say(f"Batches {done.lost} are lost: their rows are no longer in the history.")
-    say(f"{done.batches} batches in {done.files} files, {len(done.damaged)} damaged.")
-    if done.damaged or done.again or done.lost:
+    failed = False
+    for source, done in _each(lake, name, url, schema, lambda one: one.verify(everything)):
+        of = _of(source)
+        if as_json:
+            emit(source.of(asdict(done)))
+        for damage in done.damaged:
+            say(f"{of}{damage.path}: {damage.problem}")
+        if done.again:
+            say(f"{of}The next laneway lake sync writes batches {done.again} again.")
+        if done.lost:
+            say(f"{of}Batches {done.lost} are lost: their rows are no longer in the history.")
+        say(f"{of}{done.batches} batches in {done.files} files, {len(done.damaged)} damaged.")
+        failed = failed or bool(done.damaged or done.again or done.lost)
+    if failed:
         raise typer.Exit(Code.FAILED)
 
 
@@ -79,16 +95,16 @@ def compact(
     older: Annotated[
         str, typer.Option(metavar="DURATION", help="Only days that ended this long ago.")
     ] = "2d",
-    url: Url = None,
+    url: Urls = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
     """Merge the files of each old day into one."""
-    done = _open(lake, name, url, schema).compact(ago(older))
-    if as_json:
-        emit(asdict(done))
-    else:
-        say(f"Merged {done.files} files of {done.days} days into {done.days}.")
+    for source, done in _each(lake, name, url, schema, lambda one: one.compact(ago(older))):
+        if as_json:
+            emit(source.of(asdict(done)))
+        else:
+            say(f"{_of(source)}Merged {done.files} files of {done.days} days into {done.days}.")
 
 
 @app.command()
@@ -126,16 +142,21 @@ def purge(
 
 @app.command()
 def status(
-    lake: Root, name: Name = "lake", url: Url = None, schema: Schema = None, as_json: Json = False
+    lake: Root, name: Name = "lake", url: Urls = None, schema: Schema = None, as_json: Json = False
 ) -> None:
     """Show what the lake holds and how far it is behind."""
-    found = _open(lake, name, url, schema).status()
-    if as_json:
-        emit(asdict(found))
-        return
+    for source, found in _each(lake, name, url, schema, lambda one: one.status()):
+        if as_json:
+            emit(source.of(asdict(found)))
+        else:
+            _show(source, found)
+
+
+def _show(source: Source, found: "LakeStatus") -> None:
     states = ", ".join(f"{count} {state}" for state, count in found.batches.items())
     fields(
         {
+            "database": source.name,
             "rows": f"{found.rows:,} in {found.files} files, {found.bytes / 1e6:,.1f} MB",
             "days": f"{found.first_day} to {found.last_day}" if found.files else "none",
             "batches": states or "none",
@@ -145,7 +166,10 @@ def status(
         }
     )
     if found.kept != "all":
-        say(f"The queue keeps only {found.kept!r} of its history; reports cover only that.")
+        say(
+            f"{_of(source)}The queue keeps only {found.kept!r} of its history; reports cover only "
+            "that."
+        )
 
 
 @app.command()
@@ -157,15 +181,19 @@ def report(
     share: Annotated[float, typer.Option(help="Objective: share of messages that must.")] = 0.99,
     as_json: Json = False,
 ) -> None:
-    """Update the report: tables of changed days and one HTML page. Needs no database."""
+    """Update the report: tables of changed days and one HTML page. Needs no database.
+
+    A lake of several databases gets a report for each of them.
+    """
     from laneway.lake.report.objective import Objective
 
-    made = _open_folder(lake).report(Objective(length(objective), share))
-    if as_json:
-        emit(asdict(made))
-    else:
-        say(f"Computed {made.days} days.")
-        typer.echo(made.page)
+    for name, opened in _folders(lake):
+        made = opened.report(Objective(length(objective), share))
+        if as_json:
+            emit(asdict(made) if name is None else {"database": name, **asdict(made)})
+        else:
+            say(f"{'' if name is None else f'{name}: '}Computed {made.days} days.")
+            typer.echo(made.page)
 
 
 @app.command()
@@ -204,6 +232,53 @@ def _open(root: str, name: str, url: str | None, schema: str | None) -> "Lake":
 
     config = settled(url, schema)
     return Lake(config.url, root, schema=config.schema, name=name, say=say)
+
+
+def _each(
+    root: str,
+    name: str,
+    urls: list[str] | None,
+    schema: str | None,
+    work: "Callable[[Lake], T]",
+) -> Iterator[tuple[Source, T]]:
+    """One database after the other; one that is away does not keep the others from it."""
+    from laneway.lake import Lake
+
+    away = False
+    for source in sources(urls, schema):
+        config = source.config
+        folder = root if source.name is None else f"{root.rstrip('/')}/{_FOLDER}{source.name}"
+        if source.name is not None and not _PLAIN.fullmatch(source.name):
+            raise typer.BadParameter(
+                f"{source.name!r} cannot name a folder: give a short name, --url NAME=URL"
+            )
+        opened = Lake(config.url, folder, schema=config.schema, name=name, say=say)
+        try:
+            done = work(opened)
+        except ConnectionUnavailable as error:
+            if source.name is None:
+                raise
+            say(f"laneway: {source.name} is away: {error}")
+            away = True
+            continue
+        yield source, done
+    if away:
+        raise typer.Exit(Code.FAILED)
+
+
+def _of(source: Source) -> str:
+    return "" if source.name is None else f"{source.name}: "
+
+
+def _folders(root: str) -> "list[tuple[str | None, Lake]]":
+    """The lake, or the lakes in it."""
+    whole = _open_folder(root)
+    names = [name for name in whole.folder.names("") if name.startswith(_FOLDER)]
+    if not names:
+        return [(None, whole)]
+    return [
+        (name.removeprefix(_FOLDER), _open_folder(f"{root.rstrip('/')}/{name}")) for name in names
+    ]
 
 
 def _open_folder(root: str) -> "Lake":

@@ -1,15 +1,17 @@
 """install, upgrade, sql, version; doctor diagnoses problems and suggests fixes."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laneway.cli.connect import check_file, open_config, read_config, settled
+from laneway.cli.connect import open_config, read_config, settled
 from laneway.cli.exits import Code
-from laneway.cli.options import Json, Schema, Url
+from laneway.cli.options import Json, Schema, Url, Urls
 from laneway.cli.output import emit, printable, say
+from laneway.cli.sources import sources
 
 if TYPE_CHECKING:
     from laneway import Finding
@@ -146,7 +148,7 @@ _CODES = {"ok": Code.OK, "warn": Code.NOTHING, "fail": Code.FAILED}
 
 
 def doctor(
-    url: Url = None,
+    url: Urls = None,
     schema: Schema = None,
     spark: Annotated[
         bool, typer.Option("--spark", help="Also check that Spark can run, by starting it once.")
@@ -159,14 +161,16 @@ def doctor(
 
     Exit code: 0 no problems, 3 warnings, 1 failures.
     """
-    from laneway.cli.doctor_checks import all_findings
+    from laneway.cli.doctor_checks import findings_of_all
 
-    config = settled(url, schema)
-    check_file(config)
+    found = sources(url, schema)
     levels = set()
-    for finding in (*_of_spark(spark), *all_findings(config)):
+    for name, finding in (*_of_spark(spark), *findings_of_all(found)):
         levels.add(finding.level)
-        emit(finding) if as_json else _show(finding)
+        if as_json:
+            emit(finding if name is None else {"database": name, **asdict(finding)})
+        else:
+            _show(name, finding)
     worst = next(level for level in ("fail", "warn", "ok") if level in levels)
     if not as_json:
         say(
@@ -177,15 +181,16 @@ def doctor(
     raise typer.Exit(_CODES[worst])
 
 
-def _of_spark(wanted: bool) -> "Iterator[Finding]":
+def _of_spark(wanted: bool) -> "Iterator[tuple[None, Finding]]":
     if wanted:
         from laneway.cli.doctor_checks import spark_checks
 
-        yield from spark_checks()
+        yield from ((None, finding) for finding in spark_checks())
 
 
-def _show(finding: "Finding") -> None:
+def _show(name: str | None, finding: "Finding") -> None:
     mark = typer.style(_MARKS[finding.level], fg=_COLOURS[finding.level], bold=True)
-    typer.echo(f"{mark}  {finding.check}: {printable(finding.message)}")
+    of = "" if name is None else f"{printable(name)}: "
+    typer.echo(f"{mark}  {of}{finding.check}: {printable(finding.message)}")
     if finding.fix:
         typer.echo(f"      → {printable(finding.fix)}")

@@ -2,17 +2,20 @@
 
 import sys
 import time
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laneway.cli.connect import open_queue
 from laneway.cli.exits import Code
-from laneway.cli.options import Json, OnlyQueue, Schema, Url, age
-from laneway.cli.output import Column, emit, emit_all, rich_table, say, table
+from laneway.cli.options import Json, OnlyQueue, Schema, Urls, age
+from laneway.cli.output import Column, by_database, emit_all, rich_table, say, table
+from laneway.cli.sources import Source, ended, look_at_all, open_watched, sources
+from laneway.errors import LanewayError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -81,20 +84,27 @@ COLUMNS = (
 )
 
 
-def stats(url: Url = None, schema: Schema = None, as_json: Json = False) -> None:
+def stats(url: Urls = None, schema: Schema = None, as_json: Json = False) -> None:
     """Show the number of messages by queue and state, and what is completed per second."""
-    with open_queue(url, schema) as client:
-        numbers, rates = client.stats(), recent_rates(client)
-        note = uncounted(client)
+    found = sources(url, schema)
+    answers = look_at_all(found, lambda one: (one.stats(), recent_rates(one), uncounted(one)))
     now = datetime.now(UTC)
+    rows = [
+        (source, n, rates, note is None)
+        for source, (numbers, rates, note) in answers
+        for n in numbers
+    ]
     if as_json:
-        emit_all(queue_document(n, rates, note is None) for n in numbers)
+        emit_all(source.of(queue_document(n, rates, counted)) for source, n, rates, counted in rows)
     else:
-        table(COLUMNS, [queue_row(n, now, rates, note is None) for n in numbers])
-    if not numbers:
+        shown = [(source, queue_row(n, now, rates, counted)) for source, n, rates, counted in rows]
+        table(*by_database(COLUMNS, shown))
+    if not rows and answers:
         say("All queues are empty.")
-    if note:
-        say(note)
+    for source, (_, _, note) in answers:
+        if note:
+            say(note if source.name is None else f"{source.name}: {note}")
+    ended(found, answers)
 
 
 def queue_row(
@@ -166,7 +176,7 @@ def top(
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
     channels: Annotated[int, typer.Option(min=1, max=1000, help="Number of channels shown.")] = 20,
     once: Annotated[bool, typer.Option("--once", help="Print once and exit.")] = False,
-    url: Url = None,
+    url: Urls = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
@@ -174,13 +184,69 @@ def top(
     if not (once or as_json or sys.stdout.isatty()):
         say("top needs a terminal: use --once, --json or laneway stats.")
         raise typer.Exit(Code.USAGE)
-    with open_queue(url, schema) as client:
+    found = sources(url, schema)
+    with open_watched(found) as watched:
+        watch = Watch(watched, queue, channels)
         if as_json:
-            _stream(client, queue, channels, every, once)
+            _stream(watch, every, once)
         elif once:
-            _print(single(client, queue, channels))
+            _print(watch.single())
         else:
-            _live(client, queue, channels, every)
+            _live(watch, every)
+        if once and watch.away:
+            raise typer.Exit(Code.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What is drawn: a sample of each database, and those that are away."""
+
+    samples: list[tuple[Source, Sample]]
+    away: list[str] = field(default_factory=list)
+
+
+class Watch:
+    """All databases, asked at the same time; each keeps its last sample for the rates."""
+
+    def __init__(
+        self, watched: "list[tuple[Source, Queue]]", queue: str | None, channels: int
+    ) -> None:
+        self._watched = watched
+        self._queue = queue
+        self._channels = channels
+        self._before: dict[str | None, Sample] = {}
+        self._away_since: dict[str | None, datetime] = {}
+        self.away: list[str] = []
+
+    def single(self) -> Picture:
+        return self._asked(lambda source, client: single(client, self._queue, self._channels))
+
+    def next(self) -> Picture:
+        return self._asked(
+            lambda source, client: sample(
+                client, self._queue, self._channels, self._before.get(source.name)
+            )
+        )
+
+    def _asked(self, look: "Callable[[Source, Queue], Sample]") -> Picture:
+        if len(self._watched) == 1:
+            source, client = self._watched[0]
+            self._before[source.name] = seen = look(source, client)
+            return Picture([(source, seen)])
+        samples = []
+        self.away = []
+        with ThreadPoolExecutor(len(self._watched)) as threads:
+            asked = [(one, threads.submit(look, one, client)) for one, client in self._watched]
+        for source, answer in asked:
+            try:
+                self._before[source.name] = seen = answer.result()
+                samples.append((source, seen))
+                self._away_since.pop(source.name, None)
+            except LanewayError as error:
+                since = self._away_since.setdefault(source.name, datetime.now(UTC))
+                for_ = age(since, datetime.now(UTC))
+                self.away.append(f"{source.name} is away ({for_}): {error}")
+        return Picture(samples, self.away)
 
 
 def sample(client: "Queue", queue: str | None, channels: int, before: Sample | None) -> Sample:
@@ -216,30 +282,44 @@ def single(client: "Queue", queue: str | None, channels: int) -> Sample:
     return replace(first, published_rate=published, ended_rate=ended)
 
 
-def drawn(seen: Sample, width: int, height: int | None) -> "RenderableType":
-    """As many channels as fit."""
+def drawn(picture: Picture, width: int, height: int | None) -> "RenderableType":
+    """As many channels as fit, the fullest of all databases first."""
     from rich.console import Group
     from rich.text import Text
 
-    taken = len(seen.queues) + _OTHER_LINES + len(wrap(seen.note or "", width))
+    samples = picture.samples
+    notes = [seen.note for _, seen in samples if seen.note][:1] + picture.away
+    queues = [
+        (source, queue_row(n, seen.at, seen.rates, seen.note is None))
+        for source, seen in samples
+        for n in seen.queues
+    ]
+    lanes = [(source, n, seen.at) for source, seen in samples for n in seen.channels]
+    if len(samples) > 1:
+        lanes.sort(key=lambda lane: -lane[1].waiting)
+    taken = len(queues) + _OTHER_LINES + sum(len(wrap(note, width)) for note in notes)
     rows = None if height is None else max(1, height - taken)
-    counted = seen.note is None
-    numbers = [queue_row(n, seen.at, seen.rates, counted) for n in seen.queues]
-    queues = rich_table(COLUMNS, numbers, width)
-    lanes = rich_table(_CHANNELS, [_channel(n, seen.at) for n in seen.channels[:rows]], width)
-    lines = [Text(_headline(seen), no_wrap=True, overflow="ellipsis")]
-    if seen.note:
-        lines.append(Text(seen.note, style="yellow"))
-    return Group(*lines, queues, lanes)
+    shown = [(source, _channel(n, at)) for source, n, at in lanes[:rows]]
+    lines = [Text(_headline([seen for _, seen in samples]), no_wrap=True, overflow="ellipsis")]
+    lines.extend(Text(note, style="yellow") for note in notes)
+    return Group(
+        *lines,
+        rich_table(*by_database(COLUMNS, queues), width),
+        rich_table(*by_database(_CHANNELS, shown), width),
+    )
 
 
-def _headline(seen: Sample) -> str:
-    moment = seen.at.astimezone().strftime("%H:%M:%S")
-    if seen.published_rate is None or seen.ended_rate is None:
+def _headline(samples: list[Sample]) -> str:
+    if not samples:
+        return "laneway"
+    moment = samples[0].at.astimezone().strftime("%H:%M:%S")
+    if any(seen.published_rate is None or seen.ended_rate is None for seen in samples):
         return f"laneway  {moment}"
-    ended = f"{seen.ended_rate:,.0f} ended/s" if seen.note is None else "ended/s not counted"
-    speed = f"{seen.published_rate:,.0f} published/s  {ended}"
-    return f"laneway  {moment}  {speed}"
+    ended = f"{sum(seen.ended_rate or 0 for seen in samples):,.0f} ended/s"
+    if any(seen.note is not None for seen in samples):
+        ended = "ended/s not counted"
+    published = sum(seen.published_rate or 0 for seen in samples)
+    return f"laneway  {moment}  {published:,.0f} published/s  {ended}"
 
 
 def _channel(n: "ChannelStats", now: datetime) -> tuple[Any, ...]:
@@ -247,35 +327,37 @@ def _channel(n: "ChannelStats", now: datetime) -> tuple[Any, ...]:
     return n.queue, n.channel, *numbers, age(n.oldest_due, now)
 
 
-def _print(seen: Sample) -> None:
+def _print(seen: Picture) -> None:
     from rich.console import Console
 
     console = Console(width=None if sys.stdout.isatty() else 120)
     console.print(drawn(seen, console.width, None))
 
 
-def _live(client: "Queue", queue: str | None, channels: int, every: float) -> None:
+def _live(watch: Watch, every: float) -> None:
     from rich.console import Console
     from rich.live import Live
 
     console = Console()
-    seen = sample(client, queue, channels, None)
+    seen = watch.next()
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
             live.update(drawn(seen, console.width, console.height), refresh=True)
             time.sleep(every)
-            seen = sample(client, queue, channels, seen)
+            seen = watch.next()
 
 
-def _stream(client: "Queue", queue: str | None, channels: int, every: float, once: bool) -> None:
-    seen = single(client, queue, channels) if once else sample(client, queue, channels, None)
+def _stream(watch: Watch, every: float, once: bool) -> None:
+    seen = watch.single() if once else watch.next()
     while True:
-        emit(_document(seen))
+        emit_all(source.of(_document(one)) for source, one in seen.samples)
+        for away in seen.away:
+            say(f"laneway: {away}")
         sys.stdout.flush()
         if once:
             return
         time.sleep(every)
-        seen = sample(client, queue, channels, seen)
+        seen = watch.next()
 
 
 def _document(seen: Sample) -> dict[str, Any]:

@@ -2,26 +2,28 @@
 
 import os
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laneway.cli.connect import check_file, open_config, open_queue, settled
+from laneway.cli.connect import check_file, open_config
 from laneway.cli.exits import Code
-from laneway.cli.options import Json, Limit, Schema, Url, age, length
-from laneway.cli.output import Column, emit, emit_all, say, table
+from laneway.cli.options import Json, Limit, Schema, Urls, age, length
+from laneway.cli.output import Column, by_database, emit, emit_all, say, table
+from laneway.cli.sources import ended, look_at_all, sources
 
 if TYPE_CHECKING:
-    from laneway import Queue, Tasks, Worker, WorkerInfo
+    from laneway import Tasks, Worker, WorkerInfo
 
 
 _HINT = "define one: worker = Worker(queue)"
 
 
-def load_worker(targets: list[str], url: str | None, schema: str | None) -> "Worker":
+def load_worker(targets: list[str], url: list[str] | None, schema: str | None) -> "Worker":
     """One worker for everything that the targets name: ``module`` or ``module:name``.
 
     The first worker counts, with its options; what the others have is added to it. If there are
@@ -61,17 +63,21 @@ def _named(target: str) -> "list[Worker | Tasks]":
     raise typer.BadParameter(f"{target} is of type {type(found).__name__}, not a Worker: {hint}")
 
 
-def _client(found: "list[Worker | Tasks]", url: str | None, schema: str | None) -> "Queue":
-    """That of the first tasks that are bound; else the one of the command's settings."""
+def _client(found: "list[Worker | Tasks]", url: list[str] | None, schema: str | None) -> Any:
+    """That of the first tasks that are bound; else those of the command's settings."""
     for one in found:
         if (client := one._clients.any) is not None:
-            bound: Queue = client
-            return bound
+            return client
     from laneway.client.shared.options import UPKEEP_EVERY
 
-    config = settled(url, schema)
-    check_file(config)
-    return open_config(config, pool_size=10, upkeep_every=UPKEEP_EVERY)
+    opened = {}
+    for source in sources(url, schema):
+        check_file(source.config)
+        client = open_config(source.config, pool_size=10, upkeep_every=UPKEEP_EVERY)
+        if source.name is None:
+            return client
+        opened[source.name] = client
+    return opened
 
 
 def _import(name: str) -> ModuleType:
@@ -161,7 +167,7 @@ def worker(
     ] = None,
     batch: Annotated[int, typer.Option(min=1, help="With --spark: messages per claim.")] = 1000,
     per_task: Annotated[int, typer.Option(min=1, help="With --spark: messages per task.")] = 50,
-    url: Url = None,
+    url: Urls = None,
     schema: Schema = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log more.")] = False,
     as_json: Json = False,
@@ -170,7 +176,7 @@ def worker(
 
     It serves all that the modules define, in one process: laneway worker shop.jobs shop.mail.
     Options that are not given are those of the first worker. Modules that have tasks but neither a
-    worker nor a client get a worker on --url.
+    worker nor a client get a worker on --url; with several it serves all of these databases.
 
     On the first signal it lets running handlers finish and gives the other messages back; on the
     second it stops at once. With --json the log is JSON too. With --spark the executors must be
@@ -247,21 +253,26 @@ _COLUMNS = (
 
 
 def workers(
-    limit: Limit = 1000, url: Url = None, schema: Schema = None, as_json: Json = False
+    limit: Limit = 1000, url: Urls = None, schema: Schema = None, as_json: Json = False
 ) -> None:
-    """List worker processes: what they serve, how busy they are, who has vanished."""
-    with open_queue(url, schema) as client:
-        found = client.workers(limit=limit)
+    """List worker processes: what they serve, how busy they are, who has vanished.
+
+    One that serves several databases has a row in each of them.
+    """
+    found = sources(url, schema)
+    answers = look_at_all(found, lambda client: client.workers(limit=limit))
+    rows = [(source, worker) for source, listed in answers for worker in listed]
     if as_json:
-        emit_all(found)
+        emit_all(worker if one.name is None else one.of(asdict(worker)) for one, worker in rows)
     else:
         now = datetime.now(UTC)
-        found = sorted(found, key=lambda one: (one.host, one.started_at, one.id))
-        table(_COLUMNS, [_row(worker, now) for worker in found])
-    if not found:
+        rows.sort(key=lambda row: (row[1].host, row[1].started_at, row[1].id))
+        table(*by_database(_COLUMNS, [(source, _row(worker, now)) for source, worker in rows]))
+    if not rows and answers:
         say("No worker is running.")
-    elif vanished := sum(worker.state == "vanished" for worker in found):
+    elif vanished := sum(worker.state == "vanished" for _, worker in rows):
         say(f"Vanished, not seen for 30 seconds: {vanished}. Their leases expire by themselves.")
+    ended(found, answers)
 
 
 def _row(worker: "WorkerInfo", now: datetime) -> tuple[object, ...]:
