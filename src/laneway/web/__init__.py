@@ -3,6 +3,7 @@
 >>> app.mount("/queue", dashboard(queue))
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from laneway.extras import needs
@@ -10,14 +11,26 @@ from laneway.operator import ADMIN, OPERATOR, VIEWER, Principal, Right
 
 with needs("the dashboard", "Jinja2", "dashboard"):
     from .dashboard import Dashboard
+    from .databases import Dashboards
 
 
 def dashboard(queue: Any, **options: Any) -> Any:
-    """An ASGI application to mount anywhere; the options are those of :class:`Dashboard`."""
+    """An ASGI application to mount anywhere; the options are those of :class:`Dashboard`. With
+    several queues by name it shows all of their databases."""
     with needs("the dashboard", "Starlette", "dashboard"):
         from .asgi import DashboardApp
 
-    return DashboardApp(Dashboard(queue, **options))
+    several = isinstance(queue, Mapping)
+    return DashboardApp(Dashboards(queue, **options) if several else Dashboard(queue, **options))
 
 
-__all__ = ["ADMIN", "OPERATOR", "VIEWER", "Dashboard", "Principal", "Right", "dashboard"]
+__all__ = [
+    "ADMIN",
+    "OPERATOR",
+    "VIEWER",
+    "Dashboard",
+    "Dashboards",
+    "Principal",
+    "Right",
+    "dashboard",
+]

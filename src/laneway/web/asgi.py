@@ -6,8 +6,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
-from .dashboard import MOST_BODY, Dashboard
-from .hints import HintSource, stream
+from .dashboard import MOST_BODY, AnyDashboard
+from .hints import stream
 from .request import WebRequest, WebResponse
 
 
@@ -17,7 +17,7 @@ class DashboardApp:
     >>> app.mount("/queue", DashboardApp(Dashboard(queue)))
     """
 
-    def __init__(self, dashboard: Dashboard) -> None:
+    def __init__(self, dashboard: AnyDashboard) -> None:
         self.dashboard = dashboard
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -35,7 +35,7 @@ class DashboardApp:
         if given is not None:
             answer = await run_in_threadpool(self.dashboard.respond, given)
         assert answer is not None
-        await native_response(answer, self.dashboard.hints)(scope, receive, send)
+        await native_response(answer)(scope, receive, send)
 
     async def _lifespan(self, receive: Any, send: Any) -> None:
         await receive()
@@ -72,10 +72,10 @@ def path_below(path: str, root: str) -> str:
     return rest if rest.startswith("/") else f"/{rest}"
 
 
-def native_response(answer: WebResponse, hints: HintSource) -> Response:
+def native_response(answer: WebResponse) -> Response:
     headers = {**answer.headers, "content-type": answer.content_type}
-    if answer.live:
+    if answer.live is not None:
         headers["content-type"] = "text/event-stream"
         headers["x-accel-buffering"] = "no"
-        return StreamingResponse(stream(hints), headers=headers)
+        return StreamingResponse(stream(answer.live), headers=headers)
     return Response(answer.body, answer.status, headers)

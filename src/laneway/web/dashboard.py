@@ -4,7 +4,8 @@ its own.
 
 import logging
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from laneway import __version__
 from laneway.client.aio.queue import AsyncQueue
@@ -22,7 +23,6 @@ from .connections import Connections
 from .context import Answer, Context, PageView
 from .documents import Redact, as_json
 from .hints import HintSource
-from .openapi import openapi
 from .operations import OperationHelper
 from .pages import NUMBERED, PAGES, navigation, page_of
 from .pages.starts import StartsFollower
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Scrapes:
     """The exporter begins with the first scrape; without prometheus-client there is none."""
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: Queue | Mapping[str, Queue]) -> None:
         self._queue = queue
         self._lock = threading.Lock()
         self._exporter: Exporter | None = None
@@ -96,6 +96,8 @@ class Dashboard:
         self.title = title
         self.redact = redact
         self.trace_url = _checked_trace_url(trace_url)
+        self.tabs: list[tuple[str, str, bool]] = []
+        """The databases of a console that has several: name, place in addresses, and this one."""
         self._results = SignedResults(self.connections.secret)
         self._scrapes = Scrapes(self.connections.reading)
 
@@ -105,7 +107,7 @@ class Dashboard:
         try:
             response = self._respond(request)
         except Refused as refused:
-            response = _refusal(request, refused)
+            response = refusal(request, refused)
         except Exception as error:
             _log.exception("a page failed")
             response = WebResponse(500, b"This page failed; the log says why.", "text/plain")
@@ -114,6 +116,10 @@ class Dashboard:
             del error
         response.headers = {**HEADERS, **response.headers}
         return response
+
+    def begin(self) -> None:
+        """Goes on with operations that were started before."""
+        self.operations.begin()
 
     def close(self) -> None:
         """Closes the connections, and ends the streams of hints."""
@@ -133,7 +139,7 @@ class Dashboard:
         if request.path == "/metrics" and request.method != "POST":
             return self._scrapes.respond(principal)
         if request.path == "/live":
-            return WebResponse(live=True)
+            return WebResponse(live=self.hints)
         if request.path.startswith(api.PREFIX):
             return self._api(request, reader)
         operator = Operator(self.connections.acting, principal, source="dashboard")
@@ -150,7 +156,7 @@ class Dashboard:
 
     def _api(self, request: WebRequest, reader: CachedReader) -> WebResponse:
         if request.path == f"{api.PREFIX}openapi.json":
-            return WebResponse(200, as_json(openapi(__version__)), "application/json")
+            return WebResponse(200, as_json(api.openapi(__version__)), "application/json")
         operator = Operator(self.connections.acting, reader.principal, source="api")
         response = api.respond(request, reader, operator, self.redact)
         if request.method == "POST":
@@ -190,6 +196,9 @@ class Dashboard:
             "stale": context.reader.stale,
             "result": self._results.read(done, name) if done else None,
             "live": view.template in LIVE,
+            "api": True,
+            "tabs": self.tabs,
+            "root": "../../",
         }
         return render(view.template, values | view.values)
 
@@ -218,7 +227,7 @@ def _problem(error: LanewayError) -> PageView:
     return PageView("problem.html", title, {"text": str(error), "away": away}, status_of(error))
 
 
-def _refusal(request: WebRequest, refused: Refused) -> WebResponse:
+def refusal(request: WebRequest, refused: Refused) -> WebResponse:
     status = 401 if refused.ask else 403
     headers = {"www-authenticate": 'Basic realm="Laneway", charset="UTF-8"'} if refused.ask else {}
     if request.path.startswith(api.PREFIX):
@@ -228,7 +237,17 @@ def _refusal(request: WebRequest, refused: Refused) -> WebResponse:
     return WebResponse(status, str(refused).encode(), "text/plain; charset=utf-8", headers)
 
 
-def serve(dashboard: Dashboard, host: str, port: int) -> None:
+class AnyDashboard(Protocol):
+    """A dashboard of one database or of several."""
+
+    access: Access
+
+    def respond(self, request: WebRequest) -> WebResponse: ...
+    def begin(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def serve(dashboard: AnyDashboard, host: str, port: int) -> None:
     """Until Ctrl-C. An address that others reach needs a credential, or "insecure" said aloud."""
     access = dashboard.access
     open_to_others = host not in ("127.0.0.1", "localhost", "::1")
@@ -253,5 +272,5 @@ def serve(dashboard: Dashboard, host: str, port: int) -> None:
         server_header=False,
         timeout_graceful_shutdown=1,
     )
-    dashboard.operations.begin()
+    dashboard.begin()
     uvicorn.Server(config).run()

@@ -66,13 +66,13 @@ class WebRequest:
 
 @dataclass(slots=True)
 class WebResponse:
-    """``live`` asks the adapter for the stream of hints instead of the body."""
+    """``live`` is a source of hints: the adapter sends their stream instead of the body."""
 
     status: int = 200
     body: bytes = b""
     content_type: str = "text/html; charset=utf-8"
     headers: dict[str, str] = field(default_factory=dict)
-    live: bool = False
+    live: Any = None
 
 
 def redirect(location: str) -> WebResponse:

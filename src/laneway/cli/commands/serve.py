@@ -2,15 +2,14 @@
 
 import sys
 from contextlib import AbstractContextManager
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laneway.cli.connect import check_file, open_config, open_queue, settled
 from laneway.cli.exits import Code
-from laneway.cli.options import Json, Schema, Url
+from laneway.cli.options import Json, Schema, Urls
 from laneway.cli.output import emit, say
+from laneway.cli.sources import open_named, sources
 
 if TYPE_CHECKING:
     from laneway import Queue
@@ -47,20 +46,22 @@ def dashboard(
         bool,
         typer.Option("--demo", help="Show a temporary server with tenants and workers at work."),
     ] = False,
-    url: Url = None,
+    url: Urls = None,
     schema: Schema = None,
 ) -> None:
     """Serve the dashboard and its API until Ctrl-C.
 
-    Without --token only this machine is let in.
+    Without --token only this machine is let in. With several databases the first page shows all of
+    them, and each has its own pages.
     """
-    from laneway.web import Dashboard
-    from laneway.web.dashboard import serve
+    from laneway.web import Dashboard, Dashboards
+    from laneway.web.dashboard import AnyDashboard, serve
 
-    with _demo() if demo else open_queue(url, schema) as client:
-        pages = Dashboard(
-            client, token=token, insecure=insecure, read_only=read_only, trace_url=trace_url
-        )
+    options: dict[str, Any] = {"token": token, "insecure": insecure, "read_only": read_only}
+    with _demo() if demo else open_named(sources(url, schema)) as found:
+        several = isinstance(found, dict)
+        make: Any = Dashboards if several else Dashboard
+        pages: AnyDashboard = make(found, trace_url=trace_url, **options)
         say(f"Dashboard at http://{_shown(host)}:{port}/ until Ctrl-C.")
         serve(pages, host, port)
 
@@ -92,23 +93,20 @@ def exporter(
         float, typer.Option(min=0, max=300, help="Seconds for which an answer is given again.")
     ] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Print the metrics and exit.")] = False,
-    url: Url = None,
+    url: Urls = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
     """Serve the numbers of all queues and workers for Prometheus.
 
+    With several databases every sample has the label database.
     /metrics, /livez and /readyz, on the loopback unless --host says otherwise. It needs only the
     rights of a viewer.
     """
-    from laneway.client.shared.options import looking_url
     from laneway.exporter import Exporter
 
-    config = settled(url, schema)
-    check_file(config)
-    looking = looking_url(config.url or "", config.pooler, timeout)
-    with open_config(replace(config, url=looking), pool_size=1) as client:
-        found = Exporter(client, max_age=max_age, timeout=timeout)
+    with open_named(sources(url, schema), looking=timeout) as opened:
+        found = Exporter(opened, max_age=max_age, timeout=timeout)
         if once:
             _print(found, as_json)
         else:
@@ -116,15 +114,16 @@ def exporter(
 
 
 def _print(found: "Exporter", as_json: bool) -> None:
-    reading = found.reading()
+    problems = found.problems()
     if as_json:
         for family in found.families():
             for sample in family.samples:
                 emit({"name": sample.name, "labels": sample.labels, "value": sample.value})
     else:
         sys.stdout.write(found.scrape().decode())
-    if reading.problem is not None:
-        say(f"laneway: {reading.problem}")
+    for problem in problems:
+        say(f"laneway: {problem}")
+    if problems:
         raise typer.Exit(Code.FAILED)
 
 

@@ -47,13 +47,13 @@ def page(request: HttpRequest, path: str = "") -> HttpResponse | StreamingHttpRe
         )
     )
     headers = {**answer.headers, "content-type": answer.content_type}
-    if not answer.live:
+    if answer.live is None:
         return HttpResponse(answer.body, status=answer.status, headers=headers)
     if not isinstance(request, ASGIRequest):
         # A stream would hold a thread of the server: the page asks by itself every five seconds.
         return HttpResponse(status=204, headers=answer.headers)
     headers |= {"content-type": "text/event-stream", "x-accel-buffering": "no"}
-    return StreamingHttpResponse(stream(board.hints), headers=headers)
+    return StreamingHttpResponse(stream(answer.live), headers=headers)
 
 
 def _board() -> Dashboard:
