@@ -3,17 +3,16 @@
 What the lake has, and how far it is behind.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laneway.durations import Duration, check_duration
-from laneway.errors import InvalidOption, LakeMismatch
+from laneway.errors import InvalidOption, LakeMismatch, LanewayError
 from laneway.extras import needs
-
-from .errors import plainly
 
 if TYPE_CHECKING:
     from .catalog import Catalog
@@ -63,6 +62,31 @@ def _status(catalog: "Catalog") -> LakeStatus:
         readers=catalog.readers(),
         kept=catalog.history_kept(),
     )
+
+
+# Errors of disks and file systems as our own: a full disk is no reason for a traceback.
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """For everything that uses the folder. Staged files do not count, so it can be run again."""
+    try:
+        yield
+    except LanewayError:
+        raise
+    except Exception as error:
+        if not isinstance(error, OSError) and not _is_arrows(error):
+            raise
+        said = str(error).partition("\n")[0].strip()
+        raise LakeMismatch(
+            f"the lake's folder cannot be read or written: {said or type(error).__name__}; "
+            "fix that and run it again"
+        ) from error
+
+
+def _is_arrows(error: Exception) -> bool:
+    """By its module's name: pyarrow is not imported for this."""
+    return any(kind.__module__.startswith("pyarrow") for kind in type(error).__mro__)
 
 
 Progress = Callable[[str], None]

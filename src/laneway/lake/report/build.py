@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from laneway.lake.folder import LIVE_ROWS, Folder
 
 from .objective import Objective
-from .tables import DAILY, METRIC, SUMMARIES, VIEWS, summary_sql, table_sql
+from .summaries import METRIC, SUMMARIES, summary_sql
+from .tables import DAILY, VIEWS, table_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,5 +1,4 @@
-"""The queries of the report's daily tables and of the views that they read (``tables.sql``), and
-of its tables over all days (``summaries.sql``)."""
+"""The queries of the report's daily tables, and of the views that they read (``tables.sql``)."""
 
 from functools import cache
 from importlib.resources import files
@@ -22,10 +21,6 @@ DAILY = (
     "fairness",
 )
 """Each comes after those that it reads."""
-METRIC = "metric"
-"""A view that the summaries read."""
-SUMMARIES = ("signatures", "redrive", "slo", "normal", "forecast", "outlook", "recent")
-"""Each comes after those that it reads."""
 
 
 @cache
@@ -37,8 +32,3 @@ def queries(file: str) -> dict[str, str]:
 def table_sql(name: str) -> str:
     """The query of a daily table, or of a view that they read."""
     return queries("tables.sql")[name]
-
-
-def summary_sql(name: str) -> str:
-    """The query of a table over all days."""
-    return queries("summaries.sql")[name]

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from laneway.errors import InvalidOption
 from laneway.lake.catalog import START, Catalog
-from laneway.lake.errors import plainly
 from laneway.lake.folder import Folder, batch_path, by_day, write_live
+from laneway.lake.lake import plainly
 from laneway.lake.owner import has_owner
 
 from .attempts import (
