@@ -28,6 +28,7 @@ select k.name, count(*), l.concurrency
 from laneway.limit_lease k
 join laneway.lease e on e.message_id = k.message_id and e.fence = k.fence
 join laneway.shared_limit l on l.name = k.name
+where l.concurrency is not null
 group by k.name, l.concurrency having count(*) > greatest(l.concurrency, %s)
 """
 

@@ -274,6 +274,8 @@ class LimitedClaims:
         elif known and not waits.waiting:
             self.known.discard(queues)
         known = queues in self.known
+        # Also if all that it took has to wait: others that were not asked for yet come behind it.
+        self._ahead[queues] = 1 if taken.rows else _STARTS_AHEAD
         found = limited_rows(taken)
         if found:
             started = yield from steps.admit(found, taken)
@@ -283,7 +285,6 @@ class LimitedClaims:
                 known = True
                 yield from steps.sweep(waiting)
                 taken = _without(taken, {one.id for one in waiting})
-        self._ahead[queues] = 1 if taken.rows else _STARTS_AHEAD
         if known and not first and not taken.rows:
             direct, waits = yield from steps.start()
             if direct.rows:
