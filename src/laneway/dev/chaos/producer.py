@@ -162,12 +162,12 @@ class Producer:
         self._publish(doomed)
 
     def _flow(self) -> None:
-        """Messages that come after others. One of them adds to the flow while it runs, one may die,
-        one runs only if it does."""
+        """Messages that come after others. One of them adds to the flow while it runs, one may die
+        and completes if it is redriven, one runs only if it dies."""
         plain = [self._message(self._rng.choice(UNLIMITED), queue=WORK) for _ in range(5)]
         spread = self._message(self._rng.choice(UNLIMITED), SPREAD, queue=WORK)
         fails = self._message(FAILS, "fail", queue=WORK, max_attempts=2)
-        fails.payload["fails"] = self._rng.randint(0, 3)
+        fails.payload |= {"fails": self._rng.randint(0, 3), "heals": 2}
         one, merged, both, sorry, last = plain
         after = [(merged, [one, spread]), (both, [one, fails])]
         messages = [one, spread, fails, merged, both, sorry, last]
