@@ -27,6 +27,7 @@ def payloads(place: Place) -> list[str]:
 def publish(spark: SparkSession, place: Place, source: Path, checkpoint: Path, **more: Any) -> None:
     """An AvailableNow run from text files into the queue."""
     lines = spark.readStream.schema("payload string").text(str(source))
+    more = {"content_type": "text/plain", **more}
     writing = lines.writeStream.format("laneway").options(**options(place, **more))
     writing = writing.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
     assert writing.start().awaitTermination(120)
