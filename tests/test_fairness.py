@@ -1,13 +1,15 @@
 """A loud tenant takes no more than its share, and weights are kept: counted, not timed."""
 
 from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from benchmarks.fairness import JAIN, ROUNDS, SHARE, Size, shares, spread, wanted
 from benchmarks.shares import jain, longest_wait
-from laneway import Queue
-from tests.place import Place
+from laneway import Message, Queue
+from tests.place import Place, fresh_schema
 
 SIZE = Size(bulk=30_000, one_by_one=3_000)
 
@@ -57,3 +59,38 @@ def test_the_longest_wait_counts_the_visits_of_others() -> None:
     assert longest_wait([["a", "a", "b"], ["c"]], ["b", "c"]) == 1
     assert longest_wait([["a"], ["a"], ["b"]], ["b"]) == 2
     assert longest_wait([["a"], ["a"], ["a"]], ["b"]) == 3
+
+
+@pytest.mark.parametrize("weight", [1, 2])
+@pytest.mark.parametrize("engine", ["postgresql", "mariadb", "sqlite"])
+def test_by_time_a_tenant_of_long_messages_gets_the_worker_time_of_one_of_short_ones(
+    engine: str, weight: int, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Ten workers for a minute: one tenant whose messages take 10 s, nine of 0.1 s."""
+    lengths = {"slow": 100} | {f"quick {number}": 1 for number in range(9)}  # tenths of a second
+    clock = [datetime.now(UTC)]
+    used: Counter[str] = Counter()
+    running: list[tuple[int, Message]] = []
+    url = f"sqlite:///{tmp_path / 'jobs.db'}"
+    if engine == "postgresql":
+        url = request.getfixturevalue("database")
+    elif engine == "mariadb":
+        url = request.getfixturevalue("mariadb").create_database(f"fair by time {weight}")
+    with Queue(url, schema=fresh_schema(), clock=lambda: clock[0], upkeep_every=None) as queue:
+        queue.install()
+        queue.set_fairness("time")
+        queue.channel("slow").limit(weight=weight)
+        for name in lengths:
+            queue.publish_many([b""] * 700, channel=name)
+        for tick in range(600):
+            queue.complete([message for end, message in running if end <= tick])
+            running = [one for one in running if one[0] > tick]
+            while len(running) < 10:
+                found = queue.claim(10 - len(running), lease=120)
+                running += [(tick + lengths[message.channel], message) for message in found]
+            used.update(message.channel for _, message in running)
+            clock[0] += timedelta(seconds=0.1)
+    assert sum(used.values()) == 6000
+    fair = 6000 / (9 + weight)
+    for name, tenths in used.items():
+        assert tenths == pytest.approx(fair * (weight if name == "slow" else 1), rel=0.05), used

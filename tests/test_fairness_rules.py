@@ -9,8 +9,12 @@ import pytest
 from laneway.engines.fairness import (
     OLDEST_OF,
     QUANTUM,
+    RESTED,
+    Pace,
     RateLimit,
+    RunTime,
     Share,
+    TimeShare,
     divide,
     next_skips,
     rate_limit,
@@ -214,3 +218,72 @@ class TestPriorities:
             assert len(chosen) == total
             assert before < chosen
             before = chosen
+
+
+PACE = Pace(reached=100.0, turn=1.0)
+
+
+def known(booked: float, cost: float = 0.1, ago: float = 0) -> RunTime:
+    return RunTime(booked, booked, cost, NOW - int(ago * SECOND))
+
+
+def test_by_time_a_channel_starts_until_it_is_a_turn_ahead() -> None:
+    share = TimeShare(PACE, known(100.0), 1, 0, NOW, resting=False)
+    assert share.visit(1, 1000, 1000) == 10
+    assert share.visit(1, 1000, 1000) == 10  # the next round
+    assert TimeShare(PACE, known(101.0), 1, 0, NOW, resting=False).visit(1, 9, 9) == 0
+
+
+def test_by_time_one_message_starts_however_long_it_runs() -> None:
+    share = TimeShare(PACE, known(100.9, 3600.0), 1, 0, NOW, resting=False)
+    assert share.visit(1, 5, 5) == 1
+    assert share.after(1).booked == pytest.approx(3700.9)
+
+
+def test_by_time_a_heavier_channel_starts_more() -> None:
+    assert TimeShare(PACE, known(100.0), 3, 0, NOW, resting=False).visit(1, 99, 99) == 30
+
+
+def test_by_time_what_ended_takes_the_place_of_what_was_booked() -> None:
+    before = TimeShare(PACE, known(100.0, 2.0), 1, 0, NOW, resting=False)
+    assert before.visit(1, 1, 1) == 1
+    noted = before.after(1)
+    assert noted.booked == pytest.approx(102.0)
+    after = TimeShare(PACE, noted, 1, 0, NOW, (1, 7 * SECOND), resting=False)
+    assert after.after(0)[:3] == pytest.approx((107.0, 107.0, 3.0))
+
+
+def test_by_time_a_new_channel_begins_with_one_message() -> None:
+    new = TimeShare(PACE, None, 1, 0, NOW)
+    assert new.visit(1, 10, 10) == 1
+    # It is running for four seconds, and the others have had two more.
+    later = TimeShare(Pace(102.0, 1.0), new.after(1), 1, 1, NOW + 4 * SECOND, resting=False)
+    assert later.visit(1, 10, 10) == 0
+    others_had_more = Pace(104.0, 1.0)
+    assert TimeShare(others_had_more, new.after(1), 1, 1, NOW + 4 * SECOND).visit(1, 10, 10) == 0
+    caught_up = Pace(107.0, 1.0)
+    share = TimeShare(caught_up, new.after(1), 1, 1, NOW + 4 * SECOND, resting=False)
+    assert share.visit(1, 10, 10) == 1
+
+
+def test_by_time_whoever_rested_joins_the_others() -> None:
+    assert TimeShare(PACE, known(20.0), 1, 0, NOW).after(0).booked == 100.0
+    owes = TimeShare(PACE, known(130.0, ago=10), 1, 0, NOW)
+    assert owes.after(0).booked == pytest.approx(120.0)
+    assert TimeShare(PACE, known(1e9), 1, 0, NOW).after(0).booked == 100.0 + RESTED
+
+
+def test_by_time_whoever_did_not_rest_is_little_behind() -> None:
+    share = TimeShare(PACE, known(20.0, 5.0), 1, 0, NOW, resting=False)
+    assert share.after(0).booked == pytest.approx(90.0)
+
+
+def test_by_time_rounds_fill_a_batch() -> None:
+    times = [known(100.0), known(109.5, 10.0), known(100.3, 0.5)]
+    offers = [(TimeShare(PACE, one, 1, 0, NOW, resting=False), 1000) for one in times]
+    rounds = max(share.rounds_to(500) for share, _ in offers)
+    counts = divide(offers, 500, rounds)
+    assert sum(counts) == 500
+    ends = [share.after(count).booked for (share, _), count in zip(offers, counts, strict=True)]
+    assert max(ends) - min(ends) <= 10.0 + 2 * PACE.turn
+    assert TimeShare(PACE, known(1e15), 1, 0, NOW, resting=False).rounds_to(1) < 2**41

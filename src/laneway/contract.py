@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
 from .event import EventFilter, Heard, MessageEnd, StoredResult
-from .flow_verbs import FlowEngine
+from .flow_verbs import FairnessVerbs, FlowEngine
 from .inspection import (
     ChannelFilter,
     ChannelPage,
@@ -85,7 +85,7 @@ Ability = Literal["open transactions", "handlers' transactions", "claims by kind
 """
 
 
-class Engine(FlowEngine, SharedLimitVerbs, Protocol):
+class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
     """Settling verbs answer in the order of what they were given, one for one."""
 
     @property

@@ -1,6 +1,7 @@
-"""The part of the engine contract that is about flows."""
+"""Parts of the engine contract: flows, and by what channels take turns."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Protocol
 
 from .flow import (
@@ -14,6 +15,7 @@ from .flow import (
     PublishedFlow,
     StagedNodes,
 )
+from .operations import Fairness
 from .plan import Plan, Row
 
 
@@ -61,4 +63,20 @@ class FlowEngine(Protocol):
     def cancel_flow(self, flow_id: int) -> Plan[None]:
         """Nothing more of it is begun: what is held or waits is cancelled, what runs is asked to
         stop, its dead letters are discarded. Safe to repeat."""
+        ...
+
+
+class FairnessVerbs(Protocol):
+    """By what the channels of a queue take turns."""
+
+    def set_fairness(self, queue: str, turn: timedelta | None) -> Plan[Fairness]:
+        """Channels take turns by the time that handlers take, and one gets ahead of others by
+        about ``turn``; by starts if that is None. What runs is not charged."""
+        ...
+
+    def fairness(self, queue: str) -> Plan[Fairness]: ...
+
+    def time_ahead(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, float]]:
+        """Those of a queue that is fair by time that wait because they have had more worker time
+        than others, each with how many seconds more."""
         ...

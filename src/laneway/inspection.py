@@ -81,7 +81,8 @@ WaitsFor = Literal["queue paused", "paused", "throttled", "concurrency", "rate",
 """Why a channel starts nothing at the moment: its queue or itself is paused, as many as allowed
 are leased, or its rate allows the next start later. Closing: it is being removed, and refuses new
 messages. A channel in which messages wait for a shared limit says which, and how full it is: "limit
-stripe: 20 of 20 running"."""
+stripe: 20 of 20 running". In a queue that is fair by time one that has had more than others says
+how much: "time 9.3 s ahead"."""
 
 
 @dataclass(frozen=True, slots=True)

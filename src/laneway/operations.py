@@ -109,6 +109,17 @@ class Pause:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Fairness:
+    """By what the channels of a queue take turns: by ``starts``, or by the ``time`` that their
+    handlers take. ``turn``: by how much worker time one may get ahead of others."""
+
+    queue: str
+    by: Literal["starts", "time"]
+    turn: timedelta | None = None
+    since: datetime | None = None
+
+
 Source = Literal["api", "cli", "dashboard"]
 
 

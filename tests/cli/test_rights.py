@@ -16,6 +16,7 @@ COMMANDS: dict[str, Words] = {
     "limit": lambda w: ["channels", "limit", MINE, "--concurrency", "3"],
     "set_shared_limit": lambda w: ["shared-limits", "api", "--concurrency", "3"],
     "remove_shared_limit": lambda w: ["shared-limits", "api", "--remove", "--yes"],
+    "set_fairness": lambda w: ["fairness", "--by", "time"],
     "pause_channel": lambda w: ["channels", "pause", MINE],
     "resume_channel": lambda w: ["channels", "resume", MINE],
     "remove_channel": lambda w: ["channels", "remove", MINE, "--yes"],

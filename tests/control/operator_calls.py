@@ -109,6 +109,8 @@ CALLS: dict[str, Call] = {
     "remove_shared_limit": lambda o, w, c: o.remove_shared_limit("api"),
     "pause_channel": lambda o, w, c: o.pause_channel(c),
     "resume_channel": lambda o, w, c: o.resume_channel(c),
+    "fairness": lambda o, w, c: o.fairness(),
+    "set_fairness": lambda o, w, c: o.set_fairness("time"),
     "pauses": lambda o, w, c: o.pauses(),
     "pause": lambda o, w, c: o.pause(kind="mail", duration=60),
     "resume": lambda o, w, c: o.resume(kind="sms"),

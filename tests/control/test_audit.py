@@ -14,7 +14,8 @@ ACTS = sorted(name for name, verb in VERBS.items() if verb.acts)
 
 
 def _state(queue: Queue) -> object:
-    return queue.messages(limit=100), queue.channels(), queue.settings(), queue.limits.list()
+    limits = queue.limits.list(), queue.fairness()
+    return queue.messages(limit=100), queue.channels(), queue.settings(), limits
 
 
 @pytest.mark.parametrize("name", sorted(VERBS))

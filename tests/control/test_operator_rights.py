@@ -30,6 +30,7 @@ def _state(world: World) -> object:
         queue.subscriptions(),
         queue.settings(),
         queue.limits.list(),
+        queue.fairness(),
         queue.operations.list(),
     )
 

@@ -3,7 +3,7 @@
 import random
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -409,6 +409,12 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             else:
                 channel.resume()
             self.model.channel(name).paused = paused
+
+        @rule(client=clients, by=st.sampled_from(["time", "time", "starts"]))
+        def set_fairness(self, client: int, by: Literal["starts", "time"]) -> None:
+            """Whose turn it is is not modelled; that all else holds while it changes is."""
+            fairness = self.clients[client].set_fairness(by)
+            must(fairness.by == by, "fairness:", fairness)
 
         @rule(client=clients, name=channels)
         def remove(self, client: int, name: str) -> None:

@@ -10,7 +10,11 @@ _VISIT = function("claim_visit_v1")
 
 MUTANTS: list[Mutant] = [
     sql("a claim takes no slot", "over_limit sampled", "claim_visit_v1",
-        ("s.leased + case when s.concurrency is null then 0 else s.taken end as leased", "s.leased as leased")),
+        ("s.leased + case when s.concurrency is null and s.reached is null then 0 else s.taken end as leased", "s.leased as leased")),
+    sql("fair by time: leases are freed that were not counted", "over_limit sampled", "claim_visit_v1",
+        ("s.leased + case when s.concurrency is null and s.reached is null then 0", "s.leased + case when s.concurrency is null then 0")),
+    sql("fair by time: leases are counted and never freed", "stuck", "claim_visit_v1",
+        ("h.concurrency is not null or h.reached is not null as counted", "h.concurrency is not null as counted")),
     sql("the limit lets one more in", "over_limit sampled", "claim_visit_v1",
         ("l.n, l.concurrency - l.leased,", "l.n, l.concurrency + 1 - l.leased,"),
         ("s.concurrency - s.leased <= s.taken then null", "s.concurrency + 1 - s.leased <= s.taken then null")),
@@ -51,7 +55,7 @@ MUTANTS: list[Mutant] = [
         ("k.until <= v_now order by", "k.until <= v_now + interval '1500 ms' order by"),
         ("and l.until <= v_now", "and l.until <= v_now + interval '1500 ms'")),
     sql("a lease that ran out frees two slots", "over_limit sampled", "expire_leases_v1",
-        ("perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);",
+        ("perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);",
          "perform free_slots_v1(v_freed || v_freed, v_freed_queues || v_freed_queues, "
          "v_freed_channels || v_freed_channels, v_now);")),
     sql("a lease that ran out frees no slot", "stuck", "expire_leases_v1",

@@ -11,7 +11,7 @@ _SQLITE, _MYSQL = "engines/sqlite/claim", "engines/mysql/claim"
 
 _BY_KIND: list[Mutant] = [
     sql("by kind: a claim takes no slot", "over_limit sampled", "claim_visit_kinds_v1",
-        ("s.leased + case when s.concurrency is null then 0 else s.taken end as leased", "s.leased as leased")),
+        ("s.leased + case when s.concurrency is null and s.reached is null then 0 else s.taken end as leased", "s.leased as leased")),
     sql("by kind: every claim has a new burst", "rate_excess", "claim_visit_kinds_v1",
         ("greatest(coalesce(t.tat, p_now), p_now) as tat", "p_now as tat")),
     sql("by kind: a pause is ignored", "paused_starts", "claim_visit_kinds_v1",
@@ -35,7 +35,7 @@ _BY_KIND: list[Mutant] = [
     python("MariaDB by kind: other kinds pass where one starts at a time", "order", f"{_MYSQL}/lanes.py",
         ("return self.names is not None and self.channel.concurrency == 1", "return False"), engine="mariadb"),
     python("MariaDB by kind: a claim takes no slot", "over_limit sampled", f"{_MYSQL}/lanes.py",
-        ("leased = self.leased + (started if channel.concurrency is not None else 0)", "leased = self.leased"), engine="mariadb"),
+        ("leased = self.leased + (started if self.counted else 0)", "leased = self.leased"), engine="mariadb"),
     python("MariaDB by kind: what comes back is put into no lane", "stuck", f"{_MYSQL}/serve.py",
         ("if due is not None and visit.by_kind:", "if False:"), engine="mariadb"),
     python("MariaDB by kind: a pause is ignored", "paused_starts", f"{_MYSQL}/channel.py",

@@ -59,7 +59,7 @@ MUTANTS: list[Mutant] = [
     sql("a completion frees no slot", "stuck", "complete_v1",
         ("if v_freed is not null then", "if v_freed is not null and false then")),
     sql("a completion frees two slots", "over_limit sampled", "free_slots_v1",
-        ("0, 0, count(*), 0", "0, 0, 2 * count(*), 0")),
+        ("::bigint, 0, count(*), 0", "::bigint, 0, 2 * count(*), 0")),
     sql("a completion keeps its key", "keys", "complete_v1",
         ("if v_keys is not null then", "if v_keys is not null and false then")),
     sql("a dead letter stays among the living", "two_states sampled", "move_to_dead_v1",

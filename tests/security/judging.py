@@ -85,6 +85,7 @@ class Judge:
                 (one.name, one.concurrency, one.rate, one.burst)
                 for one in await self._queue.limits.list()
             ],
+            (await self._queue.fairness()).by,
             sorted((c.queue, c.channel) for c in await self._queue.channels(limit=10_000)),
         )
 

@@ -80,6 +80,8 @@ VERBS = {
     "discard_v1": {ADMIN},
     "pause_queue_v1": {ADMIN},
     "resume_queue_v1": {ADMIN},
+    "set_fairness_v1": {ADMIN},
+    "time_ahead_v1": LOOKING,
     "run_now_v1": {ADMIN},
     "step_operation_v1": WORKING,
 }
@@ -100,7 +102,8 @@ PARTS = (
     "startable_kind token_of claim_put_back "
     "add_staged announce_nodes cleanup_flows close_flow decide_nodes end_nodes release_nodes "
     "revive_nodes "
-    "wait_for_limits make_due limit_room limit_pass pick_limited started_limited cleanup_limits"
+    "wait_for_limits make_due limit_room limit_pass pick_limited started_limited cleanup_limits "
+    "pace starts"
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (
@@ -136,6 +139,7 @@ RELATIONS: dict[str, dict[str, set[str]]] = {
     "subscription": {ADMIN: WRITE},
     "pause": BY_LOOKING,
     "pause_v1": BY_LOOKING,
+    "fair_queue": BY_LOOKING,
     "operation": {VIEWER: READ, ADMIN: {"select", "insert", "update"}},
     "audit": {ADMIN: {"select", "insert"}},
     "schedule_v1": {CONSUMER: READ, ADMIN: READ},

@@ -14,7 +14,7 @@ from laneway.engines.postgresql.schema import ROLES
 from laneway.errors import DatabaseFailed, InvalidName, InvalidOption
 from laneway.event import EventFilter
 from laneway.flow import FlowDraft, NodeDraft
-from laneway.flow_verbs import FlowEngine
+from laneway.flow_verbs import FairnessVerbs, FlowEngine
 from laneway.inspection import ChannelFilter, MessageFilter
 from laneway.limits import LimitChange
 from laneway.model import (
@@ -164,6 +164,9 @@ VERBS = {
     "pause_queue": Verb({ADMIN}, lambda e: e.pause_queue("other", "k", SECOND, "ann", "")),
     "resume_queue": Verb({ADMIN}, lambda e: e.resume_queue("other", "k")),
     "pauses": Verb(LOOK, lambda e: e.pauses(None)),
+    "set_fairness": Verb({ADMIN}, lambda e: e.set_fairness("other", SECOND)),
+    "fairness": Verb(LOOK, lambda e: e.fairness("q")),
+    "time_ahead": Verb(LOOK, lambda e: e.time_ahead("q", ["c"])),
     "add_operation": Verb({ADMIN}, lambda e: e.add_operation(ORDER)),
     "step_operation": Verb(WORK, lambda e: e.step_operation(2**60, 1)),
     "end_operation": Verb({ADMIN}, lambda e: e.end_operation(2**60, "cancelled", None)),
@@ -227,7 +230,8 @@ def url_of(owner: Queue, role: str) -> str:
 
 def test_every_verb_is_in_the_table() -> None:
     facts = {"atomic", "dialect", "lacks", "newest_version"}
-    known = {*vars(Engine), *vars(FlowEngine), *vars(SharedLimitVerbs)}
+    parts = (Engine, FlowEngine, SharedLimitVerbs, FairnessVerbs)
+    known = {name for part in parts for name in vars(part)}
     verbs = {name for name in known if not name.startswith("_")} - facts
     assert verbs == {name.partition(",")[0] for name in VERBS} | UNTOUCHED
 
@@ -302,8 +306,11 @@ def test_no_role_touches_the_private_tables(owner: Queue, role: str) -> None:
     granted = {
         PRODUCER: {"migration"},
         CONSUMER: {"migration", "schedule"},
-        VIEWER: {"migration", "setting", "pause", "operation"},
-        ADMIN: {"migration", "setting", "schedule", "subscription", "pause", "operation", "audit"},
+        VIEWER: {"migration", "setting", "pause", "operation", "fair_queue"},
+        ADMIN: {
+            *("migration", "setting", "schedule", "subscription"),
+            *("pause", "operation", "audit", "fair_queue"),
+        },
     }[role]
     with psycopg.connect(owner._address.url) as connection:
         found = connection.execute(
@@ -348,7 +355,7 @@ def test_functions_with_the_owners_rights_are_closed(owner: Queue) -> None:
     assert len(functions) > 30
     assert [name for name, _, _, public in functions if public] == []
     with_rights = {name: config for name, definer, config, _ in functions if definer}
-    assert len(with_rights) == 59
+    assert len(with_rights) == 61
     path = 'search_path="odd ""name", pg_temp'
     assert [name for name, config in with_rights.items() if path not in (config or [])] == []
 

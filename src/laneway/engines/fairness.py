@@ -5,6 +5,8 @@
 - Channels take turns (deficit round robin): in a round each may start ``QUANTUM`` messages times
   its weight. A visit that the end of a batch cuts short keeps its turn and the rest of its share.
 - A channel starts no more than its limits allow: waiting messages, concurrency, and rate.
+- In a queue that is fair by time, channels are charged for how long their handlers take, not for
+  starts (``TimeShare``).
 - In a channel the highest priority starts first, but one start in ``OLDEST_OF`` goes to the message
   that has waited longest, so that no priority starves.
 
@@ -94,6 +96,10 @@ class Share:
         self.cut = False
         """Whether the batch ended before or during its last visit: then it keeps its turn."""
 
+    def rounds_to(self, count: int) -> int:
+        """After how many rounds it may have started so many."""
+        return ceil(count / self.portion)
+
     def offer(self, rounds: int) -> float:
         """Its part of the next ``rounds``; the rest of a visit that was cut short is one round."""
         first = self.credit if self.credit >= 1 else self.credit + self.portion
@@ -109,6 +115,103 @@ class Share:
         if count or not self.cut:
             self.credit = offer - count if self.cut else offer - int(offer)
         return count
+
+
+RESTED = 3600.0
+"""A channel that comes back owes no more than this, in seconds."""
+_MEMORY = 4
+"""The moving mean of run times counts for as many messages as this."""
+_MOST_ROUNDS = 1 << 40
+
+
+class Pace(NamedTuple):
+    """A queue that is fair by time: how much every channel has had that could use it, and how far
+    ahead of that one may get. Seconds of worker time, by weight."""
+
+    reached: float
+    turn: float
+
+
+class RunTime(NamedTuple):
+    """What is remembered of a channel in a queue that is fair by time."""
+
+    used: float
+    """What its ended handlers took, in seconds, by weight."""
+    booked: float
+    """With what runs, each message at its usual time: the lowest is next."""
+    cost: float
+    """The moving mean of its run times; 0 while none has ended."""
+    since: int
+    """When it was visited last; while ``cost`` is 0, since when it runs something."""
+
+
+class TimeShare(Share):
+    """A channel's share of one batch, by the time that its handlers take.
+
+    What runs is charged at the channel's usual time, and at its end the true time takes the place
+    of that. While no message of the channel has ended, one that runs is charged a turn, or as long
+    as it has run. Whoever rested joins where the others are; whoever did not is at most two
+    messages behind."""
+
+    def __init__(
+        self,
+        pace: Pace,
+        known: RunTime | None,
+        weight: float,
+        leased: int,
+        now: int,
+        ended: tuple[int, int] = (0, 0),
+        resting: bool = True,
+        rested: int | None = None,
+    ) -> None:
+        """``leased``: its leases now. ``ended``: of how many the end is not charged yet, and how
+        long they took in all. ``rested``: since when it rests, if it does."""
+        super().__init__(0.0, 1.0)
+        self._pace, self._weight = pace, weight
+        self._done = 0
+        used, _, cost, since = known or RunTime(pace.reached, pace.reached, 0.0, now)
+        count, took = ended[0], ended[1] / _SECOND
+        used += took / weight
+        if count:
+            cost = (_MEMORY * cost + took) / (_MEMORY + count) if cost else took / count
+        self._since = since if not cost and leased > 0 else now
+        ran = (now - since) / _SECOND if leased > 0 else 0.0
+        self._cost = cost
+        self._each = max(cost, 1e-6) if cost else max(pace.turn * weight, ran)
+        booked = used + max(0, leased) * self._each / weight
+        if resting:
+            owed = booked - max(0, now - (since if rested is None else rested)) / _SECOND
+            bound = max(pace.reached, min(owed, pace.reached + RESTED))
+        else:
+            bound = max(pace.reached - 2 * max(pace.turn, self._each / weight), booked)
+        self._used = used + bound - booked
+        self._booked = bound
+
+    def rounds_to(self, count: int) -> int:
+        ahead = self._booked - self._pace.reached + count * self._each / self._weight
+        return min(max(1, ceil(ahead / self._pace.turn) + 1 - self._done), _MOST_ROUNDS)
+
+    def offer(self, rounds: int) -> float:
+        """How many it may start until it is so many turns ahead: at least one, if it is not."""
+        pace = self._pace
+        room = pace.reached + (self._done + rounds) * pace.turn - self._booked
+        if room <= 0:
+            return 0.0
+        return max(1.0 if self._cost else 0.0, floor(room * self._weight / self._each + _ROUNDING))
+
+    def visit(self, rounds: int, room: int, left: int) -> int:
+        wanted = min(int(self.offer(rounds)), room)
+        count = min(wanted, left)
+        self.cut = count < wanted
+        if not self.cut:
+            self._done += rounds
+        self._booked += count * self._each / self._weight
+        return count
+
+    def after(self, leased: int) -> RunTime:
+        """What to remember of it, with so many leases."""
+        booked = self._used + leased * self._each / self._weight
+        return RunTime(self._used, booked, self._cost, self._since)
 
 
 def whole_rounds(offers: Sequence[tuple[Share, int]], left: int, most: int) -> int:

@@ -52,10 +52,16 @@ def _blocked(queue: Queue) -> dict[tuple[str, str], int]:
     """How many channels have messages that may not start, by queue and reason."""
     found = queue.channels(limited=True, limit=_MOST_CHANNELS)
     return Counter(
-        (info.queue, "limit" if info.waits_for.startswith("limit ") else info.waits_for)
+        (info.queue, _reason(info.waits_for))
         for info in found
         if info.waits_for is not None and info.stats.waiting
     )
+
+
+def _reason(waits_for: str) -> str:
+    """Without the limit's name and numbers, which would make a series each."""
+    word = waits_for.split()[0]
+    return word if word in ("limit", "time") else waits_for
 
 
 _log = logging.getLogger("laneway.exporter")

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from laneway.contract import BATCH
 from laneway.durations import Duration
 from laneway.errors import InvalidOption
 from laneway.flow import DeadNode, FlowInfo, FlowPage, FlowPlace, FlowState, NodeInfo
 from laneway.model import KEEP, Cancelled, HistoryKept, Keep, MadeDue, Policy, Published, Settings
-from laneway.operations import BulkAction, Pause
+from laneway.operations import BulkAction, Fairness, Pause
 from laneway.shared_limits import SharedLimit
 
 from .base import Base
@@ -166,6 +166,23 @@ class ChannelActions(Base):
         """Ends the pause of a queue, or of one kind of it; answers whether there was one."""
         target = {"queue": self._target(queue), "kind": kind}
         return self._acting("resume", target, int).resume(queue=queue, kind=kind)
+
+    @verb(Right.VIEW, "open")
+    def fairness(self, *, queue: str | None = None) -> Fairness:
+        """By what the channels of a queue take turns."""
+        return self._queue.fairness(queue=queue)
+
+    @verb(Right.LIMIT, "refused", acts=True)
+    def set_fairness(
+        self,
+        by: Literal["starts", "time"],
+        *,
+        turn: Duration | None = None,
+        queue: str | None = None,
+    ) -> Fairness:
+        """Channels take turns by starts, or by the time that their handlers take."""
+        target = {"queue": self._target(queue), "by": by, "turn": turn}
+        return self._acting("set_fairness", target).set_fairness(by, turn=turn, queue=queue)
 
     @verb(Right.REMOVE, "checked", acts=True)
     def remove_channel(self, channel: str, *, queue: str | None = None) -> None:

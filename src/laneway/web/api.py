@@ -50,6 +50,8 @@ _PATHS = {
     "remove_channel": "channels/remove",
     "pause": "queues/pause",
     "resume": "queues/resume",
+    "fairness": "queues/fairness",
+    "set_fairness": "queues/set-fairness",
     "pause_schedule": "schedules/pause",
     "resume_schedule": "schedules/resume",
     "run_schedule": "schedules/run",

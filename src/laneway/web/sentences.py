@@ -71,6 +71,9 @@ _SENTENCES: dict[str, Callable[[Form], str]] = {
         f"{_whole_queue(form)} is paused{_for(form)}: what runs there ends, nothing new starts."
     ),
     "resume": lambda form: f"{_whole_queue(form)} starts messages again.",
+    "set_fairness": lambda form: (
+        f"Channels of queue {_of(form, 'queue')} take turns by {form.get('by', '')}."
+    ),
     "remove_channel": lambda form: (
         f"Channel {_of(form, 'channel')} takes no new messages, and is deleted after its last one."
     ),

@@ -86,6 +86,36 @@ def resume(
     say(f"Resumed {_what(client.name, kind)}.")
 
 
+def fairness(
+    by: Annotated[
+        str | None,
+        typer.Option(help="Change it: starts, or time.", show_default=False),
+    ] = None,
+    turn: Annotated[
+        str | None,
+        typer.Option(
+            help="With --by time: by how much worker time a channel may get ahead, e.g. 1s.",
+            show_default=False,
+        ),
+    ] = None,
+    queue: InQueue = None,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Show or change by what the channels of a queue take turns: starts, or worker time."""
+    with open_queue(url, schema, queue) as client:
+        if by is None:
+            found = acting(client).fairness()
+        else:
+            ahead = None if turn is None else length(turn)
+            found = acting(client).set_fairness(by, turn=ahead)  # type: ignore[arg-type]
+    if as_json:
+        emit(found)
+    turns = "" if found.turn is None else f", in turns of {found.turn.total_seconds():g} s"
+    say(f"Queue {found.queue!r} is fair by {found.by}{turns}.")
+
+
 def run_now(
     ids: Annotated[list[int], typer.Argument(help="Ids of the messages.", min=1)],
     url: Url = None,

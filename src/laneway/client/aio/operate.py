@@ -1,13 +1,14 @@
 """What operators set and ask: the schema, channels, stats, dead letters, settings."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Literal, cast
 
 from laneway.client.shared.checks import (
     check_choice,
     check_limit,
     check_number,
     checked_change,
+    checked_fairness,
     checked_pause,
     checked_policies,
     checked_shared_limit,
@@ -27,6 +28,7 @@ from laneway.model import (
     Settings,
 )
 from laneway.names import check_name
+from laneway.operations import Fairness
 from laneway.shared_limits import SharedLimit, check_limit_name
 
 from .core import AsyncCore
@@ -333,3 +335,29 @@ class AsyncOperateVerbs:
             history, history_days, backoff_initial, backoff_max, audit_days
         )
         return await self._core.run(plan)
+
+    async def set_fairness(
+        self,
+        by: Literal["starts", "time"],
+        *,
+        turn: Duration | None = None,
+        queue: str | None = None,
+    ) -> Fairness:
+        """By what the queue's channels take turns: by ``starts``, as they do unless told
+        otherwise, or by the ``time`` that their handlers take. Then channels of the same weight
+        get the same worker time, however long their messages run. ``turn``: by how much worker
+        time one may get ahead of the others, one second by default.
+
+        >>> await queue.set_fairness("time")
+        """
+        name = self._core.options.queue if queue is None else check_name("queue", queue)
+        plan = self._core.engine.set_fairness(name, checked_fairness(by, turn))
+        return await self._core.run(plan)
+
+    async def fairness(self, *, queue: str | None = None) -> Fairness:
+        """By what the queue's channels take turns.
+
+        >>> (await queue.fairness()).by
+        """
+        name = self._core.options.queue if queue is None else check_name("queue", queue)
+        return await self._core.run(self._core.engine.fairness(name))

@@ -16,6 +16,7 @@ SHORTEST_LEASE = timedelta(seconds=1)
 LONGEST_LEASE = timedelta(days=1)
 MOST_TEXT = 1000
 _SHORTEST_PAUSE = timedelta(milliseconds=1)
+_SHORTEST_TURN, _LONGEST_TURN = timedelta(milliseconds=1), timedelta(hours=1)
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
 
@@ -27,6 +28,17 @@ def check_lease(value: object, what: str = "lease") -> timedelta:
 def checked_pause(duration: object) -> timedelta | None:
     """How long a pause lasts; None: until it is resumed."""
     return None if duration is None else check_duration("duration", duration, _SHORTEST_PAUSE)
+
+
+def checked_fairness(by: object, turn: object) -> timedelta | None:
+    """By how much worker time a channel may get ahead; None: turns are by starts."""
+    if by == "time":
+        return check_duration("turn", 1.0 if turn is None else turn, _SHORTEST_TURN, _LONGEST_TURN)
+    if by != "starts":
+        raise InvalidOption(f'a queue is fair by "starts" or by "time", not by {shown(by)}')
+    if turn is not None:
+        raise InvalidOption('turn is for by="time": by starts, a turn is ten messages')
+    return None
 
 
 def check_time(what: str, value: object) -> datetime:

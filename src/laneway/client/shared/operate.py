@@ -92,6 +92,7 @@ def channels_with_pauses(
             if info.queue in paused:
                 page[place] = replace(info, waits_for="queue paused")
     yield from _tell_limits(engine, page)
+    yield from _tell_times(engine, page)
     return page
 
 
@@ -110,6 +111,19 @@ def _tell_limits(engine: Engine, page: ChannelPage) -> Plan[None]:
         for channel, names in held.items():
             place = places[channel]
             page[place] = replace(page[place], waits_for=why_held(names, limits))
+
+
+def _tell_times(engine: Engine, page: ChannelPage) -> Plan[None]:
+    """Which channels wait because they have had more worker time than others."""
+    asked: dict[str, dict[str, int]] = {}
+    for place, info in enumerate(page):
+        if info.waits_for is None and info.stats.waiting:
+            asked.setdefault(info.queue, {})[info.channel] = place
+    for queue, places in asked.items():
+        ahead = yield from engine.time_ahead(queue, list(places))
+        for channel, seconds in ahead.items():
+            place = places[channel]
+            page[place] = replace(page[place], waits_for=f"time {seconds:.1f} s ahead")
 
 
 def _paused_queues(engine: Engine, queue: str | None) -> Plan[set[str]]:

@@ -1,13 +1,18 @@
-"""Fairness: turns by channel, shares by weight."""
+"""Fairness: turns by channel, shares by weight; by starts, or by the time that handlers take."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
 from uuid import uuid4
 
+from laneway.client.aio.message import AsyncMessage
 from laneway.client.aio.queue import AsyncQueue
 from laneway.conformance.registry import case
 from laneway.conformance.world import World
+from laneway.errors import InvalidOption, InvalidTime
 from laneway.model import NewMessage, Policy
+from laneway.operations import Fairness
 
 QUANTUM = 10
 
@@ -264,3 +269,182 @@ async def comes_back(world: World) -> None:
         (running,) = await world.drain(10)
         served.append(running.channel)
     assert served.count("a") == served.count("b") == 3
+
+
+async def worker_time(
+    world: World, lengths: Mapping[str, float], workers: int, seconds: int, step: float = 1.0
+) -> dict[str, float]:
+    """How much time of so many workers each channel gets whose messages run so long, while every
+    channel has more to do than they can."""
+    running: list[tuple[float, AsyncMessage]] = []
+    used = dict.fromkeys(lengths, 0.0)
+    for tick in range(round(seconds / step)):
+        now = tick * step + step / 1000
+        await world.queue.complete([message for end, message in running if end <= now])
+        running = [one for one in running if one[0] > now]
+        while len(running) < workers and (found := await world.claim(workers - len(running))):
+            running += [(now + lengths[message.channel], message) for message in found]
+        for _, message in running:
+            used[message.channel] += step
+        world.clock.advance(step)
+    return used
+
+
+async def by_time(world: World, lengths: Mapping[str, float], count: int = 400) -> None:
+    await world.queue.set_fairness("time")
+    for name in lengths:
+        await world.fill(name, count)
+
+
+@case("fairness", "by time: long and short messages get the same worker time")
+async def equal_times(world: World) -> None:
+    lengths = {"slow": 10.0} | dict.fromkeys("abcd", 1.0)
+    await by_time(world, lengths)
+    used = await worker_time(world, lengths, 5, 60)
+    assert sum(used.values()) == 300
+    assert all(abs(time - 60) <= 3 for time in used.values()), used
+
+
+@case("fairness", "by time: shares of worker time go by weight")
+async def weighted_times(world: World) -> None:
+    lengths = {"slow": 4.0, "quick": 1.0}
+    await by_time(world, lengths)
+    await world.queue.channel("slow").limit(weight=2)
+    used = await worker_time(world, lengths, 6, 60)
+    assert abs(used["slow"] - 240) <= 12, used
+
+
+@case("fairness", "by time: many that are claimed one by one")
+async def one_by_one(world: World) -> None:
+    lengths = {"slow": 3.0, "a": 1.0, "b": 1.0}
+    await by_time(world, lengths)
+    used = await worker_time(world, lengths, 1, 75)
+    assert all(abs(time - 25) <= 4 for time in used.values()), used
+
+
+@case("fairness", "by time: a batch fills up, from one channel and from several in debt")
+async def fills_by_time(world: World) -> None:
+    await by_time(world, {"a": 1.0}, 100)
+    first = await world.claim(40)
+    assert len(first) == 40
+    world.clock.advance(20)
+    await world.queue.complete(first)
+    assert len(await world.claim(30)) == 30
+    assert len(await world.drain()) == 30
+
+
+@case("fairness", "by time: leases that run out are charged for as long as they were held")
+async def expired_times(world: World) -> None:
+    await by_time(world, {"crash": 31.0, "good": 1.0})
+    held = {message.channel: message for message in await world.claim(2)}
+    world.clock.advance(1)
+    await held["good"].complete()
+    await world.expire(30)
+    order = []
+    for _ in range(40):
+        (message,) = await world.claim()
+        order.append(message.channel)
+        world.clock.advance(1)
+        await message.complete()
+    assert 25 <= order.index("crash") <= 32, order
+
+
+@case("fairness", "by time: what is given back, and what waited in a worker, is not charged")
+async def uncharged(world: World) -> None:
+    await by_time(world, {"a": 1.0, "b": 1.0})
+    for message in await world.claim(2):
+        world.clock.advance(1)
+        await message.complete()
+    for _ in range(5):
+        claim = await world.claim(2)
+        world.clock.advance(20)
+        await world.queue.give_back([m for m in claim if m.channel == "a"])
+        await world.queue.complete([m for m in claim if m.channel == "b"])
+    found = [m.channel for m in await world.claim(20)]
+    assert found.count("a") >= 15, found
+    page = await world.queue.channels(queue=world.name)
+    reasons = {info.channel: info.waits_for for info in page}
+    assert str(reasons["b"]).startswith("time "), reasons
+
+
+@case("fairness", "by time: a returning channel hoards no credit")
+async def no_time_hoarded(world: World) -> None:
+    lengths = {"a": 1.0, "b": 1.0}
+    await by_time(world, {"a": 1.0})
+    await world.fill("b", 2)
+    await worker_time(world, lengths, 2, 60)
+    await world.fill("b", 200)
+    used = await worker_time(world, lengths, 2, 40)
+    assert abs(used["b"] - 40) <= 6, used
+
+
+@case("fairness", "by time: limits and order hold")
+async def limited_by_time(world: World) -> None:
+    await world.queue.channel("a").limit(concurrency=1)
+    await by_time(world, {"a": 1.0, "b": 1.0}, 12)
+    order, lost = [], 0
+    while claim := await world.claim(5):
+        mine = [message for message in claim if message.channel == "a"]
+        lost += max(0, len(mine) - 1)
+        order += [int(message.payload) for message in mine]
+        world.clock.advance(1)
+        await world.queue.complete(claim)
+    assert (order, lost) == (list(range(12)), 0)
+
+
+@case("fairness", "by time: switched on and off while messages run")
+async def switched(world: World) -> None:
+    for name in "abc":
+        await world.fill(name, 40)
+    running = list(await world.claim(9))
+    for by in ("time", "starts", "time", "time", "starts"):
+        fairness = await world.queue.set_fairness(by)
+        assert (await world.queue.fairness()) == fairness
+        assert fairness.by == by
+        running += await world.claim(9)
+        world.clock.advance(3)
+        await world.queue.complete(running[: len(running) // 2])
+        running = running[len(running) // 2 :]
+        await world.queue.channel("a").limit(concurrency=50)
+        running += await world.claim(4)
+        await world.queue.channel("a").unlimited()
+    await world.queue.complete(running)
+    rest = await world.drain()
+    await world.queue.complete(rest)
+    stats = [info.stats for info in await world.queue.channels(queue=world.name)]
+    assert all((one.waiting, one.leased) == (0, 0) for one in stats), stats
+    await world.queue.channel("a").limit(concurrency=2)
+    await world.fill("a", 5)
+    assert len(await world.drain()) == 2
+
+
+@case("fairness", "by time: claims by kind share worker time too")
+async def kinds_by_time(world: World) -> None:
+    await world.queue.set_fairness("time")
+    for name, kind in (("slow", "x"), ("quick", "x"), ("other", "y")):
+        await world.fill(name, 200, kind=kind)
+    used, running = Counter[str](), list[tuple[int, AsyncMessage]]()
+    for tick in range(48):
+        await world.queue.complete([m for end, m in running if end <= tick])
+        running = [one for one in running if one[0] > tick]
+        while len(running) < 4:
+            found = await world.queue.claim(4 - len(running), kinds=["x"])
+            running += [(tick + (6 if m.channel == "slow" else 1), m) for m in found]
+        used.update(m.channel for _, m in running)
+        world.clock.advance(1)
+    assert set(used) == {"slow", "quick"}
+    assert abs(used["slow"] - 96) <= 12, used
+
+
+@case("fairness", "by time: a setting of one queue, checked before it is written")
+async def one_queue(world: World) -> None:
+    assert (await world.queue.fairness()) == Fairness(world.name, "starts")
+    await world.queue.set_fairness("time", turn=0.5)
+    found = await world.queue.fairness()
+    assert (found.by, found.turn) == ("time", timedelta(seconds=0.5))
+    assert (await world.queue.fairness(queue=f"{world.name} other")).by == "starts"
+    for by, turn in (("luck", None), ("starts", 1), ("time", 0), ("time", -1)):
+        with suppress(InvalidOption, InvalidTime):
+            await world.queue.set_fairness(by, turn=turn)  # type: ignore[arg-type]
+            raise AssertionError(by)
+    assert await world.queue.fairness() == found

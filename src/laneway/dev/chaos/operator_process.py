@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from laneway import LanewayError, Policy, Queue
 from laneway.operations import BulkAction
@@ -89,6 +89,7 @@ class OperatorProcess:
         actions: dict[Callable[[str], None], int] = {
             self._limit: 4, self._pause: 4, self._pause_for_a_time: 3, self._cancel: 3,
             self._cancel_running: 2, self._run_now: 3, self._redrive: 1, self._operate: 4,
+            self._fairness: 1,
         }  # fmt: skip
         action = self._rng.choices(list(actions), list(actions.values()))[0]
         try:
@@ -112,6 +113,12 @@ class OperatorProcess:
         longest = 2.0 if scope.channel is not None else 0.6
         time.sleep(self._rng.uniform(0.1, longest))
         resume(self._queue, self._ledger, scope)
+
+    def _fairness(self, queue: str) -> None:
+        """Whose turn it is changes; all that is promised of messages and limits does not."""
+        by: Literal["starts", "time"] = self._rng.choice(("time", "time", "starts"))
+        self._queue.set_fairness(by, queue=queue)
+        self._ledger.record("fairness", queue=queue, by=by)
 
     def _pause_for_a_time(self, queue: str) -> None:
         pause(self._queue, self._ledger, self._scope(queue), self._rng.uniform(0.3, 1.2))

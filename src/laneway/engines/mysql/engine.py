@@ -20,7 +20,7 @@ from .events import MysqlEvents
 from .flows import MysqlFlows
 from .inspect import MysqlInspect, MysqlMessageList, MysqlStats
 from .operate.channel_list import MysqlChannelList
-from .operate.control import MysqlAudit, MysqlPauses, MysqlRunNow
+from .operate.control import MysqlAudit, MysqlFairness, MysqlPauses, MysqlRunNow
 from .operate.looks import MysqlQueueList
 from .operate.minutes import MysqlMinutes
 from .schedules import MysqlSchedules
@@ -41,6 +41,7 @@ class MysqlEngine(
     MysqlUpkeep,
     MysqlChannels,
     MysqlAudit,
+    MysqlFairness,
     MysqlPauses,
     MysqlOperations,
     MysqlRunNow,

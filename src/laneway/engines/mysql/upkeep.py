@@ -61,7 +61,9 @@ class MysqlExpire(MysqlRequeue, MysqlCancel):
             yield from self._insert("add_history", [_history_row(lease) for lease in leases])
         yield self._statement("delete_leases", [lease.id for lease in leases])
         yield from self._requeue([_requeued(x, settings) for x in leases if not _used_up(x)])
-        yield from self._free_slots((x.channel_ref for x in leases if x.counted), settings.now)
+        # Whoever held it may have worked all the while.
+        freed = [(x.channel_ref, x.claimed_at) for x in leases if x.counted]
+        yield from self._free_slots(freed, settings.now)
         if dying:
             yield from self._add_dead_letters(dying, settings.now)
         return ExpiredLeases(len(leases), len(dying), start)
@@ -144,7 +146,8 @@ class MysqlCleanup(MysqlSettleEnd):
                 done += [(int(row[0]), int(row[1])) for row in locked]
         if done:
             yield self._statement("delete_stray_leases", done)
-        yield from self._free_slots(((bytes(row[2]), row[3], row[4]) for row in gone), now)
+        freed = [((bytes(row[2]), row[3], row[4]), None) for row in gone]
+        yield from self._free_slots(freed, now)
         return len(done)
 
     def _clean_up(self, now: int, days: int, limit: int) -> Plan[tuple[int, int]]:
@@ -197,6 +200,7 @@ class MysqlCleanup(MysqlSettleEnd):
             yield self._statement("delete_kind_wakes", kinds)
         if empty:
             yield self._statement("delete_lanes", empty)
+            yield self._statement("delete_times", empty)
             yield self._statement("delete_channels", empty)
         return len(empty)
 

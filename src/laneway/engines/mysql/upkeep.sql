@@ -85,6 +85,10 @@ select id, channel_id from `laneway_kind_wake` where channel_id in ($1...)
 -- $1: channel ids, locked by us.
 delete l from $1:keys x straight_join `laneway_lane` l force index (primary) on l.channel_id = unhex(x.id)
 
+-- name: delete_times
+-- $1: channel ids, locked by us.
+delete t from $1:keys x straight_join `laneway_fair_channel` t force index (primary) on t.channel_id = unhex(x.id)
+
 -- name: channels_in_use
 -- $1: channel ids, locked by us. Those that have messages or strays after all.
 select c.id from `laneway_channel` c

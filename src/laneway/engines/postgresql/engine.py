@@ -12,7 +12,7 @@ from .diagnose import PostgresqlDiagnose
 from .events import PostgresqlEvents, PostgresqlSleep
 from .flows import PostgresqlFlows
 from .inspect import PostgresqlInspect, PostgresqlStats
-from .operate.control import PostgresqlAudit, PostgresqlPauses, PostgresqlRunNow
+from .operate.control import PostgresqlAudit, PostgresqlFairness, PostgresqlPauses, PostgresqlRunNow
 from .operate.looks import PostgresqlLooks
 from .schedules import PostgresqlSchedules
 from .settle import PostgresqlSettle
@@ -30,6 +30,7 @@ class PostgresqlEngine(
     PostgresqlEvents,
     PostgresqlChannels,
     PostgresqlAudit,
+    PostgresqlFairness,
     PostgresqlPauses,
     PostgresqlOperations,
     PostgresqlRunNow,

@@ -100,6 +100,8 @@ alter function "laneway".throttle_v1 security definer;
 alter function "laneway".remove_v1 security definer;
 alter function "laneway".pause_queue_v1 security definer;
 alter function "laneway".resume_queue_v1 security definer;
+alter function "laneway".set_fairness_v1 security definer;
+alter function "laneway".time_ahead_v1 security definer;
 alter function "laneway".redrive_v1 security definer;
 alter function "laneway".discard_v1 security definer;
 alter function "laneway".waiting_work_v1 security definer;
@@ -129,13 +131,13 @@ grant select on "laneway".schedule_v1, "laneway".worker_v1 to "laneway_consumer"
 
 grant execute on function "laneway".look_queue_stats_v1, "laneway".look_channels_v1, "laneway".look_named_v1,
     "laneway".look_queues_v1, "laneway".channel_names_v1, "laneway".minutes_v1, "laneway".shared_limits_v1,
-    "laneway".limited_channels_v1 to "laneway_viewer";
+    "laneway".limited_channels_v1, "laneway".time_ahead_v1 to "laneway_viewer";
 grant select on "laneway".minute_v1, "laneway".progress_v1 to "laneway_viewer";
 grant execute on function "laneway".waiting_work_v1, "laneway".messages_v1, "laneway".endings_v1, "laneway".listen_v1, "laneway".hear_v1, "laneway".unlisten_v1,
     "laneway".notify_channel_v1, "laneway".sleep_v1 to "laneway_viewer";
 grant select on "laneway".history_v1, "laneway".channel_v1, "laneway".channel_stats_v1,
     "laneway".queue_stats_v1, "laneway".subscription_v1, "laneway".setting, "laneway".message_id, "laneway".worker_v1,
-    "laneway".pause, "laneway".pause_v1, "laneway".operation, "laneway".flow_v1, "laneway".flow_node_v1,
+    "laneway".pause, "laneway".pause_v1, "laneway".fair_queue, "laneway".operation, "laneway".flow_v1, "laneway".flow_node_v1,
     "laneway".flow_edge_v1, "laneway".flow_dead_v1,
     "laneway".history_id to "laneway_viewer";
 -- All columns but the payload.
@@ -148,7 +150,7 @@ grant select (id, queue, channel, kind, key, priority, died_at, published_at, fi
 
 grant execute on function "laneway".cancel_v1, "laneway".cancel_running_v1, "laneway".set_policy_v1, "laneway".limit_v1, "laneway".pause_v1,
     "laneway".remove_v1, "laneway".redrive_v1, "laneway".discard_v1, "laneway".pause_queue_v1,
-    "laneway".resume_queue_v1, "laneway".set_shared_limit_v1, "laneway".remove_shared_limit_v1, "laneway".run_now_v1, "laneway".cancel_flow_v1 to "laneway_admin";
+    "laneway".resume_queue_v1, "laneway".set_fairness_v1, "laneway".set_shared_limit_v1, "laneway".remove_shared_limit_v1, "laneway".run_now_v1, "laneway".cancel_flow_v1 to "laneway_admin";
 grant select on "laneway".message_v1, "laneway".dead_letter_v1, "laneway".schedule_v1 to "laneway_admin";
 grant select, insert, update, delete on "laneway".schedule, "laneway".subscription to "laneway_admin";
 grant usage on "laneway".schedule_revision to "laneway_admin";

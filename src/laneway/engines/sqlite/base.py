@@ -56,8 +56,8 @@ Clock = Callable[[], datetime]
 
 class WriteState(NamedTuple):
     """What a verb gets with the write lock: the first of the numbers that it reserved, the backoff
-    settings, the time, whether anybody listens to events, whether any queue is claimed by kind, and
-    whether there are flows."""
+    settings, the time, whether anybody listens to events, whether any queue is claimed by kind,
+    whether there are flows, and whether any queue is fair by time."""
 
     message_id: int
     fence: int
@@ -68,6 +68,7 @@ class WriteState(NamedTuple):
     has_listeners: bool
     by_kind: bool
     has_flows: bool
+    fair: bool
 
 
 class SqliteBase:
@@ -97,11 +98,12 @@ class SqliteBase:
         """The first statement of every verb that writes. It takes the write lock, so what is read
         afterwards cannot change before the commit; the time is taken after it."""
         rows = yield self._statement("begin_write", ids, fences, turns)
-        message_id, fence, turn, initial, longest, listened_until, by_kind, flows = rows[0]
+        message_id, fence, turn, initial, longest, listened_until, by_kind, flows, fair = rows[0]
         now = self._now()
         numbers = (message_id - ids + 1, fence - fences + 1, turn - turns + 1)
         heard = listened_until is not None and listened_until > now
-        return WriteState(*numbers, initial, longest, now, heard, bool(by_kind), bool(flows))
+        settings = bool(by_kind), bool(flows), bool(fair)
+        return WriteState(*numbers, initial, longest, now, heard, *settings)
 
 
 def listed(values: Iterable[Any]) -> str:

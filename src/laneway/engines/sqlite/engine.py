@@ -16,7 +16,7 @@ from .diagnose import SqliteDiagnose
 from .events import SqliteEvents, SqliteSleep
 from .flows import SqliteFlows
 from .inspect import SqliteInspect
-from .operate.control import SqliteAudit, SqlitePauses, SqliteRunNow
+from .operate.control import SqliteAudit, SqliteFairness, SqlitePauses, SqliteRunNow
 from .schedules import SqliteSchedules
 from .shared_limits import SqliteSharedLimits
 from .upkeep import SqliteUpkeep
@@ -33,6 +33,7 @@ class SqliteEngine(
     SqliteUpkeep,
     SqliteChannels,
     SqliteAudit,
+    SqliteFairness,
     SqlitePauses,
     SqliteOperations,
     SqliteRunNow,

@@ -66,6 +66,8 @@ drop table "laneway_claim";
 drop table "laneway_waiting";
 drop table "laneway_message";
 drop table "laneway_channel";
+drop table "laneway_fair_channel";
+drop table "laneway_fair_queue";
 drop table "laneway_state";
 drop table "laneway_migration";
 

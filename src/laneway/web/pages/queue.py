@@ -67,6 +67,7 @@ def _fairness(context: Context, name: str) -> dict[str, Any]:
     starts = context.starts.starts(name)
     found = shares(starts, channels, context.now)
     return {
+        "fairness": context.read("fairness", queue=name) if context.may("fairness") else None,
         "shares": [(share, why(share.info, context.now)) for share in found],
         "starts": sum(starts.values()),
         "looked_for": context.starts.seconds,

@@ -32,6 +32,8 @@ def why(info: ChannelInfo, now: datetime) -> Why:
         return Why(reason)
     if not stats.waiting:
         return Why("not due yet" if stats.scheduled else "nothing waits")
+    if reason and reason.startswith("time "):
+        return Why(f"has had {reason.split()[1]} s of worker time more than others, by weight")
     if reason == "concurrency":
         return Why(f"concurrency: {number(stats.leased)} of {number(policy.concurrency)} running")
     if reason == "rate" or policy.rate is not None:

@@ -8,18 +8,22 @@ Positions in a channel: for each priority that has known work, after which messa
 
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from laneway.engines.fairness import (
     OLDEST_OF,
+    Pace,
+    RunTime,
     Share,
+    TimeShare,
     next_skips,
     rate_limit,
+    rounds_for,
     start_order,
     startable,
 )
-from laneway.engines.mysql.base import text
-from laneway.plan import Row
+from laneway.engines.mysql.base import MysqlBase, text
+from laneway.plan import Plan, Row
 
 Position = tuple[int, int]
 """Due time and message id: every message that has not started comes after it."""
@@ -189,15 +193,23 @@ class ChannelVisit:
         self.early = False
         self.share = Share(0.0, 0.0)
         self.quota = self.taken = 0
+        self.pace: Pace | None = None
+        self.known: RunTime | None = None
+        """If its queue is fair by time."""
+        self.ended = self.took = 0
+        """Leases whose end is not charged yet: how many, and how long they took."""
         self.rate = rate_limit(self.channel.rate, self.channel.burst)
 
     def add_wakes(self, wakes: Sequence[Row]) -> None:
         """For each priority: how many more messages, how many freed slots, and a position that none
         of those messages comes before."""
         starts: list[tuple[int, Position]] = []
-        for _, priority, _, n, freed, due, id, *_ in wakes:
+        for _, priority, _, n, freed, due, id, *rest in wakes:
             self.n += int(n)
             self.leased -= int(freed)
+            if len(rest) == 3:
+                self.took += int(rest[1])
+                self.ended += int(rest[2])
             if due is not None:
                 starts.append((int(priority), (int(due), int(id) - 1)))
         self.positions = lowest_positions(self.positions, starts)
@@ -218,6 +230,17 @@ class ChannelVisit:
         # Its turn is still to come: read its wakes, and leave its place in the ring as it is.
         self.early = turn is not None and last < turn <= now
         self.share = Share(limit if sole else self.credit, quantum * channel.weight)
+        if self.pace is not None:
+            resting = channel.turn is None and not channel.n and not channel.leased
+            ended = self.ended, self.took
+            self.share = TimeShare(
+                self.pace, self.known, channel.weight, self.leased, now, ended, resting
+            )
+
+    @property
+    def counted(self) -> bool:
+        """Whether its leases are counted."""
+        return self.channel.concurrency is not None or self.pace is not None
 
     def set_quota(self, rounds: int, now: int) -> None:
         """The most that it may start, if the batch were unlimited."""
@@ -232,7 +255,7 @@ class ChannelVisit:
         """The row to write: (id, queue, name, turn, n, leased, tat, credit, skips, oldest, places);
         None if nothing changed."""
         channel = self.channel
-        leased = self.leased + (started if channel.concurrency is not None else 0)
+        leased = self.leased + (started if self.counted else 0)
         tat = None if self.rate is None else self.rate.after(started, channel.tat, now)
         n = self.n - started
         turn = self._next_turn(started, tat, now) if more else PARKED if n > 0 else None
@@ -266,3 +289,59 @@ class ChannelVisit:
         """What it did not get of its share; a channel that was not reached keeps its credit."""
         unreached = self.share.cut and not self.taken
         return self.channel.credit if self.early or unreached else self.share.credit
+
+
+def lease_rows(
+    served: Sequence[tuple[ChannelVisit, Picked]], numbers: tuple[int, int, int], worker: bytes
+) -> list[tuple[Any, ...]]:
+    return sorted(
+        (m.id, *numbers, visit.channel.id, visit.counted, worker)
+        for visit, picked in served
+        for m in picked.rows
+    )
+
+
+def rounds_to_fill(order: Sequence[ChannelVisit], limit: int, all: bool) -> int:
+    """How many rounds fill the batch. Where channels go by time they get further ahead only if
+    nobody else could start anything."""
+    rounds = rounds_for([visit.supply for visit in order], limit)
+    times = [visit.share for visit in order if visit.pace is not None]
+    if not times:
+        return rounds
+    return max(rounds, *(share.rounds_to(limit) for share in times)) if all else 1
+
+
+class MysqlTimes(MysqlBase):
+    """What channels have had of the workers' time, in queues that are fair by time. Read and
+    written only under the channel's lock."""
+
+    def _paces(self, queues: Sequence[str]) -> Plan[dict[bytes, Pace]]:
+        names = sorted(queue.encode() for queue in queues)
+        rows = yield self._statement("fair_paces", names, self._now())
+        return {bytes(queue): Pace(float(reached), float(turn)) for queue, reached, turn in rows}
+
+    def _note_reached(self, paces: Mapping[bytes, Pace]) -> Plan[None]:
+        """It is where those join who come when nobody else is there. Waits for nobody."""
+        for queue, pace in paces.items():
+            if (yield self._statement("lock_reached", queue, pace.reached)):
+                yield self._statement("note_reached", queue, pace.reached)
+
+    def _read_times(self, order: Sequence[ChannelVisit], paces: Mapping[bytes, Pace]) -> Plan[None]:
+        timed = {v.channel.id: v for v in order if bytes(v.channel.queue) in paces}
+        if not timed:
+            return
+        rows = yield self._statement("fair_channels", sorted(timed))
+        known = {
+            bytes(id): RunTime(float(used), float(booked), float(cost), int(since))
+            for id, used, booked, cost, since in rows
+        }
+        for id, visit in timed.items():
+            visit.pace, visit.known = paces[bytes(visit.channel.queue)], known.get(bytes(id))
+
+    def _write_times(self, served: Sequence[tuple[ChannelVisit, int]]) -> Plan[None]:
+        rows = [
+            (visit.channel.id, visit.channel.queue, *visit.share.after(visit.leased + started))
+            for visit, started in served
+            if isinstance(visit.share, TimeShare)
+        ]
+        yield from self._insert("note_times", sorted(rows))

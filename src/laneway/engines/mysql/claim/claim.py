@@ -17,10 +17,10 @@ write their schedule back). Every step is a new statement and sees what was comm
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
-from laneway.engines.fairness import QUANTUM
+from laneway.engines.fairness import QUANTUM, Pace
 from laneway.engines.mysql.base import Clock, MysqlChannelLocks
 from laneway.engines.mysql.events import MysqlEventOutbox
 from laneway.engines.times import micros, moment
@@ -50,6 +50,8 @@ class _Progress:
         self.reach = 1
         """How many times the limit the next scan looks for."""
         self.now = 0
+        self.paces: Mapping[bytes, Pace] | None = None
+        """Of the queues that are fair by time."""
 
     @property
     def left(self) -> int:
@@ -69,7 +71,8 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
         progress = _Progress(limit, self._random_offset(whose))
         for number in range(_MAX_PASSES):
             want = progress.left * progress.reach
-            scan = yield from self._scan(whose, want, progress.offset)
+            each = 1 if progress.paces else QUANTUM
+            scan = yield from self._scan(whose, want, progress.offset, each)
             if whose[1] is not None and scan.by_kind < len(self._kind_queues):
                 # Installed anew.
                 self._kind_queues = frozenset()
@@ -81,6 +84,10 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
                     break
                 progress.offset = 0
                 continue
+            if scan.fair and progress.paces is None:
+                progress.paces = yield from self._paces(whose[0])
+                if progress.paces:
+                    continue  # scan for more channels: each is likely to start fewer messages
             locked = yield from self._lock_found(scan, progress.locked)
             self._update_spread(whose, len(scan.channels), len(locked))
             progress.more = progress.more or scan.cut or len(locked) < len(scan.channels)
@@ -118,12 +125,14 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
         # channel would keep channels waiting that claims take one by one, and a weight only counts
         # if what the end of the batch cuts off is remembered.
         quantum = min(QUANTUM, progress.limit)
-        terms = scan, locked, progress.left, quantum, lease, worker
+        terms = scan, locked, progress.left, quantum, lease, worker, progress.paces or {}
         if scan.by_kind or lanes is not None:
             served = yield from self._serve_lanes(*terms, lanes)
         else:
             served = yield from self._serve(*terms)
         progress.rows += served.rows
+        if progress.paces and served.rows:
+            yield from self._note_reached(progress.paces)
         yield from self._add_message_events("claimed", [int(row[0]) for row in served.rows])
         if progress.claimed_at is None:
             progress.claimed_at = served.now

@@ -141,7 +141,7 @@ class LaneVisit(ChannelVisit):
             self.positions = lowest_positions(self.positions, lane.positions.items())
         channel, started = self.channel, len(self.started)
         tat = None if self.rate is None else self.rate.after(started, channel.tat, now)
-        leased = self.leased + (started if channel.concurrency is not None else 0)
+        leased = self.leased + (started if self.counted else 0)
         n = self.n - started
         turn: int | None = None
         if self.positions:

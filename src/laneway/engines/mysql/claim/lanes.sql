@@ -19,7 +19,7 @@ where queue = $1 and at > coalesce($8, timestampdiff(microsecond, timestamp '197
 order by at limit 1)
 union all
 select 4, null, coalesce($8, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), n,
-    null, null, by_kind, 0, null, null, null, null
+    null, null, by_kind, fair, null, null, null, null
 from `laneway_turnstile` force index (primary) where name = 'pause'
 union all
 select 5, null, p.until, p.since, p.queue, p.kind, 0, 0, null, null, null, null from `laneway_pause` p

@@ -89,6 +89,10 @@ class Scan(NamedTuple):
     """How many queues are claimed by kind."""
     limited: bool = False
     """Whether anything waits for shared limits."""
+    fair: int = 0
+    """How many queues are fair by time."""
+    all: bool = False
+    """Whether these are all channels that may start something."""
 
     @property
     def wake_from(self) -> int:
@@ -109,18 +113,21 @@ class MysqlScan(MysqlBase):
         self._turns_needed: dict[Whose, int] = {}
         self._wakes_needed: dict[Whose, int] = {}
 
-    def _scan(self, whose: Whose, want: int, offset: int) -> Plan[Scan]:
+    def _scan(self, whose: Whose, want: int, offset: int, each: int = QUANTUM) -> Plan[Scan]:
+        """``each``: how many messages a channel of weight 1 is likely to start."""
         floors = self._floors.get(whose)
         if floors is None or self._seconds() >= self._full_scan_at.get(whose, -inf):
-            return (yield from self._full_scan(whose, want, offset, floors))
-        scan = yield from self._scan_from(whose, want, offset, floors, floors)
+            return (yield from self._full_scan(whose, want, offset, floors, each))
+        scan = yield from self._scan_from(whose, want, offset, floors, floors, each)
         if not scan.channels:
-            scan = yield from self._full_scan(whose, want, offset, floors)
+            scan = yield from self._full_scan(whose, want, offset, floors, each)
         return scan
 
-    def _full_scan(self, whose: Whose, want: int, offset: int, known: Floors | None) -> Plan[Scan]:
+    def _full_scan(
+        self, whose: Whose, want: int, offset: int, known: Floors | None, each: int
+    ) -> Plan[Scan]:
         self._full_scan_at[whose] = self._seconds() + _FULL_SCAN_EVERY
-        return (yield from self._scan_from(whose, want, offset, None, known))
+        return (yield from self._scan_from(whose, want, offset, None, known, each))
 
     def _seconds(self) -> float:
         now = self._now()
@@ -133,6 +140,7 @@ class MysqlScan(MysqlBase):
         offset: int,
         floors: Floors | None,
         known: Floors | None,
+        each: int,
     ) -> Plan[Scan]:
         start = Floors(-PARKED, -PARKED) if floors is None else floors
         turns = min(max(2 * (want // QUANTUM) + 8, self._turns_needed.get(whose, 0)), want + 8)
@@ -148,10 +156,12 @@ class MysqlScan(MysqlBase):
                 ring = [row for row in ring if bytes(row[4]) not in closed]
                 woken = [row for row in woken if bytes(row[4]) not in closed]
                 rows = [row for row in rows if row[4] is None or bytes(row[4]) not in closed]
-            now, number, by_kind = max(
-                (int(row[2]), int(row[3]), int(row[6])) for row in rows if int(row[0]) == 4
+            now, number, by_kind, fair = max(
+                (int(row[2]), int(row[3]), int(row[6]), int(row[7]))
+                for row in rows
+                if int(row[0]) == 4
             )
-            merged = _merged(ring, woken, known, now)
+            merged = _merged(ring, woken, known, now, each)
             channels = _chosen(merged, want)
             short = supply(channels) < want
             ring_cut = len(ring) >= turns
@@ -177,7 +187,8 @@ class MysqlScan(MysqlBase):
         due, cut = _next_due(rows), ring_cut or wakes_cut or len(channels) < len(merged)
         limited = any(int(row[0]) == 6 for row in rows)
         numbers = number, by_kind
-        return Scan(channels, now, due, start, cut, ends, kinds, set(closed), *numbers, limited)
+        scan = Scan(channels, now, due, start, cut, ends, kinds, set(closed), *numbers, limited)
+        return scan._replace(fair=fair, all=short and not cut)
 
     def _scan_rows(self, whose: Whose, params: Sequence[Any]) -> Plan[Sequence[Row]]:
         """The rows of ready_channels; for a claim of some kinds those of its lanes."""
@@ -243,7 +254,7 @@ def joined(rows: Iterable[Row]) -> list[Row]:
 
 
 def _merged(
-    ring: Sequence[Row], woken: Sequence[Row], known: Floors | None, now: int
+    ring: Sequence[Row], woken: Sequence[Row], known: Floors | None, now: int, each: int
 ) -> list[ReadyChannel]:
     """A channel in the ring keeps its turn whatever its wakes say. A wake that was committed late
     queues at the end, so that nobody gains by holding a transaction open."""
@@ -254,12 +265,12 @@ def _merged(
         wake = wakes.pop(bytes(id), row)
         # The count can be too low: messages may be claimed before the wake that counts them.
         total = max(int(n) + (int(wake[3]) if wake is not row else 0), 1)
-        supply, weight = _supply(total, wake), _weight(row)
+        supply, weight = _supply(total, wake, each), _weight(row)
         channels.append(ReadyChannel(bytes(id), int(turn), supply, weight, True, True, queue, name))
     for row in wakes.values():
         _, id, at, n, queue, name, row_exists, *_ = row
         place = now if known is not None and int(at) < known.wake else int(at)
-        supply, weight, exists = _supply(int(n), row), _weight(row), bool(row_exists)
+        supply, weight, exists = _supply(int(n), row, each), _weight(row), bool(row_exists)
         channels.append(ReadyChannel(bytes(id), place, supply, weight, False, exists, queue, name))
     # Channels that were served by the same claim have the same place: the heavier came first.
     return sorted(channels, key=lambda channel: (channel.place, -channel.weight, channel.id))
@@ -269,9 +280,9 @@ def _weight(row: Row) -> float:
     return 1.0 if row[10] is None else float(row[10])
 
 
-def _supply(n: int, row: Row) -> int:
+def _supply(n: int, row: Row, each: int) -> int:
     slots, allowed, _, credit = row[8:]
-    portion = max(1, QUANTUM * _weight(row))
+    portion = max(1, each * _weight(row))
     most = [n, portion if credit is None or credit < 1 else credit]
     most += [float(bound) + 1e-9 for bound in (slots, allowed) if bound is not None]
     return max(0, floor(min(most)))

@@ -12,11 +12,22 @@ visits the channel puts it there. Lanes are read and written only under the chan
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from laneway.engines.fairness import divide, rounds_for, start_order
-from laneway.engines.mysql.base import Clock, MysqlBase
+from laneway.engines.fairness import Pace, divide, start_order
+from laneway.engines.mysql.base import Clock
 from laneway.plan import Plan, Row
 
-from .channel import PARKED, ChannelVisit, DueMessage, MysqlDueReads, Picked, due_message, pick
+from .channel import (
+    PARKED,
+    ChannelVisit,
+    DueMessage,
+    MysqlDueReads,
+    MysqlTimes,
+    Picked,
+    due_message,
+    lease_rows,
+    pick,
+    rounds_to_fill,
+)
 from .lanes import LaneVisit, lane_of, lane_of_message
 from .scan import UNSORTED, Scan
 
@@ -34,7 +45,7 @@ class Served(NamedTuple):
     """Whether the channels have more."""
 
 
-class MysqlServe(MysqlBase):
+class MysqlServe(MysqlTimes):
     def _serve(
         self,
         scan: Scan,
@@ -43,6 +54,7 @@ class MysqlServe(MysqlBase):
         quantum: int,
         lease: int,
         worker: bytes,
+        paces: Mapping[bytes, Pace],
     ) -> Plan[Served]:
         visits = {bytes(row[0]): ChannelVisit(row) for row in locked}
         order = [visits[channel.id] for channel in scan.channels if channel.id in visits]
@@ -51,11 +63,13 @@ class MysqlServe(MysqlBase):
         read, by_kind = yield from self._read_wakes(visits, scan.wake_from, now)
         if by_kind > scan.by_kind:
             return Served([], now, True)  # wakes are read in another way now: scan again
-        rounds = rounds_for([visit.supply for visit in order], limit)
+        yield from self._read_times(order, paces)
         last = last_place(scan, visits, now)
         sole = len(scan.channels) == 1 and scan.channels[0].supply < limit
         for visit in order:
             visit.set_share(limit, quantum, last, sole, now)
+        rounds = rounds_to_fill(order, limit, scan.all)
+        for visit in order:
             visit.set_quota(rounds, now)
         counts = divide([(visit.share, visit.quota) for visit in order], limit, rounds)
         for visit, count in zip(order, counts, strict=True):
@@ -67,6 +81,7 @@ class MysqlServe(MysqlBase):
         moved = [visit.row_after(len(p.rows), p.more, p.positions, now) for visit, p in starting]
         changed = [row for row in moved if row is not None]
         yield from self._insert("update_served_channels", changed)
+        yield from self._write_times([(visit, len(p.rows)) for visit, p in starting])
         if read:
             yield self._statement("delete_wakes", read)
         return Served(rows, now, sum(visit.supply for visit in order) > len(rows))
@@ -137,6 +152,9 @@ class MysqlServe(MysqlBase):
         worker: bytes,
     ) -> Plan[None]:
         """``numbers``: fence, until, now."""
+        if any(visit.pace is not None for visit, _ in served):
+            yield from self._insert("add_known_leases", lease_rows(served, numbers, worker))
+            return
         ids = [message.id for _, picked in served for message in picked.rows]
         yield self._statement("add_leases", ids, *numbers, worker)
 
@@ -203,6 +221,7 @@ class MysqlLaneServe(MysqlServe):
         quantum: int,
         lease: int,
         worker: bytes,
+        paces: Mapping[bytes, Pace],
         names: Sequence[bytes] | None,
     ) -> Plan[Served]:
         queues = self._kind_queues
@@ -219,11 +238,13 @@ class MysqlLaneServe(MysqlServe):
         yield from self._sort_messages(order, now)
         for visit in order:
             visit.find_ring()
-        rounds = rounds_for([visit.supply for visit in order], limit)
+        yield from self._read_times(order, paces)
         last = last_place(scan, visits, now)
         sole = len(scan.channels) == 1 and scan.channels[0].supply < limit
         for visit in order:
             visit.set_share(limit, quantum, last, sole, now)
+        rounds = rounds_to_fill(order, limit, scan.all)
+        for visit in order:
             visit.set_quota(rounds, now)
         counts = divide([(visit.share, visit.quota) for visit in order], limit, rounds)
         for visit, count in zip(order, counts, strict=True):
@@ -239,12 +260,16 @@ class MysqlLaneServe(MysqlServe):
         if rows is None:
             return Served([], now, True)
         yield from self._write_back(order, starting, names, now)
+        yield from self._write_times([(visit, len(visit.started)) for visit in order])
         if read:
             yield self._statement("delete_wakes", read)
         if kind_read:
             yield self._statement("delete_kind_wakes", kind_read)
         unsorted = any(UNSORTED in v.lanes and v.lanes[UNSORTED].positions for v in order)
-        more = unsorted or any(len(v.started) == v.taken > 0 and _has_more(v) for v in order)
+        more = unsorted or any(
+            len(v.started) == v.taken and (v.taken or v.pace is not None) and _has_more(v)
+            for v in order
+        )
         return Served(rows, now, more)
 
     def _read_plain_wakes(
@@ -357,12 +382,7 @@ class MysqlLaneServe(MysqlServe):
         if not all(isinstance(visit, LaneVisit) and visit.names is not None for visit, _ in served):
             yield from super()._insert_leases(served, numbers, worker)
             return
-        rows = [
-            (m.id, *numbers, visit.channel.id, visit.channel.concurrency is not None, worker)
-            for visit, picked in served
-            for m in picked.rows
-        ]
-        yield from self._insert("add_known_leases", sorted(rows))
+        yield from self._insert("add_known_leases", lease_rows(served, numbers, worker))
 
     def _delete_taken(self, visit: LaneVisit) -> Plan[None]:
         """They wait no more: claims by kind are not to pass over them."""

@@ -1,9 +1,12 @@
 -- name: read_wakes
 -- $1: channel ids, locked by us, $2: from which time on, $3: now, $4: limit. Wakes of messages that may have to
--- start first (ahead) are all read, whatever the limit. The last column: how many queues are claimed by kind.
+-- start first (ahead) are all read, whatever the limit. The last columns: how many queues are
+-- claimed by kind, and of leases that ended how long they took, and how many these were.
 select w.channel_id, w.priority, group_concat(w.id), sum(w.n), sum(w.freed),
     min(case when w.n > 0 then w.due end), min(case when w.n > 0 then w.message_id end),
-    (select by_kind from `laneway_turnstile` force index (primary) where name = 'pause')
+    (select by_kind from `laneway_turnstile` force index (primary) where name = 'pause'),
+    -sum(case when w.freed > 0 then w.message_id else 0 end),
+    sum(case when w.freed > 0 and w.message_id < 0 then w.freed else 0 end)
 from (
     select id, channel_id, priority, due, message_id, n, freed
     from `laneway_wake` force index (wake_channel)
@@ -54,3 +57,33 @@ on duplicate key update turn = values(turn), n = values(n), leased = values(leas
 -- name: delete_wakes
 -- $1: wake ids.
 delete t from $1:ids x straight_join `laneway_wake` t force index (primary) on t.id = x.id
+
+-- name: fair_paces
+-- $1: queues, $2: now. Of those that are fair by time: how much every channel has had (where the lowest is that can
+-- start something), and how far ahead of that one may get.
+select q.queue, coalesce((
+    select f.booked from `laneway_fair_channel` f force index (fair_channel_order)
+    straight_join `laneway_channel` c force index (primary) on c.id = f.channel_id
+    where f.queue = q.queue and f.booked >= q.reached - 100 * q.turn
+        and c.turn <= coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))
+    order by f.booked limit 1), q.reached), q.turn
+from `laneway_fair_queue` q where q.queue in ($1...)
+
+-- name: lock_reached
+-- $1: queue, $2: how much every channel has had. Nothing if somebody else is at it, or if it is hardly more.
+select queue from `laneway_fair_queue` where queue = $1 and reached + turn <= $2 for update skip locked
+
+-- name: note_reached
+-- $1: queue, locked by us, $2: how much every channel has had.
+update `laneway_fair_queue` set reached = $2 where queue = $1
+
+-- name: fair_channels
+-- $1: channel ids, locked by us. What was noted since the queue is fair by time.
+select f.channel_id, f.used, f.booked, f.cost, f.since
+from $1:keys x straight_join `laneway_fair_channel` f force index (primary) on f.channel_id = unhex(x.id)
+straight_join `laneway_fair_queue` q force index (primary) on q.queue = f.queue and q.since <= f.since
+
+-- name: note_times
+-- $1: rows, of channels that we have locked.
+insert into `laneway_fair_channel` (channel_id, queue, used, booked, cost, since) values $1...
+on duplicate key update used = values(used), booked = values(booked), cost = values(cost), since = values(since)

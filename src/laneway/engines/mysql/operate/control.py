@@ -6,11 +6,19 @@ from datetime import timedelta
 from typing import Any, cast
 
 from laneway.engines.mysql.append import WakeRow
-from laneway.engines.mysql.base import MysqlBase, data, repeatable, text
+from laneway.engines.mysql.base import MysqlBase, data, pair_id, repeatable, text
 from laneway.engines.mysql.settle.settle import MysqlCancel, WaitingMessage
 from laneway.engines.times import micros, moment
 from laneway.model import Cancelled, HeldLease, MadeDue
-from laneway.operations import FORGOTTEN_AFTER, AuditEntry, AuditNote, Pause, Source, WorkerInfo
+from laneway.operations import (
+    FORGOTTEN_AFTER,
+    AuditEntry,
+    AuditNote,
+    Fairness,
+    Pause,
+    Source,
+    WorkerInfo,
+)
 from laneway.plan import Plan, Row
 
 
@@ -74,6 +82,44 @@ def _pause(row: Row) -> Pause:
     queue, kind, until, since, actor, reason = row
     words = text(actor) or "", text(reason) or ""
     return Pause(text(queue) or "", text(kind), moment(until), moment(since), *words)
+
+
+class MysqlFairness(MysqlBase):
+    """By what channels of a queue take turns."""
+
+    @repeatable
+    def set_fairness(self, queue: str, turn: timedelta | None) -> Plan[Fairness]:
+        """Claims share a row that this writes: those that look later know of it."""
+        name = data(queue)
+        if turn is None:
+            yield self._statement("delete_fair_queue", name)
+            yield self._statement("delete_fair_channels", name)
+        else:
+            now = int((yield self._statement("clock", self._now()))[0][0])
+            yield self._statement("set_fair_queue", name, turn.total_seconds(), now)
+        yield self._statement("count_fair_queues")
+        return _fairness(queue, (yield self._statement("fairness", name)))
+
+    @repeatable
+    def fairness(self, queue: str) -> Plan[Fairness]:
+        return _fairness(queue, (yield self._statement("fairness", data(queue))))
+
+    @repeatable
+    def time_ahead(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, float]]:
+        ids = {pair_id(queue.encode(), name.encode()): name for name in channels}
+        paces = yield self._statement("fair_paces", [data(queue)], self._now())
+        if not paces:
+            return {}
+        reached, turn = map(float, paces[0][1:])
+        rows = yield self._statement("fair_channels", sorted(ids))
+        ahead = {ids[bytes(id)]: float(booked) - reached for id, _, booked, *_ in rows}
+        return {name: seconds for name, seconds in ahead.items() if seconds >= turn}
+
+
+def _fairness(queue: str, rows: Sequence[Row]) -> Fairness:
+    if not rows:
+        return Fairness(queue, "starts")
+    return Fairness(queue, "time", timedelta(seconds=float(rows[0][0])), moment(rows[0][1]))
 
 
 class MysqlControlCleanup(MysqlBase):

@@ -28,6 +28,27 @@ where ($1 is null or queue = $1)
     and coalesce(until > coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true)
 order by queue, kind, id
 
+-- name: set_fair_queue
+-- $1: queue, $2: turn, $3: now.
+insert into `laneway_fair_queue` (queue, turn, since) values ($1, $2, $3)
+on duplicate key update turn = values(turn)
+
+-- name: delete_fair_queue
+-- $1: queue.
+delete from `laneway_fair_queue` where queue = $1
+
+-- name: delete_fair_channels
+-- $1: queue.
+delete from `laneway_fair_channel` where queue = $1
+
+-- name: count_fair_queues
+update `laneway_turnstile` force index (primary)
+set fair = (select count(*) from `laneway_fair_queue`) where name = 'pause'
+
+-- name: fairness
+-- $1: queue.
+select turn, since from `laneway_fair_queue` where queue = $1
+
 -- name: control_to_delete
 -- $1: now, $2: limit. Ended pauses (0) and old rows of the audit (1), with their ids; whether pauses of
 -- channels have ended (2).

@@ -101,6 +101,9 @@ def _wakes(m: ParkedMessage, due: int) -> list[WakeRow]:
     return wakes
 
 
+FreedSlot = tuple[ChannelRef, int | None]
+"""A counted lease that ended: its channel, and when its handler began; None if it did not."""
+
 HistoryRow = tuple[Any, ...]
 """The columns of add_history."""
 
@@ -130,14 +133,17 @@ class MysqlSettleEnd(MysqlNodeEnds, MysqlBehind):
             else:
                 yield self._statement("keep_keys", ids, messages, now + window)
 
-    def _free_slots(self, freed: Iterable[ChannelRef], now: int) -> Plan[None]:
-        """Tells channels with a concurrency limit that counted leases of theirs ended."""
-        counts: dict[ChannelRef, int] = defaultdict(int)
-        for channel in freed:
-            counts[channel] += 1
+    def _free_slots(self, freed: Iterable[FreedSlot], now: int) -> Plan[None]:
+        """Tells channels that counted leases of theirs ended, and how long their handlers took.
+        Those that did not begin have a wake of their own. No message has an id below zero."""
+        sums: dict[tuple[ChannelRef, bool], tuple[int, int]] = defaultdict(lambda: (0, 0))
+        for channel, began in freed:
+            count, took = sums[channel, began is None]
+            run = 0 if began is None else max(1, now - began)
+            sums[channel, began is None] = count + 1, took + run
         rows: list[WakeRow] = [
-            (now, id, now, 0, 0, count, 0, True, queue, name)
-            for (id, queue, name), count in counts.items()
+            (now, id, now, -took, 0, count, 0, True, queue, name)
+            for ((id, queue, name), _), (count, took) in sums.items()
         ]
         yield from self._insert("add_wakes", rows)
 
@@ -206,6 +212,7 @@ class SlotAndKey(NamedTuple):
     owner: int | None
     behind: int | None
     behind_due: int | None
+    claimed_at: int
 
     @property
     def channel_ref(self) -> ChannelRef:

@@ -181,7 +181,12 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
         ties = yield from self._slots_and_keys([lease.id for lease in held if lease.tied])
         yield self._statement("delete_leased_messages", ids)
         yield from self._release_keys([key for tie in ties if (key := tie.ended_key)], now)
-        yield from self._free_slots((tie.channel_ref for tie in ties if tie.counted), now)
+        freed = [
+            (tie.channel_ref, int(tie.claimed_at) + 1000 * (waited.get(tie.id) or 0))
+            for tie in ties
+            if tie.counted
+        ]
+        yield from self._free_slots(freed, now)
         nodes = {lease.id: lease.fence for lease in held if lease.node}
         yield from self._nodes_ended(list(nodes), nodes, outcome, now)
 
@@ -220,7 +225,7 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
         deferred = [lease.id for lease in held if lease.id not in retried]
         yield from self._add_message_events("deferred", deferred)
         yield from self._add_message_events("retried", sorted(retried))
-        yield from self._end_leases(held, entries)
+        yield from self._end_leases(held, entries, _began(held, items))
         yield from self._save_states([items[r.lease.id, r.lease.fence] for r in requeues])
         yield from self._requeue(requeues)
         if dying:
@@ -241,7 +246,7 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
                 row = lease.history_row(b"failed", dead=True, reason=cause.reason, error=error)
                 entries.append(lease.waited(row, item.waited))
         yield from self._add_message_events("failed", [lease.id for lease in held])
-        yield from self._end_leases(held, entries)
+        yield from self._end_leases(held, entries, _began(held, items))
         if dying:
             yield from self._add_dead_letters(dying, held[0].now)
         status: dict[LeaseKey, SettleStatus] = {(x.id, x.fence): "failed" for x in held}
@@ -255,7 +260,7 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
         held = yield from self._lock_with_messages(items)
         entries = [lease.history_row(b"given_back") for lease in held if lease.history == b"all"]
         yield from self._add_message_events("given_back", [lease.id for lease in held])
-        yield from self._end_leases(held, entries)
+        yield from self._end_leases(held, entries, {x.id: None for x in held})
         yield from self._requeue([_given_back(x, items[x.id, x.fence]) for x in held])
         status: dict[LeaseKey, SettleStatus] = {(x.id, x.fence): "given_back" for x in held}
         return (yield from self._settled(returns, status, "give_back"))
@@ -264,13 +269,19 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
         rows = yield from self._lock_leases("lock_leases_and_messages", list(items))
         return [EndedLease(*row) for row in rows]
 
-    def _end_leases(self, held: Sequence[EndedLease], entries: Sequence[Any]) -> Plan[None]:
-        """Only the leases: their messages wait again or become dead letters."""
+    def _end_leases(
+        self,
+        held: Sequence[EndedLease],
+        entries: Sequence[Any],
+        began: Mapping[int, int | None],
+    ) -> Plan[None]:
+        """Only the leases: their messages wait again or become dead letters. ``began``: when their
+        handlers did, None if they did not."""
         if not held:
             return
         yield from self._insert("add_history", entries)
         yield self._statement("delete_leases", [lease.id for lease in held])
-        freed = (lease.channel_ref for lease in held if lease.counted)
+        freed = [(lease.channel_ref, began[lease.id]) for lease in held if lease.counted]
         yield from self._free_slots(freed, held[0].now)
 
     def _save_states(self, deferrals: Sequence[Deferral]) -> Plan[None]:
@@ -288,6 +299,10 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
         lost = [LostLease(i.id, i.fence) for i in items if (i.id, i.fence) not in status]
         yield from self._add_stale_history(lost, verb)
         return [Settled(i.id, i.fence, status.get((i.id, i.fence), "lost")) for i in items]
+
+
+def _began(held: Sequence[EndedLease], items: Mapping[LeaseKey, Any]) -> dict[int, int | None]:
+    return {x.id: x.claimed_at + 1000 * (items[x.id, x.fence].waited or 0) for x in held}
 
 
 def _given_back(lease: EndedLease, item: Return) -> Requeue:

@@ -77,7 +77,7 @@ straight_join `laneway_message` m force index (primary) on m.id = x.id
 -- $1: message ids, locked by us. The channel's slot and the key that each of them frees, and the message that has
 -- the key, which this locks.
 select l.message_id, l.channel_id, l.counted, m.queue, m.channel, m.`key`, m.key_window,
-    t.message_id, t.behind, t.behind_due
+    t.message_id, t.behind, t.behind_due, l.claimed_at
 from $1:ids x
 straight_join `laneway_lease` l force index (primary) on l.message_id = x.id
 straight_join `laneway_message` m force index (primary) on m.id = x.id

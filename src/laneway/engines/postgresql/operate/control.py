@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from laneway.engines.postgresql.base import PostgresqlBase
 from laneway.model import Cancelled, HeldLease, MadeDue
-from laneway.operations import AuditEntry, AuditNote, Pause, WorkerInfo
+from laneway.operations import AuditEntry, AuditNote, Fairness, Pause, WorkerInfo
 from laneway.plan import Plan, Row
 
 
@@ -44,6 +44,21 @@ class PostgresqlPauses(PostgresqlBase):
         return [Pause(*row) for row in rows]
 
 
+class PostgresqlFairness(PostgresqlBase):
+    """By what channels of a queue take turns."""
+
+    def set_fairness(self, queue: str, turn: timedelta | None) -> Plan[Fairness]:
+        seconds = None if turn is None else turn.total_seconds()
+        return _fairness(queue, (yield self._statement_now("set_fairness", queue, seconds)))
+
+    def fairness(self, queue: str) -> Plan[Fairness]:
+        return _fairness(queue, (yield self._statement("fairness", queue)))
+
+    def time_ahead(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, float]]:
+        rows = yield self._statement_now("time_ahead", queue, list(channels))
+        return {row[0]: row[1] for row in rows}
+
+
 class PostgresqlRunNow(PostgresqlBase):
     """run_now: scheduled messages become due now."""
 
@@ -79,3 +94,9 @@ class PostgresqlWorkers(PostgresqlBase):
 def _info(row: Row) -> WorkerInfo:
     id, host, pid, version, queues, kinds, *rest = row
     return WorkerInfo(id, host, pid, version, tuple(queues), tuple(kinds), *rest)
+
+
+def _fairness(queue: str, rows: Sequence[Row]) -> Fairness:
+    if not rows:
+        return Fairness(queue, "starts")
+    return Fairness(queue, "time", timedelta(seconds=rows[0][0]), rows[0][1])

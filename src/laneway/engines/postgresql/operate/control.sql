@@ -32,6 +32,20 @@ where (CAST($1 AS text) is null or queue = CAST($1 AS text))
     and (until is null or until > coalesce(CAST($2 AS timestamptz), clock_timestamp()))
 order by queue, kind nulls first
 
+-- name: set_fairness
+-- $1: queue, $2: turn in seconds, or null, $3: now.
+select turn, since
+from "laneway".set_fairness_v1(CAST($1 AS text), CAST($2 AS double precision), CAST($3 AS timestamptz))
+
+-- name: fairness
+-- $1: queue.
+select turn, since from "laneway".fair_queue where queue = CAST($1 AS text)
+
+-- name: time_ahead
+-- $1: queue, $2: channels, $3: now.
+select channel, ahead
+from "laneway".time_ahead_v1(CAST($1 AS text), CAST($2 AS text[]), CAST($3 AS timestamptz))
+
 -- name: run_now
 -- $1: ids, $2: now.
 select id, status from "laneway".run_now_v1(CAST($1 AS bigint[]), CAST($2 AS timestamptz))

@@ -7,7 +7,10 @@ from typing import Any
 from laneway.engines.fairness import (
     OLDEST_OF,
     QUANTUM,
+    Pace,
+    RunTime,
     Share,
+    TimeShare,
     next_skips,
     rate_limit,
     start_order,
@@ -103,6 +106,7 @@ class SqliteClaimChannel:
             self.skips,
         ) = row
         self.now = now
+        self.weight: float = weight
         self.share = Share(credit, QUANTUM * weight)
         self.rate = rate_limit(rate, burst)
         self.taken: list[Start] = []
@@ -110,6 +114,29 @@ class SqliteClaimChannel:
         """What is due, as far as it was read: enough to start the first ``reach``."""
         self.reach = 0
         self.all_known = False
+
+    def go_by_time(self, pace: Pace, row: Row | None) -> None:
+        """Its queue is fair by time. ``row``: of fair_channels."""
+        terms = self.weight, self.leased, self.now
+        if row is None:
+            self.share = TimeShare(pace, None, *terms)
+            return
+        *values, count, took, ended_at, emptied = row
+        known = RunTime(*values)
+        rested = max(known.since, ended_at) if emptied and not self.leased else None
+        ended = count, took
+        self.share = TimeShare(pace, known, *terms, ended, rested is not None, rested)
+
+    def time_row(self) -> tuple[Any, ...] | None:
+        """Parameters of note_time, if its queue is fair by time."""
+        if not isinstance(self.share, TimeShare):
+            return None
+        taken = len(self.taken)
+        return self.id, *self.share.after(self.leased + taken), self.emptied
+
+    @property
+    def emptied(self) -> bool:
+        return self.waiting == len(self.taken)
 
     @property
     def mixed(self) -> bool:
@@ -218,6 +245,10 @@ class SqliteKindVisit(SqliteClaimChannel):
         self.held = False
         """Whether its next message is of another kind, and must start first."""
         self.held_until: int | None = None
+
+    @property
+    def emptied(self) -> bool:
+        return self.channel_waiting == len(self.taken)
 
     @property
     def strict(self) -> bool:

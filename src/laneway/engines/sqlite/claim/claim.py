@@ -4,12 +4,11 @@ A claim that would find nothing writes nothing: it reads before it takes the wri
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from math import ceil
 from operator import itemgetter
 
-from laneway.engines.fairness import QUANTUM, whole_rounds
+from laneway.engines.fairness import QUANTUM, Pace, whole_rounds
 from laneway.engines.kind_pauses import put_back_for
 from laneway.engines.sqlite.base import WriteState, listed
 from laneway.engines.sqlite.channels import SqliteChannelRows
@@ -38,6 +37,8 @@ class ClaimBatch:
         self.left = limit
         self.turn = turn
         self.visited: dict[SqliteClaimChannel, None] = {}
+        self.paces: dict[str, Pace] = {}
+        """Of the queues that are fair by time."""
 
     def next_turn(self) -> int:
         self.turn += 1
@@ -49,7 +50,7 @@ class ClaimBatch:
 
     def rounds(self, channels: Sequence[SqliteClaimChannel]) -> int:
         """How many whole rounds over these channels fit; one if none does."""
-        most = ceil(self.left / min(channel.share.portion for channel in channels))
+        most = max(channel.share.rounds_to(self.left) for channel in channels)
         offers = [(channel.share, channel.room()) for channel in channels]
         return max(1, whole_rounds(offers, self.left, most))
 
@@ -114,6 +115,7 @@ class SqliteClaim(SqliteChannelRows):
             yield self._statement("wake_channels", queue, state.now, turn, limit + WOKEN)
             turn += limit + WOKEN
         batch = ClaimBatch(limit, turn)
+        batch.paces = yield from self._paces(queues, state)
         yield from self._first_round(queues, limit, batch, state.now)
         while batch.left and (channels := batch.unfinished()):
             yield from self._visit(batch, channels, batch.rounds(channels))
@@ -126,6 +128,7 @@ class SqliteClaim(SqliteChannelRows):
             dues[channel] = yield from self._next_due(channel)
         rows = [channel.row_after(due) for channel, due in dues.items()]
         yield self._many("update_served_channel", rows)
+        yield from self._note_times(batch)
         if state.by_kind:
             ids = [start[2] for channel in visited for start in channel.taken]
             yield from self._no_longer_waiting(ids, state)
@@ -141,15 +144,44 @@ class SqliteClaim(SqliteChannelRows):
         after, page = -1, limit // QUANTUM + 2
         while batch.left:
             found: list[Row] = []
+            timed: dict[int, Pace] = {}
             for queue in queues:
-                found += yield self._statement("ready_channels", queue, after, page, now)
+                ready = yield self._statement("ready_channels", queue, after, page, now)
+                found += ready
+                if queue in batch.paces:
+                    timed |= dict.fromkeys((row[0] for row in ready), batch.paces[queue])
             rows = sorted(found, key=itemgetter(1))[:page]
             if not rows:
                 return
             channels = [SqliteClaimChannel(row, now) for row in rows]
+            if timed:
+                yield from self._share_times(channels, timed)
             after = channels[-1].turn
             page = min(4 * page, limit)
             yield from self._visit(batch, channels, 1)
+
+    def _paces(self, queues: tuple[str, ...], state: WriteState) -> Plan[dict[str, Pace]]:
+        """Of the queues that are fair by time."""
+        if not state.fair:
+            return {}
+        rows = yield self._statement("fair_paces", listed(queues))
+        yield self._many("note_reached", [(queue, reached) for queue, reached, _ in rows])
+        return {queue: Pace(reached, turn) for queue, reached, turn in rows}
+
+    def _share_times(
+        self, channels: Sequence[SqliteClaimChannel], timed: Mapping[int, Pace]
+    ) -> Plan[None]:
+        """Gives channels of queues that are fair by time their shares."""
+        rows = yield self._statement("fair_channels", listed(timed))
+        known = {row[0]: row[1:] for row in rows}
+        for channel in channels:
+            if channel.id in timed:
+                channel.go_by_time(timed[channel.id], known.get(channel.id))
+
+    def _note_times(self, batch: ClaimBatch) -> Plan[None]:
+        if batch.paces:
+            rows = [row for channel in batch.visited if (row := channel.time_row()) is not None]
+            yield self._many("note_time", rows)
 
     def _visit(
         self, batch: ClaimBatch, channels: Sequence[SqliteClaimChannel], rounds: int

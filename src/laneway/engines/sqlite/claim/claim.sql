@@ -113,6 +113,31 @@ update "laneway_channel" set
     skips = $9, turn = $10, wake_at = $11
 where id = $1
 
+-- name: fair_paces
+-- $1: queues. Of those that are fair by time: how much every channel has had (where the lowest is that can start
+-- something), and how far ahead of that one may get.
+select q.queue, coalesce((
+        select f.booked from "laneway_fair_channel" f cross join "laneway_channel" c
+        where f.queue = q.queue and f.booked >= q.reached - 100 * q.turn and c.id = f.channel_id and c.turn is not null
+        order by f.booked limit 1), q.reached), q.turn
+from json_each($1) j cross join "laneway_fair_queue" q where q.queue = j.value
+
+-- name: note_reached
+-- $1: queue, $2: how much every channel has had.
+update "laneway_fair_queue" set reached = $2 where queue = $1 and reached < $2
+
+-- name: fair_channels
+-- $1: channel ids.
+select f.channel_id, f.used, f.booked, f.cost, f.since, f.ended, f.took, f.ended_at, f.emptied
+from json_each($1) j cross join "laneway_fair_channel" f where f.channel_id = j.value
+
+-- name: note_time
+-- $1: channel, $2..$5: what is remembered of it, $6: whether nothing waits in it. What has ended is charged.
+insert into "laneway_fair_channel" (channel_id, queue, used, booked, cost, since, emptied)
+select c.id, c.queue, $2, $3, $4, $5, $6 from "laneway_channel" c where c.id = $1
+on conflict (channel_id) do update set used = excluded.used, booked = excluded.booked, cost = excluded.cost,
+    since = excluded.since, emptied = excluded.emptied, ended = 0, took = 0
+
 -- name: set_turn
 -- $1: the last turn that was given.
 update "laneway_state" set turn = $1

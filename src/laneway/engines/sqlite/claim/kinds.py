@@ -107,12 +107,14 @@ class SqliteKindClaim(SqliteClaim):
             yield self._statement("wake_lanes", queue, kind, state.now, turn, woken)
             turn += woken
         batch = ClaimBatch(limit, turn)
+        batch.paces = yield from self._paces(queues, state)
         yield from self._first_round_of_kinds(names, limit, batch, state.now)
         while batch.left and (channels := batch.unfinished()):
             yield from self._visit(batch, channels, batch.rounds(channels))
         visits = [visit for visit in batch.visited if isinstance(visit, SqliteKindVisit)]
         yield from self._lease_lanes(visits, state, until)
         yield from self._update_visited(visits, batch, state)
+        yield from self._note_times(batch)
         yield self._statement("set_turn", batch.turn)
         return visits
 
@@ -136,6 +138,13 @@ class SqliteKindClaim(SqliteClaim):
             for row in rows:
                 by_channel.setdefault(row[0], []).append(row)
             visits = [SqliteKindVisit(rows, now) for rows in by_channel.values()]
+            timed = {
+                rows[0][0]: batch.paces[rows[0][16]]
+                for rows in by_channel.values()
+                if rows[0][16] in batch.paces
+            }
+            if timed:
+                yield from self._share_times(visits, timed)
             page = min(4 * page, limit + 2)
             yield from self._visit(batch, visits, 1)
 

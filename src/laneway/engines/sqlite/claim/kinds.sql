@@ -123,7 +123,7 @@ where not exists (
 -- name: lanes_of_channels
 -- $1: channels, $2: kinds, $3: now. Their lanes that are ready, in turn, each with what a claim must know of the channel.
 select c.id, l.turn, c.weight, c.concurrency, c.rate, c.burst, l.waiting, c.leased, l.bands, c.tat, l.credit,
-    l.skips, l.kind, c.bands, c.skips, c.waiting
+    l.skips, l.kind, c.bands, c.skips, c.waiting, c.queue
 from json_each($1) j cross join "laneway_channel" c cross join "laneway_lane" l
 where c.id = j.value and l.channel_id = c.id and l.kind in (select value from json_each($2))
     and l.turn is not null and not exists (

@@ -12,7 +12,7 @@ from laneway.engines.sqlite.settle.end import SqliteSettleEnd
 from laneway.engines.sqlite.settle.settle import SqliteSettle
 from laneway.engines.times import micros, moment
 from laneway.model import Cancelled, HeldLease, MadeDue
-from laneway.operations import FORGOTTEN_AFTER, AuditEntry, AuditNote, Pause, WorkerInfo
+from laneway.operations import FORGOTTEN_AFTER, AuditEntry, AuditNote, Fairness, Pause, WorkerInfo
 from laneway.plan import Plan, Row
 
 
@@ -55,6 +55,27 @@ class SqlitePauses(SqliteBase):
             Pause(queue, kind, moment(until), moment(since), actor, reason)
             for queue, kind, until, since, actor, reason in rows
         ]
+
+
+class SqliteFairness(SqliteBase):
+    """By what channels of a queue take turns."""
+
+    def set_fairness(self, queue: str, turn: timedelta | None) -> Plan[Fairness]:
+        state = yield from self._begin_write()
+        if turn is None:
+            yield self._statement("delete_fair_queue", queue)
+            yield self._statement("delete_fair_channels", queue)
+        else:
+            yield self._statement("set_fair_queue", queue, turn.total_seconds(), state.now)
+        yield self._statement("count_fair_queues")
+        return _fairness(queue, (yield self._statement("fairness", queue)))
+
+    def fairness(self, queue: str) -> Plan[Fairness]:
+        return _fairness(queue, (yield self._read_outside("fairness", queue)))
+
+    def time_ahead(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, float]]:
+        rows = yield self._read_outside("time_ahead", queue, listed(channels))
+        return {row[0]: row[1] for row in rows}
 
 
 class SqliteRunNow(SqliteSettleEnd):
@@ -120,3 +141,9 @@ def _info(row: Row) -> WorkerInfo:
     names = tuple(json.loads(queues)), tuple(json.loads(kinds))
     times = moment(started), moment(seen)
     return WorkerInfo(id, host, pid, version, *names, slots, used, *times, state, name)
+
+
+def _fairness(queue: str, rows: Sequence[Row]) -> Fairness:
+    if not rows:
+        return Fairness(queue, "starts")
+    return Fairness(queue, "time", timedelta(seconds=rows[0][0]), moment(rows[0][1]))

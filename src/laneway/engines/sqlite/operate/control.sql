@@ -23,6 +23,38 @@ select queue, kind, until, since, actor, reason from "laneway_pause"
 where ($1 is null or queue = $1) and (until is null or until > $2)
 order by queue, kind nulls first
 
+-- name: set_fair_queue
+-- $1: queue, $2: turn, $3: now.
+insert into "laneway_fair_queue" (queue, turn, since) values ($1, $2, $3)
+on conflict (queue) do update set turn = excluded.turn
+
+-- name: delete_fair_queue
+-- $1: queue.
+delete from "laneway_fair_queue" where queue = $1
+
+-- name: delete_fair_channels
+-- $1: queue.
+delete from "laneway_fair_channel" where queue = $1
+
+-- name: count_fair_queues
+update "laneway_state" set fair = (select count(*) from "laneway_fair_queue")
+
+-- name: fairness
+-- $1: queue.
+select turn, since from "laneway_fair_queue" where queue = $1
+
+-- name: time_ahead
+-- $1: queue, $2: channels. As fair_paces, for those that are ahead.
+with pace as materialized (
+    select q.queue, q.turn, coalesce((
+        select f.booked from "laneway_fair_channel" f cross join "laneway_channel" c
+        where f.queue = q.queue and f.booked >= q.reached - 100 * q.turn and c.id = f.channel_id and c.turn is not null
+        order by f.booked limit 1), q.reached) as reached
+    from "laneway_fair_queue" q where q.queue = $1)
+select c.name, f.booked - p.reached
+from pace p cross join json_each($2) j cross join "laneway_channel" c cross join "laneway_fair_channel" f
+where c.queue = p.queue and c.name = j.value and f.channel_id = c.id and f.booked >= p.reached + p.turn
+
 -- name: make_due
 -- $1: message ids, $2: now.
 update "laneway_message" set due = $2 where id in (select value from json_each($1))

@@ -178,6 +178,22 @@ class SqliteSettleEnd(SqliteNodeEnds):
                 released += rows
         return released
 
+    def _charge(self, runs: Iterable[tuple[int, int, int | None]], state: WriteState) -> Plan[None]:
+        """Charges channels of queues that are fair by time for handlers that have ended. ``runs``:
+        channel, fence, and milliseconds that the message waited inside a worker. Their claims are
+        still there."""
+        if not state.fair:
+            return
+        ended = list(runs)
+        rows = yield self._statement("claim_times", listed({fence for _, fence, _ in ended}))
+        began: dict[int, int] = {row[0]: row[1] for row in rows}
+        sums: dict[int, tuple[int, int]] = {}
+        for channel_id, fence, waited in ended:
+            count, took = sums.get(channel_id, (0, 0))
+            run = max(1, state.now - began[fence] - 1000 * (waited or 0))
+            sums[channel_id] = count + 1, took + run
+        yield self._many("charge_time", [(id, *sums[id], state.now) for id in sums])
+
     def _ended_leases(self, released: Iterable[Released]) -> Plan[list[SqliteEndedLease]]:
         """The leases with what decides about their messages."""
         leases = {lease[0]: lease[:3] for lease in released}
@@ -300,6 +316,13 @@ class SqliteSettleEnd(SqliteNodeEnds):
             return
         changes = CountChanges()
         by_id = {lease.id: lease for lease in ended}
+        # What is given back was not begun; who let a lease run out may have worked all the time.
+        runs = [
+            (by_id[entry[0]].channel_id, entry[1], entry[8] if len(entry) > 8 else None)
+            for entry in entries
+            if entry[2] != "given_back"
+        ]
+        yield from self._charge(runs, state)
         yield self._statement("add_history", listed(entries), state.now)
         yield from self._add_history_events(entries, state)
         yield from self._requeue(by_id, requeues, changes, state)

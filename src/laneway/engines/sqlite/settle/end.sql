@@ -8,6 +8,14 @@ where fence = $1 and message_id in (select value from json_each($2))
 delete from "laneway_lease"
 where fence = $1 and message_id in (select value from json_each($2))
 
+-- name: claim_times
+-- $1: fences.
+select k.fence, k.claimed_at from json_each($1) j cross join "laneway_claim" k where k.fence = j.value
+
+-- name: charge_time
+-- $1: channel, $2: how many of its leases ended, $3: how long they took, $4: now. Only of queues that are fair by time.
+update "laneway_fair_channel" set ended = ended + $2, took = took + $3, ended_at = $4 where channel_id = $1
+
 -- name: ended_lease_messages
 -- $1: message ids. What decides whether they are retried or become dead letters.
 select m.id, m.priority, m.due, m.spent, m.max_attempts

@@ -54,6 +54,8 @@ class SqliteSettle(SqliteSettleEnd):
         changes, lost = CountChanges(), set[Lease]()
         if results:
             yield self._many("keep_results", _kept_rows(results, _DONE[verb], state.now))
+        if state.fair:
+            yield from self._charge_held(fences, waited, state)
         for fence, ids in fences.items():
             lost |= yield from self._end_claimed(verb, fence, ids, waited, changes, state)
         yield from self._update_counts(changes, state)
@@ -62,6 +64,15 @@ class SqliteSettle(SqliteSettleEnd):
             ended = {lease[0]: lease[1] for lease in leases if (lease[0], lease[1]) not in lost}
             yield from self._nodes_ended(list(ended), ended, _DONE[verb], state)
         return (yield from self._results(verb, leases, lost, {}, state))
+
+    def _charge_held(
+        self, fences: Mapping[int, Sequence[int]], waited: Mapping[int, int], state: WriteState
+    ) -> Plan[None]:
+        runs: list[tuple[int, int, int | None]] = []
+        for fence, ids in fences.items():
+            rows = yield self._statement("held_leases", fence, listed(ids))
+            runs += [(row[2], fence, waited.get(row[0])) for row in rows]
+        yield from self._charge(runs, state)
 
     def _end_claimed(
         self,

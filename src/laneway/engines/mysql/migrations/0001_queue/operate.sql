@@ -17,6 +17,28 @@ create table if not exists `laneway_pause` (
 -- that have looked before it, and those that have not yet started anything look again.
 insert ignore into `laneway_turnstile` (name) values ('pause');
 
+-- Queues that are fair by time (docs/decisions/0023-fair-by-time.md); turnstile.fair counts them. turn: seconds of worker
+-- time by which a channel may get ahead of others. reached: how many seconds every channel has had that could use
+-- them, by weight; never falls.
+create table if not exists `laneway_fair_queue` (
+    queue varbinary(255) primary key,
+    turn double not null,
+    reached double not null default 0,
+    since bigint not null
+) engine = InnoDB;
+
+-- A channel of such a queue that was claimed from; only a session that has locked the channel writes it. See
+-- laneway.engines.fairness.RunTime.
+create table if not exists `laneway_fair_channel` (
+    channel_id binary(16) primary key,
+    queue varbinary(255) not null,
+    used double not null,
+    booked double not null,
+    cost double not null,
+    since bigint not null,
+    key fair_channel_order (queue, booked)
+) engine = InnoDB;
+
 -- What operators did, in the transaction in which they did it.
 create table if not exists `laneway_audit` (
     id bigint auto_increment primary key,

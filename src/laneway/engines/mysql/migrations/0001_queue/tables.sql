@@ -34,7 +34,8 @@ insert ignore into `laneway_setting` (single) values (1);
 create table if not exists `laneway_turnstile` (
     name varbinary(16) primary key,
     n bigint not null default 0,
-    by_kind bigint not null default 0
+    by_kind bigint not null default 0,
+    fair bigint not null default 0
 ) engine = InnoDB;
 insert ignore into `laneway_turnstile` (name) values ('upkeep'), ('settle');
 
@@ -119,9 +120,10 @@ create table if not exists `laneway_expiry` (
 ) engine = InnoDB;
 
 -- A wake tells the next claim to look at a channel from a position on: n more (or fewer) messages
--- wait there, or `freed` leases of a channel with a limit ended. Added by sessions that change a
--- channel without locking it; consumed only by a session that has locked it and looks for messages
--- afterwards, so none can be lost.
+-- wait there, or `freed` counted leases ended; message_id is then how long their handlers took, as
+-- microseconds below zero (0: they did not begin). Added by sessions that change a channel without
+-- locking it; consumed only by a session that has locked it and looks for messages afterwards, so
+-- none can be lost.
 --   ahead    whether its messages may have to start before those of earlier wakes of the channel
 create table if not exists `laneway_wake` (
     id bigint auto_increment primary key,

@@ -98,10 +98,10 @@ begin
         delete from token t where t.channel_id in (select x.id from changed x) returning t.*
     )
     insert into token (channel_id, version, turn, n, leased, tat, credit, skips, queue, pri, due, mid,
-        lanes, slots, turns)
+        lanes, slots, turns, used, booked, cost, since)
     select x.id, coalesce(o.version, 0) + 1, o.turn, coalesce(o.n, 0), coalesce(o.leased, 0) + x.leased, least(o.tat, x.tat),
         coalesce(o.credit, 0), coalesce(o.skips, 0), p_queue,
-        coalesce(o.pri, '{}'), coalesce(o.due, '{}'), coalesce(o.mid, '{}'), o.lanes, o.slots, o.turns
+        coalesce(o.pri, '{}'), coalesce(o.due, '{}'), coalesce(o.mid, '{}'), o.lanes, o.slots, o.turns, o.used, o.booked, o.cost, o.since
     from changed x left join old o on o.channel_id = x.id;
 
     insert into wake (at, channel_id, due, message_id, n, priority, queue, channel, lane)

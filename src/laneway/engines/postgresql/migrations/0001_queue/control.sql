@@ -86,6 +86,57 @@ begin
 end
 $$;
 
+-- set fairness: from now on the queue's channels take turns by the time that handlers take (p_turn: seconds by which one may
+-- get ahead of others), or by starts (null). What runs now is not charged.
+--
+-- Locks: an advisory lock for the queue, which only this takes. Claims that run meanwhile go by what they have read.
+create or replace function "laneway".set_fairness_v1(
+    p_queue text, p_turn double precision, p_now timestamptz default null
+) returns setof "laneway".fair_queue
+language plpgsql
+set search_path = "laneway", pg_temp
+set lock_timeout = '10s'
+as $$
+declare
+    v_now timestamptz;
+    v_old fair_queue;
+begin
+    perform pg_advisory_xact_lock(hashtextextended(p_queue, 'fair_queue'::regclass::oid::bigint));
+    v_now := write_time_v1(p_now);
+    delete from fair_queue f where f.queue = p_queue returning f.* into v_old;
+    if p_turn is not null then
+        return query
+        insert into fair_queue (queue, turn, reached, since)
+        values (p_queue, p_turn, coalesce(v_old.reached, 0), coalesce(v_old.since, v_now))
+        returning *;
+    end if;
+    perform notify_workers_v1(array[p_queue], v_now);
+end
+$$;
+
+-- Those of some channels that wait because they have had more worker time than others, in a queue that is fair by time,
+-- each with how many seconds more.
+create or replace function "laneway".time_ahead_v1(p_queue text, p_channels text[], p_now timestamptz default null)
+returns table (channel text, ahead double precision)
+language sql stable
+set search_path = "laneway", pg_temp
+set enable_seqscan = off
+as $$
+    select x.name, t.booked - r.reached
+    from fair_queue f
+    cross join lateral (
+        select coalesce((
+            select k.booked from token k
+            where k.queue = f.queue and k.turn <= coalesce(p_now, clock_timestamp()) and k.booked >= f.reached - 100 * f.turn
+            order by k.booked limit 1), f.reached) as reached
+    ) r
+    cross join unnest(p_channels) x(name)
+    cross join lateral (
+        select k.booked, k.since from token k where k.channel_id = channel_id_v1(p_queue, x.name) order by k.version desc limit 1
+    ) t
+    where f.queue = p_queue and t.since >= f.since and t.booked >= r.reached + f.turn
+$$;
+
 -- run now: messages that are scheduled for later become due now.
 --
 -- Keeps: the order of a channel (priority, due, id), with the new due time. A message is claimed, cancelled

@@ -109,7 +109,7 @@ create table "laneway".staged_part (
 );
 
 -- "Look at this channel, from this position on": n messages more (or fewer) wait there, or
--- `freed` leases of a limited channel ended. Appended by whoever changes a channel without owning
+-- `freed` counted leases ended; message_id is then how long their handlers took, as microseconds below zero (0: they did not begin). Appended by whoever changes a channel without owning
 -- it; consumed only by the owner, who looks afterwards, so none can be lost. lane: whom it concerns: '=' and a
 -- kind; '-' all kinds; '' all kinds, in a queue that is not claimed by kind.
 create table "laneway".wake (
@@ -135,6 +135,7 @@ create index wake_lane on "laneway".wake (queue, lane, at) where lane <> '';
 -- pri/due/mid: for each priority that has work, the position of the last message taken. lanes: the lane of each
 -- position, null in queues that are not claimed by kind. slots: the lanes that have work, sorted; the fourth is '*'
 -- if there are more than four. turns: when the turn of each came; the token's own turn is the first of them.
+-- used .. since: only in queues that are fair by time (claim/pace.sql), else null.
 create table "laneway".token (
     channel_id uuid not null,
     version bigint not null,
@@ -150,12 +151,17 @@ create table "laneway".token (
     mid bigint[] not null,
     lanes text[] collate "C",
     slots text[] collate "C",
-    turns timestamptz[]
+    turns timestamptz[],
+    used double precision,
+    booked double precision,
+    cost double precision,
+    since timestamptz
 );
 -- Read backwards: the live version is the rightmost, dead ones lie behind it.
 create unique index token_latest on "laneway".token (channel_id, version);
 create index token_ring on "laneway".token (queue, turn) where turn is not null;
 create index token_parked on "laneway".token (queue) where turn is null and n <> 0;
+create index token_booked on "laneway".token (queue, booked) where booked is not null and turn is not null;
 create index token_slot1 on "laneway".token (queue, (slots[1]), (turns[1])) where slots[1] is not null and turns[1] is not null;
 create index token_slot2 on "laneway".token (queue, (slots[2]), (turns[2])) where slots[2] is not null and turns[2] is not null;
 create index token_slot3 on "laneway".token (queue, (slots[3]), (turns[3])) where slots[3] is not null and turns[3] is not null;
@@ -215,8 +221,18 @@ create type "laneway".scan_v1 as (
     wake_floor timestamptz   -- of the wakes
 );
 
+-- Queues that are fair by time (docs/decisions/0023-fair-by-time.md). It has no index: while there is none the table has
+-- no pages, so that the look of a claim reads none. turn: seconds of worker time by which a channel may get ahead of
+-- others. reached: how many seconds every channel has had that could use them, by weight; never falls.
+create table "laneway".fair_queue (
+    queue text collate "C" not null,
+    turn double precision not null check (turn > 0),
+    reached double precision not null default 0,
+    since timestamptz not null
+);
+
 -- The right to work on a message until a time. counted: the claim charged it to the channel's
--- concurrency, so its end leaves a wake.
+-- concurrency or time, so its end leaves a wake.
 create table "laneway".lease (
     message_id bigint primary key,
     fence bigint not null,

@@ -64,6 +64,7 @@ declare
     v_freed uuid[];
     v_freed_queues text[];
     v_freed_channels text[];
+    v_took interval[];
 begin
     -- Read first: upkeep that finds nothing writes nothing.
     select array_agg(l.message_id), coalesce(min(l.until), v_now) into v_due, floor
@@ -107,15 +108,17 @@ begin
     select count(*), array_agg(f.message_id) filter (where f.dead),
         array_agg(f.message_id) filter (where not f.dead), array_agg(f.next_due) filter (where not f.dead),
         array_agg(f.channel_id) filter (where f.counted), array_agg(f.queue) filter (where f.counted),
-        array_agg(f.channel) filter (where f.counted)
-    into expired, v_dead, v_back, v_dues, v_freed, v_freed_queues, v_freed_channels from outcome f;
+        array_agg(f.channel) filter (where f.counted),
+        -- Whoever held it may have worked all the while.
+        array_agg(v_now - f.claimed_at) filter (where f.counted)
+    into expired, v_dead, v_back, v_dues, v_freed, v_freed_queues, v_freed_channels, v_took from outcome f;
 
     if v_back is not null then
         perform put_back_v1(v_back, v_dues, array_fill(true, array[cardinality(v_back)]),
             array_fill(true, array[cardinality(v_back)]), array_fill(true, array[cardinality(v_back)]), '{}', '{}', v_now);
     end if;
     if v_freed is not null then
-        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
+        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);
     end if;
 
     if exists (select from listener l where l.until > v_now) then

@@ -21,7 +21,8 @@ create table "laneway_state" (
     backoff_max integer not null default 300000000 check (backoff_max >= 0),
     audit_days integer not null default 90 check (audit_days >= 1),
     by_kind integer not null default 0,
-    flows integer not null default 0
+    flows integer not null default 0,
+    fair integer not null default 0
 );
 insert into "laneway_state" (single) values (1);
 
@@ -81,6 +82,37 @@ create trigger "laneway_channel_in_use" before delete on "laneway_channel"
 when old.waiting > 0 or old.leased > 0
 begin
     select raise(abort, 'laneway: this channel has messages: remove it with queue.channel(name).remove()');
+end;
+
+-- Queues that are fair by time (docs/decisions/0023-fair-by-time.md); laneway_state counts them. turn: seconds of worker time
+-- by which a channel may get ahead of others. reached: how many seconds every channel has had that could use them, by weight.
+create table "laneway_fair_queue" (
+    queue text primary key,
+    turn real not null check (turn > 0),
+    reached real not null default 0,
+    since integer not null
+) without rowid;
+
+-- A channel of such a queue that was claimed from. Seconds, by weight.
+--   used, booked, cost, since   see laneway.engines.fairness.RunTime
+--   ended, took, ended_at       leases that ended since then: how many, how long they took, and when the last one did
+--   emptied                     whether nothing waited after the last claim
+create table "laneway_fair_channel" (
+    channel_id integer primary key,
+    queue text not null,
+    used real not null,
+    booked real not null,
+    cost real not null,
+    since integer not null,
+    ended integer not null default 0,
+    took integer not null default 0,
+    ended_at integer not null default 0,
+    emptied integer not null
+);
+create index "laneway_fair_channel_order" on "laneway_fair_channel" (queue, booked);
+create trigger "laneway_fair_channel_gone" after delete on "laneway_channel"
+begin
+    delete from "laneway_fair_channel" where channel_id = old.id;
 end;
 
 -- Inserted and deleted; updated only when the message is put back.

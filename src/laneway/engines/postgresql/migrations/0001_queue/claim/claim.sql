@@ -36,6 +36,9 @@
 -- its queues; in these every claim keeps a position for each kind (claim_visit_kinds_v1), and a claim of some
 -- kinds finds channels by their lanes (claim_scan_kinds_v1). Floors are those of the kinds.
 --
+-- Fair by time: in such queues channels are charged for how long their handlers take (claim_visit_v1, pace_v1). How
+-- much every channel has had is asked before the first pass and, if something was started, noted in the end.
+--
 -- Answers the messages (times as seconds since 1970, cheap to read), then one row without id: the
 -- answer ('got', 'empty', 'blocked', 'busy'), the lease's times, when to look again, the floors, and
 -- under key whether anything waits for shared limits (start_limited_v1). With p_put_back false it answers messages of
@@ -107,6 +110,12 @@ declare
     -- Whether all that waits is found by its kind (kind_queue; null: nobody claims by kind), and the lanes that
     -- are claimed from; null: all.
     v_settled boolean;
+    -- Queues that are fair by time: how much every channel has had, and how far ahead one may get; null: none. And
+    -- whether all that may start something was found.
+    v_pace jsonb;
+    v_all boolean;
+    -- How many messages a channel of weight 1 is likely to start.
+    v_each integer := p_quantum;
     v_lanes text[] := case when p_kinds is not null then array(select '=' || k from unnest(p_kinds) k) || '-'::text end;
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
@@ -124,8 +133,11 @@ begin
             p.until - v_now, greatest(least(v_now - p.since, interval '5 minutes'), interval '10 seconds')))))
             filter (where p.kind is not null),
         (select bool_and(k.settled) from kind_queue k where k.queue = any(p_queues)),
-        (select min(k.limits) from limit_queue k where k.queue = any(p_queues))
-    into v_paused, v_paused_until, v_end.headers, v_settled, v_end.key
+        (select min(k.limits) from limit_queue k where k.queue = any(p_queues)),
+        (select jsonb_object_agg(f.queue, jsonb_build_array(coalesce((
+            select t.booked from token t where t.queue = f.queue and t.turn <= v_now and t.booked >= f.reached - 100 * f.turn
+            order by t.booked limit 1), f.reached), f.turn, extract(epoch from f.since))) from fair_queue f where f.queue = any(p_queues))
+    into v_paused, v_paused_until, v_end.headers, v_settled, v_end.key, v_pace
     from pause p where p.queue = any(p_queues) and (p.until is null or p.until > v_now);
     if v_end.headers is not null and p_put_back then
         return query
@@ -133,6 +145,9 @@ begin
             p_queues, p_limit, p_lease, p_worker, p_quantum, p_turn_floor, p_wake_floor, p_open_xids, p_open_turns,
             p_open_wakes, p_contended, p_kinds, p_now);
         return;
+    end if;
+    if v_pace is not null then
+        v_each := 1;
     end if;
     if v_paused is not null then
         v_queues := array(select q.name from unnest(v_queues) q(name) where q.name <> all(v_paused));
@@ -184,11 +199,11 @@ begin
         v_want := v_left * v_further;
         if v_lanes is null then
             v_scan := claim_scan_v1(
-                p_queues, v_want, p_quantum, v_part, v_pass = 1, v_further > 1, v_turn_from, v_wake_from, p_wake_floor,
+                p_queues, v_want, v_each, v_part, v_pass = 1, v_further > 1, v_turn_from, v_wake_from, p_wake_floor,
                 p_open_xids, p_open_turns, p_open_wakes, v_now);
         else
             v_scan := claim_scan_kinds_v1(
-                p_queues, v_lanes, v_want, p_quantum, v_pass = 1, v_further > 1, v_turn_from, v_wake_from, p_wake_floor,
+                p_queues, v_lanes, v_want, v_each, v_pass = 1, v_further > 1, v_turn_from, v_wake_from, p_wake_floor,
                 p_open_xids, p_open_turns, p_open_wakes, v_now);
         end if;
         v_turn_from := v_scan.turn_from;
@@ -227,6 +242,8 @@ begin
         end if;
         v_holding := true;
 
+        v_all := v_pace is not null and v_scan.part is null and v_scan.yield < v_want and not v_scan.ring_cut and not v_scan.unread
+            and (v_scan.new is null or cardinality(v_owned.channels) = cardinality(v_scan.channels));
         -- With few busy channels one quantum each does not fill the batch: several rounds at once.
         v_rounds := 1;
         if cardinality(v_owned.channels) < cardinality(v_scan.channels) then
@@ -246,9 +263,9 @@ begin
             return query
             select * from claim_serve_kinds_v1(
                 v_lanes, not v_settled or not v_scan.plain, v_scan.channels, v_scan.last, v_owned.channels, v_owned.rows, v_scan.wakes, v_scan.unread, v_wake_from,
-                v_rounds, v_left, p_lease, p_worker, v_quantum, v_owned.listeners, v_now);
+                v_rounds, v_left, p_lease, p_worker, v_quantum, v_owned.listeners, v_now, v_pace, v_all);
             get diagnostics v_got = row_count;
-        elsif v_scan.plain and v_owned.plain and not v_owned.listeners and (v_rounds = 1 or cardinality(v_scan.channels) = 1) then
+        elsif v_pace is null and v_scan.plain and v_owned.plain and not v_owned.listeners and (v_rounds = 1 or cardinality(v_scan.channels) = 1) then
             return query
             select * from claim_serve_plain_v1(
                 v_scan.channels, v_scan.last, v_owned.channels, v_owned.queues, v_scan.wakes, v_scan.unread, v_wake_from,
@@ -259,11 +276,16 @@ begin
             return query
             select * from claim_serve_v1(
                 v_scan.channels, v_scan.last, v_owned.channels, v_owned.rows, v_scan.wakes, v_scan.unread, v_wake_from,
-                v_rounds, v_left, p_lease, p_worker, v_quantum, v_owned.listeners, v_now);
+                v_rounds, v_left, p_lease, p_worker, v_quantum, v_owned.listeners, v_now, v_pace, v_all);
             get diagnostics v_got = row_count;
         end if;
         v_left := v_left - v_got;
         exit when v_left <= 0;
+        if v_pace is not null and v_got = 0 and v_scan.new is not null then
+            -- Those that have no row yet are for the next claim, which holds nothing.
+            v_more := true;
+            exit;
+        end if;
         if v_end.contended and 2 * v_left <= p_limit then
             v_more := true;
             exit;
@@ -303,6 +325,12 @@ begin
                 (select w.at from wake w where w.queue = q.name and w.at > v_now order by w.at limit 1)))
             from unnest(p_queues) q(name)) end;
         v_end.look_again := least(v_end.look_again, v_paused_until);
+    end if;
+    if v_pace is not null and v_left < p_limit then
+        -- Not exact, and waits for nobody: it is where those join who come when nobody else is there.
+        update fair_queue f set reached = (v_pace -> f.queue ->> 0)::double precision
+        where f.ctid = any(array(
+            select k.ctid from fair_queue k where (v_pace -> k.queue ->> 0)::double precision >= k.reached + k.turn for update skip locked));
     end if;
     -- What began after the first scan is in no list, so the floors stay before it.
     v_end.turn_floor := case when not v_no_floors then least(v_scan.turn_floor, v_first) end;

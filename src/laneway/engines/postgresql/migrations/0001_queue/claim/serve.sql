@@ -26,7 +26,7 @@ begin
     known as materialized (
         select p.ordinal, o.id as channel_id, o.queue, t.tid, coalesce(t.version, 0) as version, t.turn,
             coalesce(t.n, 0) as n, coalesce(t.credit, 0) as credit, t.due[1] as due, t.mid[1] as mid,
-            coalesce(t.n >= 0 and t.leased = 0 and (t.pri = '{}' or t.pri = '{0}') and t.credit = floor(t.credit), true)
+            coalesce(t.n >= 0 and t.leased = 0 and t.used is null and (t.pri = '{}' or t.pri = '{0}') and t.credit = floor(t.credit), true)
             and not (p_unread and exists (select from wake w where w.channel_id = o.id and (w.priority > 0 or w.due < w.at)
                 and w.at >= p_wake_from and w.at <= p_now offset 0)) as plain
         from unnest(p_owned, p_queues) o(id, queue)
@@ -128,7 +128,7 @@ $$;
 create or replace function "laneway".claim_serve_v1(
     p_channels uuid[], p_last timestamptz, p_owned uuid[], p_rows tid[], p_wakes tid[], p_unread boolean,
     p_wake_from timestamptz, p_rounds double precision, p_limit integer, p_lease interval, p_worker text,
-    p_quantum integer, p_listeners boolean, p_now timestamptz
+    p_quantum integer, p_listeners boolean, p_now timestamptz, p_pace jsonb default null, p_all boolean default false
 ) returns setof "laneway".claimed_v1
 language plpgsql
 as $$
@@ -147,7 +147,7 @@ begin
     end if;
     select s.fence, s.ids, s.tids into v_fence, v_ids, v_tids
     from claim_visit_v1(
-        p_channels, p_last, p_owned, p_rows, v_wakes, p_limit, p_lease, p_worker, p_quantum, p_rounds, p_now) s;
+        p_channels, p_last, p_owned, p_rows, v_wakes, p_limit, p_lease, p_worker, p_quantum, p_rounds, p_now, p_pace, p_all) s;
     return query
     select m.id, v_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
         date_part('epoch', m.due), date_part('epoch', m.published_at),
@@ -235,11 +235,12 @@ $$;
 create or replace function "laneway".latest_token_v1(p_channel_id uuid)
 returns table (
     tid tid, version bigint, turn timestamptz, n bigint, leased bigint, tat timestamptz,
-    credit double precision, skips bigint, pri smallint[], due timestamptz[], mid bigint[]
+    credit double precision, skips bigint, pri smallint[], due timestamptz[], mid bigint[],
+    used double precision, cost double precision, since timestamptz
 )
 language sql stable
 as $$
-    select k.ctid, k.version, k.turn, k.n, k.leased, k.tat, k.credit, k.skips, k.pri, k.due, k.mid
+    select k.ctid, k.version, k.turn, k.n, k.leased, k.tat, k.credit, k.skips, k.pri, k.due, k.mid, k.used, k.cost, k.since
     from "laneway".token k where k.channel_id = p_channel_id order by k.version desc limit 1
 $$;
 

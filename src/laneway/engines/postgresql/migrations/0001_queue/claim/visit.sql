@@ -11,10 +11,13 @@
 -- of those with a later turn the wakes are only counted.
 -- p_owned/p_rows: those of them that are locked, with the address of their row.
 -- p_wakes: addresses of wakes that were read; those of other channels are left alone.
+-- p_pace: of queues that are fair by time how much every channel has had, and how far ahead of that one may get; p_all:
+-- these are all that may start something, so they may get further ahead if the batch has room (pace_v1).
 -- Answers the fence of this visit, the leased messages and their row addresses.
 create or replace function "laneway".claim_visit_v1(
     p_channels uuid[], p_last timestamptz, p_owned uuid[], p_rows tid[], p_wakes tid[], p_limit integer,
     p_lease interval, p_worker text, p_quantum integer, p_rounds double precision, p_now timestamptz,
+    p_pace jsonb default null, p_all boolean default false,
     out fence bigint, out ids bigint[], out tids tid[]
 )
 language plpgsql
@@ -35,11 +38,14 @@ begin
     -- before which none of their messages lies.
     gain as materialized (
         select c.channel_id, sum(c.n)::bigint as n, sum(c.freed)::bigint as freed, bool_or(c.fewer) as fewer,
+            sum(c.took)::bigint as took, sum(c.ended)::bigint as ended,
             array_agg(c.priority) filter (where c.mid is not null) as pri,
             array_agg(c.due) filter (where c.mid is not null) as due,
             array_agg(c.mid) filter (where c.mid is not null) as mid
         from (
             select c.channel_id, c.priority, sum(c.n)::bigint as n, sum(c.freed)::bigint as freed, bool_or(c.n < 0) as fewer,
+                -sum(c.message_id) filter (where c.freed > 0) as took,
+                sum(c.freed) filter (where c.freed > 0 and c.message_id < 0) as ended,
                 min(c.due) filter (where c.n > 0) as due,
                 min(c.message_id - 1) filter (where c.n > 0) as mid
             from consumed c group by c.channel_id, c.priority
@@ -62,8 +68,10 @@ begin
             coalesce(t.credit, 0) as saved,
             case when v_sole then p_limit
                 when coalesce(t.credit, 0) >= 1 then t.credit
-                else coalesce(t.credit, 0) + p_quantum * c.weight end as first,
-            p_quantum * c.weight as quantum,
+                else coalesce(t.credit, 0) + p_quantum * c.weight end as by_starts,
+            case when f.reached is null then p_quantum * c.weight else 0 end as quantum,
+            f.reached, f.ahead, g.channel_id is not null as gained, c.weight, x.used, x.cost, x.each, x.booked,
+            case when x.cost = 0 and coalesce(t.leased, 0) > coalesce(g.freed, 0) then t.since else p_now end as since,
             -- Its turn is yet to come: count what the wakes say and leave it where it is.
             coalesce(t.turn > p_last and t.turn <= p_now, false) as early,
             -- After which position to look in each priority: the lowest that the token or a wake names.
@@ -82,6 +90,25 @@ begin
         left join lateral latest_token_v1(o.id) t on true
         join unnest(p_channels) with ordinality p(id, ordinal) on p.id = o.id
         left join gain g on g.channel_id = o.id
+        left join lateral (
+            select (p_pace -> c.queue ->> 0)::double precision as reached, (p_pace -> c.queue ->> 1)::double precision as ahead,
+                to_timestamp((p_pace -> c.queue ->> 2)::double precision) as start
+            where p_pace ? c.queue
+        ) f on true
+        left join lateral (
+            select a.* from pace_v1(f.reached, f.ahead, c.weight, coalesce(t.leased, 0) - coalesce(g.freed, 0), case when t.since >= f.start then t.used end, t.cost, t.since,
+                g.took, g.ended, coalesce(t.turn is null and t.n = 0 and t.leased = 0, true), p_now) a
+            where f.reached is not null
+        ) x on true
+    ),
+    -- How far ahead these may get: as far as fills the batch, if nobody else is there.
+    further as materialized (
+        select coalesce(min(x.scale) filter (where x.n >= p_limit), max(x.scale), 1) as scale
+        from (
+            select s.scale, sum(least(l.n, (l.concurrency - l.leased), starts_v1(l.reached, l.ahead * s.scale, l.weight, l.cost, l.each, l.booked))) as n
+            from visit l cross join (select power(2::double precision, k / 4.0::double precision) as scale from generate_series(0, case when p_all then 100 else -1 end) k) s
+            where l.reached is not null and not l.paused group by s.scale
+        ) x
     ),
     room as materialized (
         select l.*, least(l.room, p_limit) as quota
@@ -92,7 +119,11 @@ begin
                         l.first + (p_rounds - 1) * l.quantum, l.n, l.concurrency - l.leased,
                         case when l.rate is not null then l.burst - date_part('epoch', l.tat - p_now) * l.rate + 1e-9 end)))
                 end::bigint as room
-            from visit l
+            from (
+                select l.*, case when l.reached is null then l.by_starts
+                    else starts_v1(l.reached, l.ahead * f.scale, l.weight, l.cost, l.each, l.booked) end as first
+                from visit l cross join further f
+            ) l
         ) l
     ),
     -- The messages of each channel, in the order in which they start.
@@ -146,7 +177,7 @@ begin
     ),
     picked as materialized (
         select unnest(h.ids[1 : h.taken]) as id, unnest(h.tids[1 : h.taken]) as tid, h.channel_id,
-            h.concurrency is not null as counted
+            h.concurrency is not null or h.reached is not null as counted
         from (select s.* from share s where s.taken > 0 order by s.ordinal) h
     ),
     leased as (
@@ -155,9 +186,13 @@ begin
     ),
     next as (
         select s.channel_id, s.version, s.tid, s.queue, s.turn as old_turn, s.known, s.held, s.positions, s.rest, s.n - s.taken as n,
-            s.leased + case when s.concurrency is null then 0 else s.taken end as leased,
+            s.leased + case when s.concurrency is null and s.reached is null then 0 else s.taken end as leased,
+            -- Fair by time, and the batch was full before: its token stays as it is.
+            s.reached is not null and s.taken = 0 and s.upto > 0 and not s.gained and not s.early as unreached,
+            s.used, s.cost, s.since, s.used + (s.leased + s.taken) * s.each / s.weight as booked,
             s.next_tat as tat,
-            case when s.early or (s.taken = 0 and s.upto > 0) then s.saved
+            case when s.reached is not null then 0
+                when s.early or (s.taken = 0 and s.upto > 0) then s.saved
                 when s.taken > s.base and s.taken < s.upto then s.first + s.rounds * s.quantum - s.taken
                 else s.first + s.ended * s.quantum - floor(s.first + s.ended * s.quantum)
             end as credit,
@@ -194,14 +229,15 @@ begin
     -- A channel that is at rest and was at rest needs no new version.
     changed as materialized (
         select n.* from next n
-        where n.more or n.rest or n.n <> 0 or n.leased <> 0 or n.gated
-            or (n.tid is not null and (n.old_turn is not null or n.known <> 0 or n.held <> 0 or n.positions <> 0))
+        where not n.unreached and (n.more or n.rest or n.n <> 0 or n.leased <> 0 or n.gated
+            or (n.tid is not null and (n.old_turn is not null or n.known <> 0 or n.held <> 0 or n.positions <> 0)))
     ),
     dropped as (
         delete from token k where k.ctid = any(array(select c.tid from changed c where c.tid is not null))
     ),
     requeued as (
-        insert into token (channel_id, version, turn, n, leased, tat, credit, skips, queue, pri, due, mid)
+        insert into token (channel_id, version, turn, n, leased, tat, credit, skips, queue, pri, due, mid,
+            used, booked, cost, since)
         select c.channel_id, c.version + 1, c.turn, c.n, c.leased, c.tat,
             case when c.more then c.credit else 0 end,
             case when c.more and cardinality(c.pri) > 1 then c.skips else 0 end,
@@ -210,9 +246,63 @@ begin
             -- the order of their messages. A later wake brings the count back, but not this position.
             case when c.more or c.rest then c.pri else '{}' end,
             case when c.more or c.rest then c.due else '{}' end,
-            case when c.more or c.rest then c.mid else '{}' end
+            case when c.more or c.rest then c.mid else '{}' end,
+            c.used, c.booked, c.cost, case when c.used is not null then c.since end
         from changed c
     )
     select array_agg(p.id), array_agg(p.tid) into ids, tids from picked p;
 end
+$$;
+
+-- Part of claim: what a channel has had of the workers' time, in a queue that is fair by time
+-- (docs/decisions/0023-fair-by-time.md). Seconds, by weight.
+--
+-- used: what its ended handlers took. each: what it is charged for a message that runs; when that has ended, the true
+-- time takes its place. booked: both together; the channels that have booked the least are next.
+-- cost: the moving mean of its run times, 0 while none has ended: then a message is charged a turn, or as long as it
+-- has run.
+--
+-- Keeps: whoever rested joins where the others are (p_reached), and owes no more than it did not rest; whoever did not
+-- rest is behind by two messages at most. p_leased: its leases now; p_took, p_ended: microseconds and number of those
+-- that ended since its token was written.
+create or replace function "laneway".pace_v1(
+    p_reached double precision, p_turn double precision, p_weight double precision, p_leased bigint,
+    p_used double precision, p_cost double precision, p_since timestamptz, p_took bigint, p_ended bigint,
+    p_resting boolean, p_now timestamptz
+) returns table (used double precision, cost double precision, each double precision, booked double precision)
+language sql immutable
+as $$
+    select b.used + b.bound - b.booked, b.cost, b.each, b.bound
+    from (
+        select a.*, case
+            when p_resting then greatest(p_reached, least(
+                a.booked - greatest(0, extract(epoch from p_now - p_since)), p_reached + 3600))
+            else greatest(p_reached - 2 * greatest(p_turn, a.each / p_weight), a.booked) end as bound
+        from (
+            select e.*, e.used + greatest(p_leased, 0) * e.each / p_weight as booked
+            from (
+                select m.*, case when m.cost > 0 then greatest(m.cost, 1e-6) else greatest(p_turn * p_weight,
+                    case when p_leased > 0 then extract(epoch from p_now - p_since) end) end::double precision as each
+                from (
+                    select coalesce(p_used, p_reached) + coalesce(p_took, 0) / 1e6 / p_weight as used,
+                        case when coalesce(p_ended, 0) = 0 then coalesce(p_cost, 0)
+                            when coalesce(p_cost, 0) = 0 then p_took / 1e6 / p_ended
+                            else (4 * p_cost + p_took / 1e6) / (4 + p_ended) end::double precision as cost
+                ) m
+            ) e
+        ) a
+    ) b
+$$;
+
+-- Part of claim: how many messages a channel may start until it is p_turn ahead of the others: at least one, if it is
+-- not there yet. While its run times are not known, one at a time.
+create or replace function "laneway".starts_v1(
+    p_reached double precision, p_turn double precision, p_weight double precision, p_cost double precision,
+    p_each double precision, p_booked double precision
+) returns double precision
+language sql immutable
+as $$
+    select case when p_booked >= p_reached + p_turn then 0
+        else greatest(case when p_cost > 0 then 1 else 0 end,
+            floor((p_reached + p_turn - p_booked) * p_weight / p_each + 1e-9)) end
 $$;

@@ -5,7 +5,7 @@
 create or replace function "laneway".claim_serve_kinds_v1(
     p_lanes text[], p_move boolean, p_channels uuid[], p_last timestamptz, p_owned uuid[], p_rows tid[], p_wakes tid[], p_unread boolean,
     p_wake_from timestamptz, p_rounds double precision, p_limit integer, p_lease interval, p_worker text,
-    p_quantum integer, p_listeners boolean, p_now timestamptz
+    p_quantum integer, p_listeners boolean, p_now timestamptz, p_pace jsonb default null, p_all boolean default false
 ) returns setof "laneway".claimed_v1
 language plpgsql
 as $$
@@ -24,7 +24,8 @@ begin
     end if;
     select s.fence, s.rows into v_fence, v_rows
     from claim_visit_kinds_v1(
-        p_lanes, p_move or p_unread, p_channels, p_last, p_owned, p_rows, v_wakes, p_limit, p_lease, p_worker, p_quantum, p_rounds, p_now) s;
+        p_lanes, p_move or p_unread, p_channels, p_last, p_owned, p_rows, v_wakes, p_limit, p_lease, p_worker, p_quantum, p_rounds, p_now,
+        p_pace, p_all) s;
     return query
     select m.id, v_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
         date_part('epoch', m.due), date_part('epoch', m.published_at),
@@ -92,7 +93,7 @@ $$;
 create or replace function "laneway".claim_visit_kinds_v1(
     p_lanes text[], p_move boolean, p_channels uuid[], p_last timestamptz, p_owned uuid[], p_rows tid[], p_wakes tid[], p_limit integer,
     p_lease interval, p_worker text, p_quantum integer, p_rounds double precision, p_now timestamptz,
-    out fence bigint, out rows "laneway".message[]
+    p_pace jsonb default null, p_all boolean default false, out fence bigint, out rows "laneway".message[]
 )
 language plpgsql
 as $$
@@ -134,11 +135,14 @@ begin
         -- priority before which none of their messages lies.
         gain as materialized (
             select c.channel_id, sum(c.n)::bigint as n, sum(c.freed)::bigint as freed,
+                sum(c.took)::bigint as took, sum(c.ended)::bigint as ended,
                 row(array_agg(c.lane) filter (where c.mid is not null), array_agg(c.priority) filter (where c.mid is not null),
                     array_agg(c.due) filter (where c.mid is not null),
                     array_agg(c.mid) filter (where c.mid is not null))::"laneway".lanes_v1 as positions
             from (
                 select c.channel_id, c.lane, c.priority, sum(c.n)::bigint as n, sum(c.freed)::bigint as freed,
+                    -sum(c.message_id) filter (where c.freed > 0) as took,
+                    sum(c.freed) filter (where c.freed > 0 and c.message_id < 0) as ended,
                     min(c.due) filter (where c.n > 0 and c.lane like '=%') as due,
                     min(c.message_id - 1) filter (where c.n > 0 and c.lane like '=%') as mid
                 from consumed c group by c.channel_id, c.lane, c.priority
@@ -172,8 +176,10 @@ begin
                     coalesce(t.credit, 0) as saved,
                     case when v_sole then p_limit
                         when coalesce(t.credit, 0) >= 1 then t.credit
-                        else coalesce(t.credit, 0) + p_quantum * c.weight end as first,
-                    p_quantum * c.weight as quantum,
+                        else coalesce(t.credit, 0) + p_quantum * c.weight end as by_starts,
+                    case when f.reached is null then p_quantum * c.weight else 0 end as quantum,
+                    f.reached, f.ahead, g.channel_id is not null as gained, c.weight, x.used, x.cost, x.each, x.booked,
+                    case when x.cost = 0 and coalesce(t.leased, 0) > coalesce(g.freed, 0) then t.since else p_now end as since,
                     -- After which position to look in each lane and priority: the lowest that is named.
                     case when g.positions is null and m.positions is null then t.positions
                         else lowest_lanes_v1(lowest_lanes_v1(t.positions, g.positions), m.positions) end as positions
@@ -186,8 +192,27 @@ begin
                 join unnest(p_channels) with ordinality p(id, ordinal) on p.id = t.channel_id
                 left join gain g on g.channel_id = t.channel_id
                 left join moved m on m.channel_id = t.channel_id
+                left join lateral (
+                    select (p_pace -> c.queue ->> 0)::double precision as reached, (p_pace -> c.queue ->> 1)::double precision as ahead,
+                        to_timestamp((p_pace -> c.queue ->> 2)::double precision) as start
+                    where p_pace ? c.queue
+                ) f on true
+                left join lateral (
+                    select a.* from pace_v1(f.reached, f.ahead, c.weight, coalesce(t.leased, 0) - coalesce(g.freed, 0), case when t.since >= f.start then t.used end, t.cost, t.since,
+                        g.took, g.ended, coalesce(t.turn is null and t.n = 0 and t.leased = 0, true), p_now) a
+                    where f.reached is not null
+                ) x on true
                 where v_moved or not (select bool_or(k.unmoved) from known k)
             ) v
+        ),
+        -- As in claim_visit_v1.
+        further as materialized (
+            select coalesce(min(x.scale) filter (where x.n >= p_limit), max(x.scale), 1) as scale
+            from (
+                select s.scale, sum(least(greatest(l.n, 1), l.concurrency - l.leased, starts_v1(l.reached, l.ahead * s.scale, l.weight, l.cost, l.each, l.booked))) as n
+                from visit l cross join (select power(2::double precision, k / 4.0::double precision) as scale from generate_series(0, case when p_all then 100 else -1 end) k) s
+                where l.reached is not null and not l.paused and l.wanted group by s.scale
+            ) x
         ),
         room as materialized (
             select l.*, least(l.room, p_limit) as quota
@@ -200,7 +225,11 @@ begin
                             l.first + (p_rounds - 1) * l.quantum, greatest(l.n, 1), l.concurrency - l.leased,
                             case when l.rate is not null then l.burst - date_part('epoch', l.tat - p_now) * l.rate + 1e-9 end)))
                     end::bigint as room
-                from visit l left join lateral (
+                from (
+                    select l.*, case when l.reached is null then l.by_starts
+                        else starts_v1(l.reached, l.ahead * f.scale, l.weight, l.cost, l.each, l.booked) end as first
+                    from visit l cross join further f
+                ) l left join lateral (
                     select k.* from claim_head_v1(l.channel_id, l.skips, p_now) k where l.strict and l.leased = 0 offset 0
                 ) h on true
             ) l
@@ -244,7 +273,7 @@ begin
         ),
         picked as materialized (
             select unnest(h.ids[1 : h.taken]) as id, unnest(h.rows[1 : h.taken]) as message, h.channel_id,
-                h.concurrency is not null as counted
+                h.concurrency is not null or h.reached is not null as counted
             from (select s.* from share s where s.taken > 0 order by s.ordinal) h
         ),
         leased as (
@@ -253,9 +282,13 @@ begin
         ),
         next as (
             select s.channel_id, s.version, s.tid, s.queue, s.turn as old_turn, s.known, s.held, s.had, s.n - s.taken as n,
-                s.leased + case when s.concurrency is null then 0 else s.taken end as leased,
+                s.leased + case when s.concurrency is null and s.reached is null then 0 else s.taken end as leased,
+                -- Fair by time, and the batch was full before: its token stays as it is.
+                s.reached is not null and s.taken = 0 and s.upto > 0 and not s.gained and not s.early as unreached,
+                s.used, s.cost, s.since, s.used + (s.leased + s.taken) * s.each / s.weight as booked,
                 s.next_tat as tat,
-                case when s.early or (s.taken = 0 and s.upto > 0) then s.saved
+                case when s.reached is not null then 0
+                    when s.early or (s.taken = 0 and s.upto > 0) then s.saved
                     when s.taken > s.base and s.taken < s.upto then s.first + s.rounds * s.quantum - s.taken
                     else s.first + s.ended * s.quantum - floor(s.first + s.ended * s.quantum)
                 end as credit,
@@ -286,20 +319,22 @@ begin
         -- A channel that is at rest and was at rest needs no new version.
         changed as materialized (
             select n.*, (n.left).lanes is not null as more from next n
-            where (n.left).lanes is not null or n.n <> 0 or n.leased <> 0 or n.gated
-                or (n.tid is not null and (n.old_turn is not null or n.known <> 0 or n.held <> 0 or n.had <> 0))
+            where not n.unreached and ((n.left).lanes is not null or n.n <> 0 or n.leased <> 0 or n.gated
+                or (n.tid is not null and (n.old_turn is not null or n.known <> 0 or n.held <> 0 or n.had <> 0)))
         ),
         dropped as (
             delete from token k where k.ctid = any(array(select c.tid from changed c where c.tid is not null))
         ),
         requeued as (
-            insert into token (channel_id, version, turn, n, leased, tat, credit, skips, queue, pri, due, mid, lanes, slots, turns)
+            insert into token (channel_id, version, turn, n, leased, tat, credit, skips, queue, pri, due, mid, lanes, slots, turns,
+                used, booked, cost, since)
             select c.channel_id, c.version + 1, (select min(x) from unnest((c.ring).turns) x), c.n, c.leased, c.tat,
                 case when c.more then c.credit else 0 end,
                 case when c.more then c.skips else 0 end,
                 c.queue,
                 coalesce((c.left).pri, '{}'), coalesce((c.left).due, '{}'), coalesce((c.left).mid, '{}'),
-                coalesce((c.left).lanes, '{}'), (c.ring).slots, (c.ring).turns
+                coalesce((c.left).lanes, '{}'), (c.ring).slots, (c.ring).turns,
+                c.used, c.booked, c.cost, case when c.used is not null then c.since end
             from changed c
         )
         select array_agg(p.message), (select bool_or(k.unmoved) from known k) into rows, v_move from picked p;

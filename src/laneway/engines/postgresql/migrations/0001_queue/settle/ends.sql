@@ -32,6 +32,7 @@ declare
     v_freed uuid[];
     v_freed_queues text[];
     v_freed_channels text[];
+    v_took interval[];
     v_nodes bigint[];
 begin
     -- Events are added before the messages are deleted: what is locked here is what ends below.
@@ -62,15 +63,16 @@ begin
             v_now, g.payload_size, true, false, g.priority, g.queue, g.channel, g.kind, e.worker, p_outcome
         from gone g join ended e on e.message_id = g.id where v_history = 'all'
     )
-    select e.ids, e.fences, k.ids, k.queues, k.keys, k.windows, f.ids, f.queues, f.channels, n.ids
-    into v_ids, v_fences, v_keyed, v_key_queues, v_keys, v_windows, v_freed, v_freed_queues, v_freed_channels, v_nodes
+    select e.ids, e.fences, k.ids, k.queues, k.keys, k.windows, f.ids, f.queues, f.channels, f.took, n.ids
+    into v_ids, v_fences, v_keyed, v_key_queues, v_keys, v_windows, v_freed, v_freed_queues, v_freed_channels, v_took, v_nodes
     from (select array_agg(e.message_id) as ids, array_agg(e.fence) as fences from ended e) e
     cross join (
         select array_agg(g.id) as ids, array_agg(g.queue) as queues, array_agg(g.key) as keys, array_agg(g.key_window) as windows
         from gone g where g.key is not null
     ) k
     cross join (
-        select array_agg(e.channel_id) as ids, array_agg(g.queue) as queues, array_agg(g.channel) as channels
+        select array_agg(e.channel_id) as ids, array_agg(g.queue) as queues, array_agg(g.channel) as channels,
+            array_agg(greatest(v_now - e.claimed_at - coalesce((p_waited ->> g.id::text)::integer, 0) * interval '1 millisecond', interval '0')) as took
         from ended e join gone g on g.id = e.message_id where e.counted
     ) f
     cross join (select array_agg(g.id) as ids from gone g where g.flow_id is not null) n;
@@ -79,7 +81,7 @@ begin
         perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, v_now);
     end if;
     if v_freed is not null then
-        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
+        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);
     end if;
     if v_nodes is not null then
         perform end_nodes_v1(v_nodes, array(
@@ -124,6 +126,7 @@ declare
     v_freed uuid[];
     v_freed_queues text[];
     v_freed_channels text[];
+    v_took interval[];
 begin
     with item as materialized (
         select distinct on (x.id, x.fence) x.id, x.fence, x.reason, x.error_type, left(x.error, 16384) as error,
@@ -156,8 +159,9 @@ begin
     select array_agg(f.message_id), array_agg(f.fence),
         array_agg(f.reason), array_agg(f.error_type), array_agg(f.error), array_agg(f.traceback),
         array_agg(f.channel_id) filter (where f.counted), array_agg(f.queue) filter (where f.counted),
-        array_agg(f.channel) filter (where f.counted)
-    into v_ids, v_fences, v_reasons, v_error_types, v_errors, v_tracebacks, v_freed, v_freed_queues, v_freed_channels
+        array_agg(f.channel) filter (where f.counted),
+        array_agg(greatest(v_now - f.claimed_at - coalesce(f.waited, 0) * interval '1 millisecond', interval '0')) filter (where f.counted)
+    into v_ids, v_fences, v_reasons, v_error_types, v_errors, v_tracebacks, v_freed, v_freed_queues, v_freed_channels, v_took
     from outcome f;
 
     if exists (select from listener l where l.until > v_now) then
@@ -167,7 +171,7 @@ begin
         perform move_to_dead_v1(v_ids, v_reasons, v_error_types, v_errors, v_now, v_tracebacks);
     end if;
     if v_freed is not null then
-        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
+        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);
     end if;
     return query select x.id, x.fence, 'failed' from unnest(v_ids, v_fences) x(id, fence);
     if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then

@@ -112,19 +112,20 @@ begin
 end
 $$;
 
--- Part of every verb that ends counted leases: one wake for each of their channels, with how many.
+-- Part of every verb that ends counted leases: one wake for each of their channels, with how many, and how long
+-- their handlers took; those that did not begin (p_took is null) have a wake of their own.
 create or replace function "laneway".free_slots_v1(
-    p_channel_ids uuid[], p_queues text[], p_channels text[], p_now timestamptz
+    p_channel_ids uuid[], p_queues text[], p_channels text[], p_now timestamptz, p_took interval[] default '{}'
 ) returns void
 language plpgsql
 set search_path = "laneway", pg_temp
 as $$
 begin
     insert into wake (at, channel_id, due, message_id, n, freed, priority, queue, channel, lane)
-    select p_now, x.id, p_now, 0, 0, count(*), 0, x.queue, x.channel,
+    select p_now, x.id, p_now, -coalesce(sum(greatest(1, extract(epoch from x.took) * 1000000)), 0)::bigint, 0, count(*), 0, x.queue, x.channel,
         case when x.queue = any(array(select s.queue from kind_queue s)) then '-' else '' end
-    from unnest(p_channel_ids, p_queues, p_channels) x(id, queue, channel)
-    group by x.id, x.queue, x.channel;
+    from unnest(p_channel_ids, p_queues, p_channels, p_took) x(id, queue, channel, took)
+    group by x.id, x.queue, x.channel, x.took is null;
     if exists (select from sleeper s where s.until > p_now) then
         perform notify_workers_v1(p_queues, p_now);
     end if;

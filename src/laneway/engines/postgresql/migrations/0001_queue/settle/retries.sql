@@ -45,6 +45,7 @@ declare
     v_freed uuid[];
     v_freed_queues text[];
     v_freed_channels text[];
+    v_took interval[];
 begin
     with item as materialized (
         select distinct on (x.id, x.fence) x.id, x.fence, x.keep, x.state, x.state_type, x.reason, x.error_type,
@@ -87,9 +88,10 @@ begin
         array_agg(f.failed) filter (where not f.dead), array_agg(f.keep) filter (where not f.dead),
         array_agg(f.state) filter (where not f.dead), array_agg(f.state_type) filter (where not f.dead),
         array_agg(f.channel_id) filter (where f.counted), array_agg(f.queue) filter (where f.counted),
-        array_agg(f.channel) filter (where f.counted)
+        array_agg(f.channel) filter (where f.counted),
+        array_agg(greatest(v_now - f.claimed_at - coalesce(f.waited, 0) * interval '1 millisecond', interval '0')) filter (where f.counted)
     into v_ids, v_fences, v_status, v_dead, v_error_types, v_errors, v_tracebacks,
-        v_back, v_dues, v_fails, v_keep, v_states, v_state_types, v_freed, v_freed_queues, v_freed_channels
+        v_back, v_dues, v_fails, v_keep, v_states, v_state_types, v_freed, v_freed_queues, v_freed_channels, v_took
     from outcome f;
 
     if v_back is not null then
@@ -107,7 +109,7 @@ begin
             v_tracebacks);
     end if;
     if v_freed is not null then
-        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now);
+        perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);
     end if;
     return query select * from unnest(v_ids, v_fences, v_status);
     if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then
