@@ -75,6 +75,21 @@ def test_a_stalled_queue_and_a_vanished_worker(database_url: str) -> None:
         assert _found(queue, "vanished workers").level == "ok", "that was long ago"
 
 
+def test_a_queue_is_unserved_soon_after_its_worker_stopped(database_url: str) -> None:
+    with Queue(database_url) as real:
+        real.install()
+        clock = SetClock(real.clock())
+    with Queue(database_url, clock=clock, upkeep_every=None) as queue:
+        queue.publish_many([NewMessage(n, kind="mail", channel=f"c{n}") for n in range(3)])
+        next(iter(queue.claim(1))).complete()
+        clock.now += timedelta(seconds=70)
+        for _ in range(3):  # MariaDB counts what may not be committed yet a call later
+            queue.upkeep()
+        assert _found(queue, "queues without workers").level == "ok", "it started something"
+        clock.now += timedelta(minutes=2)
+        assert _found(queue, "queues without workers").level == "warn"
+
+
 def test_a_paused_queue_is_not_stalled(database_url: str) -> None:
     with Queue(database_url) as real:
         real.install()

@@ -1,13 +1,13 @@
 """Findings that every database has: does the schema fit this package, does upkeep run, and who
 works?"""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from laneway.inspection import Finding
-from laneway.operations import MinuteFilter, WorkerInfo
+from laneway.operations import Minute, MinuteFilter, WorkerInfo
 
 
 def schema_finding(version: int | None, known: int, schema: str) -> Finding:
@@ -62,13 +62,21 @@ def lately(now: datetime) -> MinuteFilter:
     return MinuteFilter(now - _STALLED_AFTER, now + timedelta(minutes=1), by="queue")
 
 
+def _started(minutes: Iterable[Minute], since: datetime) -> set[str]:
+    """The queues that have started something since then, as far as the minutes tell."""
+    minute = timedelta(minutes=1)
+    return {one.queue or "" for one in minutes if one.started and one.at + minute > since}
+
+
 def service_findings(
     now: datetime,
     workers: Sequence[WorkerInfo],
     waiting: Sequence[WaitingQueue],
-    started: Collection[str],
+    minutes: Sequence[Minute],
 ) -> list[Finding]:
-    """``started``: queues that have started something lately, as far as the minutes tell."""
+    """``minutes``: of ``lately``."""
+    started = _started(minutes, now - _STALLED_AFTER)
+    started_just_now = _started(minutes, now - 2 * _UNSERVED_AFTER)
     unserved: dict[str, timedelta] = {}
     stalled: dict[str, timedelta] = {}
     unhandled = []
@@ -76,10 +84,12 @@ def service_findings(
         serving = [w for w in workers if w.state == "running" and one.queue in w.queues]
         claimed = one.claimed is not None and now - one.claimed < _STALLED_AFTER
         age = timedelta(0) if one.since is None else now - one.since
-        if not serving and not claimed and one.queue not in started:
-            if age > _UNSERVED_AFTER:
+        if not serving:
+            # A client that claims without a worker is in no list: what it starts tells of it.
+            alone = one.claimed is not None and now - one.claimed < _UNSERVED_AFTER
+            if age > _UNSERVED_AFTER and not alone and one.queue not in started_just_now:
                 unserved[one.queue] = age
-        elif serving:
+        else:
             free = any(w.used < w.slots for w in serving)
             if age > _STALLED_AFTER and free and not claimed and one.queue not in started:
                 stalled[one.queue] = age

@@ -90,8 +90,12 @@ def _import(name: str) -> ModuleType:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
         raise typer.BadParameter(
-            f"no module {error.name!r} in the current folder or installed: check the name, or "
-            "start the worker in the folder of the module"
+            f"no module {error.name!r} in the current folder or installed: "
+            + (
+                f"write {name.removesuffix('.py')}, without .py"
+                if name.endswith(".py")
+                else "check the name, or start the worker in the folder of the module"
+            )
         ) from None
     except KeyError as error:
         # Usually a variable that the module reads from the environment at its import.

@@ -206,6 +206,11 @@ def checked_change(change: LimitChange) -> LimitChange:
             "limit() without a limit changes nothing: name concurrency, rate, burst, backlog or "
             "weight"
         )
+    for name in ("rate", "concurrency"):
+        if getattr(change, name) == 0:
+            raise InvalidOption(
+                f"{name} is 0: pause() stops a channel, {name}=None lifts the limit"
+            )
     rate = change.rate
     if rate is not KEEP and rate is not None:
         rate = _real("rate", rate, *_RATES)

@@ -89,9 +89,8 @@ class MysqlDiagnose(MysqlRepair, MysqlService):
         workers = yield from engine.workers(WORKERS_LOOKED)
         waiting = yield from self._waiting_work()
         minutes = yield from engine.minutes(lately(now))
-        started = {minute.queue or "" for minute in minutes if minute.started}
         limits = limits_finding((yield from engine.shared_limits()))
-        return [*service_findings(now, workers, waiting, started), limits]
+        return [*service_findings(now, workers, waiting, minutes), limits]
 
 
 def _server_findings(server: MysqlServerSettings) -> Iterator[Finding]:

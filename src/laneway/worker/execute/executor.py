@@ -134,6 +134,12 @@ class HandlerExecutor:
         outcome = await self._outcome(job, handler)
         return await self._throttle(job, outcome) if isinstance(outcome, Throttled) else outcome
 
+    def _chosen(self, job: Job, handler: Handler, outcome: Outcome) -> Outcome:
+        """What the handler itself decided; a message that it gave up is worth a line."""
+        if isinstance(outcome, Fail):
+            _log.warning("%s gave up: %s", handler.name, outcome.reason, extra=job.log_fields())
+        return outcome
+
     async def _outcome(self, job: Job, handler: Handler) -> Outcome:
         try:
             if handler.ack == "first":
@@ -144,7 +150,7 @@ class HandlerExecutor:
                 _uncancel()
             return after_error(job, handler, error)
         except (Defer, Fail, Throttled) as outcome:
-            return after_error(job, handler, outcome)
+            return self._chosen(job, handler, after_error(job, handler, outcome))
         except TooLate:
             return LEAVE
         except NoTransaction as error:
@@ -157,7 +163,7 @@ class HandlerExecutor:
             return LEAVE if job.lost else GiveBack(_NO_TRANSACTION_DELAY)
         except BaseException as error:  # sys.exit() too: it ends the handler, not the worker
             return await self._failed(job, handler, error)
-        return after_return(job, handler, result)
+        return self._chosen(job, handler, after_return(job, handler, result))
 
     async def _throttle(self, job: Job, throttled: Throttled) -> Outcome:
         """Pauses the channel, or the shared limit, first: the message that is put back would start

@@ -39,7 +39,7 @@ class KindFilter:
         if self._handled is not None and self.claimed is None:
             self.claimed = self._handled
             kinds = ", ".join(self._handled) or "none"
-            _log.info("claiming only kinds that have a handler here (%s): %s", kinds, reason)
+            _log.warning("claiming only kinds that have a handler here (%s): %s", kinds, reason)
 
     async def look_around(self, queues: tuple[str, ...]) -> None:
         """Turns it on if another worker of these queues handles other kinds."""

@@ -151,7 +151,9 @@ class TaskView(TaskTarget, Generic[P, R]):
         try:
             bound = self._binding.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise InvalidCall(f"{self._kind}: {error}") from None
+            options = [name for name in kwargs if name in PublishOptions.__annotations__]
+            hint = f": options go into .using({options[0]}=…)" if options else ""
+            raise InvalidCall(f"{self._kind}: {error}{hint}") from None
         given: dict[str, Any] = dict(bound.arguments)
         for each in self._binding.signature.parameters.values():
             if each.kind is each.VAR_KEYWORD:
