@@ -6,17 +6,19 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from laneway.lake import Lake, catalog_databases, compact, purge, sync
+from laneway.lake import Lake, catalog_databases, purge, rewrite, sync
 from laneway.lake.folder import Folder
 from laneway.stores import Store
 
-LOADED = (compact, catalog_databases, purge, sync)
+LOADED = (catalog_databases, purge, rewrite, sync)
 """Before the processes are forked."""
 
 
-def main(url: str, schema: str, name: str, root: str, step: str, point: str) -> None:
+def main(url: str, schema: str, lake_name: str, root: str, step: str, point: str) -> None:
+    """``step`` may name a channel: ``erase tenant-42``."""
     where, verb, count = point.split(":")
-    lake = Lake(url, root, schema=schema, name=name)
+    name, _, channel = step.partition(" ")
+    lake = Lake(url, root, schema=schema, name=lake_name)
     if where in ("ask", "tell"):
         method = "ask_with_names" if where == "ask" else "tell"
         _lay_trap(Store, method, int(count), lambda arguments: arguments[1] == verb)
@@ -26,8 +28,9 @@ def main(url: str, schema: str, name: str, root: str, step: str, point: str) -> 
         "sync": lambda: lake.sync(700),
         "compact": lambda: lake.compact(timedelta(0)),
         "purge": lambda: lake.purge(timedelta(days=1)),
+        "erase": lambda: lake.erase(channel),
     }
-    steps[step]()
+    steps[name]()
 
 
 def _lay_trap(

@@ -110,7 +110,7 @@ OWNERS = (
     "open_job job_lock hold_job begin_part end_part part_work publish_parts reserve_part_keys "
     "sweep_staged stage unstage publish_staged "
     "open_stream begin_stream claim_stream complete_stream extend_stream "
-    "hold_stream take_stream history_needed purge_day read_history"
+    "hold_stream take_stream history_needed purge_day read_history miss_history"
 )
 FUNCTIONS = VERBS | {f"{name}_v1": NOBODY for name in f"{PARTS} {OWNERS}".split()}
 
@@ -130,7 +130,7 @@ PRIVATE = (
     "mail_number kind_queue shared_limit limit_lease limit_lane limit_wait limit_queue "
     "publication staged staged_part staged_part_id staged_work staged_row "
     "stream stream_item stream_v1 stream_message_v1 "
-    "lake_commit lake_file lake_commit_v1 history_reader"
+    "lake_commit lake_file lake_commit_v1"
 )
 RELATIONS: dict[str, dict[str, set[str]]] = {
     "migration": dict.fromkeys(ROLES, READ),
@@ -140,6 +140,7 @@ RELATIONS: dict[str, dict[str, set[str]]] = {
     "pause": BY_LOOKING,
     "pause_v1": BY_LOOKING,
     "fair_queue": BY_LOOKING,
+    "history_reader": BY_LOOKING,
     "operation": {VIEWER: READ, ADMIN: {"select", "insert", "update"}},
     "audit": {ADMIN: {"select", "insert"}},
     "schedule_v1": {CONSUMER: READ, ADMIN: READ},

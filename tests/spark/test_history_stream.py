@@ -14,6 +14,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from laneway import Queue
 from laneway.errors import InvalidOption
+from laneway.lake import Lake
 from laneway.spark import reason, watermark
 from laneway.spark.history_stream import HistoryStream
 from laneway.spark.options import parse
@@ -27,15 +28,21 @@ def finish(queue: Queue, count: int) -> None:
     queue.complete(list(queue.claim(count)))
 
 
+def unread(place: Place) -> dict[str, int]:
+    return {one.name: one.unread for one in Lake(place.url, "", schema=place.schema).streams()}
+
+
 def test_available_now_goes_on_where_it_stopped(
     spark: SparkSession, queue: Queue, place: Place, tmp_path: Path
 ) -> None:
     sink = Sink()
     finish(queue, 500)
-    run(spark, place, sink, tmp_path, what="history", maxRowsPerTrigger=200)
+    run(spark, place, sink, tmp_path, what="history", maxRowsPerTrigger=200, stream="audit")
     assert [len(ids) for ids in sink.batches.values()] == [200, 200, 100]
+    assert unread(place) == {"audit": 0}, "the last batch too"
     finish(queue, 50)
-    run(spark, place, sink, tmp_path, what="history", maxRowsPerTrigger=200)
+    assert unread(place) == {"audit": 50}
+    run(spark, place, sink, tmp_path, what="history", maxRowsPerTrigger=200, stream="audit")
     assert len(sink.ids) == len(set(sink.ids)) == 550
     # The crash after the sink and before Spark's note of it: the last batch comes again, the same.
     before = dict(sink.batches)

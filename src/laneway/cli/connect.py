@@ -137,10 +137,11 @@ def check_file(config: Config) -> None:
 def acting(client: "Queue") -> "Operator":
     from laneway.operator import Operator, admin
 
-    return Operator(client, admin(_user()), source="cli")
+    return Operator(client, admin(user_name()), source="cli")
 
 
-def _user() -> str:
+def user_name() -> str:
+    """Who is at it, for the audit."""
     try:
         return getuser()
     except (KeyError, OSError):  # a container whose user has no name

@@ -218,8 +218,7 @@ def _schedules(client: "Queue") -> Sequence[Finding]:
     if late:
         mend = "No process fires schedules: start a worker, or call queue.fire_schedules()."
         return [Finding("schedules", "fail", f"Overdue: {_few(late)}.", mend)]
-    count = "1 schedule" if len(found) == 1 else f"{len(found)} schedules"
-    return [Finding("schedules", "ok", f"{count}, none overdue or broken.")]
+    return [Finding("schedules", "ok", f"{len(found)} schedules, none overdue or broken.")]
 
 
 def _few(names: Sequence[str]) -> str:

@@ -16,11 +16,9 @@ class Notifier(Protocol):
 
     async def wait(self, seconds: float) -> bool:
         """Waits for a notification, at most ``seconds``; True if one came since the last wait."""
-        ...
 
     def wake(self) -> None:
         """Wakes the waiter from inside this process."""
-        ...
 
     async def close(self) -> None: ...
 
@@ -51,9 +49,7 @@ class LocalNotifier:
 # A notifier with a connection of its own that listens, is probed, and is replaced when dead.
 
 T = TypeVar("T")
-
 _log = logging.getLogger("laneway")
-
 # Seconds.
 _PROBE_EVERY = 10.0
 PATIENCE = 5.0

@@ -3,14 +3,15 @@ what every catalog can do, with the statements that all databases have.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from laneway.drivers.sqlite.url import read_url
 from laneway.errors import InvalidOption
@@ -19,6 +20,8 @@ from laneway.stores import Store, StoreAddress, open_store, store_address
 from .columns import HISTORY, LIVE
 
 Position = tuple[int, int]
+Checked = tuple[int, Decimal]
+"""How many rows, and their checksum."""
 START: Position = (0, 0)
 STATES = ("planned", "written", "verified", "purged")
 
@@ -46,6 +49,10 @@ class Batch(NamedTuple):
             "to_id": self.to_id,
         }
 
+    @property
+    def totals(self) -> dict[str, Any]:
+        return {"batch": self.number, "rows": self.rows, "checksum": self.checksum}
+
 
 class CatalogFile(NamedTuple):
     """A file of the lake; the columns of the statement ``files``."""
@@ -62,13 +69,42 @@ class CatalogFile(NamedTuple):
 
 class DayCount(NamedTuple):
     """A day of the history: its rows, and how many of them are not in the lake, not verified, or
-    not read by a registered reader of the history."""
+    not read by a registered stream."""
 
     day: date
     rows: int
     unsynced: int
     unverified: int
     unread: int
+
+
+class RegisteredStream(NamedTuple):
+    """A registered stream of the history; the columns of the statement ``readers``. It is waited
+    for until ``waited_until``; ``missed_at``: when rows were deleted that it had not read."""
+
+    name: str
+    seen_at: datetime
+    waited_until: datetime
+    missed_at: datetime | None
+    unread: int
+
+
+class Tenant(NamedTuple):
+    """A channel whose rows are looked for; without ``queue`` in every queue."""
+
+    channel: str
+    queue: str | None = None
+
+
+class TenantRows(NamedTuple):
+    """What the database has of a tenant; the columns of the statement ``tenant_rows``. ``held``:
+    nodes of flows that wait for their parents."""
+
+    messages: int
+    dead_letters: int
+    history: int
+    results: int
+    held: int
 
 
 @dataclass(frozen=True)
@@ -92,8 +128,8 @@ class Catalog(ABC):
         """Records a batch of at most so many rows after ``start``, if any may be read already."""
 
     @abstractmethod
-    def days(self) -> list[DayCount]:
-        """All days that the database still has."""
+    def days(self, force: bool = False) -> list[DayCount]:
+        """All days that the database still has; with ``force`` nobody waits for streams."""
 
     @abstractmethod
     def uncounted(self, before: date) -> datetime | None:
@@ -105,8 +141,13 @@ class Catalog(ABC):
         """Marks batches that have no rows left in the history."""
 
     @abstractmethod
-    def purge_day(self, day: date) -> int | None:
-        """How many rows were deleted; None if the day was left as it is."""
+    def purge_day(self, day: date, force: bool = False) -> int | None:
+        """How many rows were deleted; None if the day was left as it is. With ``force`` streams
+        that have not read it are not waited for."""
+
+    @abstractmethod
+    def erase_history(self, tenant: Tenant) -> int:
+        """Deletes the history of a tenant, in every state; how many rows."""
 
     @abstractmethod
     def load(self, rows: pa.Table, day: date) -> None:
@@ -176,25 +217,30 @@ class Catalog(ABC):
             for queue, *counts in self.ask("queue_stats")
         }
 
-    def readers(self) -> dict[str, datetime]:
-        """Who else reads the history, the slowest first, and when each was last seen."""
-        return {name: seen_at for name, _, _, seen_at in self.ask("readers")}
+    def readers(self) -> list[RegisteredStream]:
+        """The registered streams, the slowest first; there are some on PostgreSQL only."""
+        return [RegisteredStream(*row) for row in self.ask("readers")]
+
+    def forget_reader(self, name: str) -> bool:
+        """Nothing is kept for that stream any more; False if there is none of that name."""
+        return False
 
     def history_kept(self) -> str:
         """How much history the queue keeps: all, failures or none."""
         return str(self.ask("settings")[0][0])
 
     def mark(self, batch: Batch, before: str, state: str) -> None:
-        self.tell("mark", batch=batch.number, before=before, state=state)
+        self.tell("mark", before=before, state=state, **batch.totals)
 
-    def note_written(self, batch: Batch, files: Sequence[CatalogFile]) -> None:
-        """Records the files of a planned batch; does nothing if another sync has done so."""
+    def note_written(self, batch: Batch, files: Sequence[CatalogFile]) -> bool:
+        """Records the files of a planned batch; False if another sync has done so."""
         with self.transaction() as store:
-            change = {"batch": batch.number, "before": "planned", "state": "written"}
+            change = {"before": "planned", "state": "written", **batch.totals}
             if not store.tell("mark", lake=self.lake, **change):
-                return
+                return False
             for file in files:
                 store.tell("note_file", lake=self.lake, **file._asdict())
+        return True
 
     def note_compacted(self, merged: CatalogFile) -> bool:
         """Records a file in place of those that it replaces; False if they are not there any more,
@@ -208,6 +254,45 @@ class Catalog(ABC):
         except _Overtaken:
             return False
         return True
+
+    def note_erased(
+        self, file: CatalogFile, kept: CatalogFile | None, gone: Mapping[Batch, Checked]
+    ) -> bool:
+        """Records what is left of a file; ``gone`` are the rows and the checksum that its batches
+        have lost. False if somebody else has changed the file or a batch meanwhile."""
+        try:
+            with self.transaction() as store:
+                if store.tell("forget_file", lake=self.lake, **file._asdict()) != 1:
+                    raise _Overtaken
+                if kept is not None:
+                    store.tell("note_compacted", lake=self.lake, **kept._asdict())
+                for batch, (rows, checksum) in gone.items():
+                    self._correct(store, batch, (batch.rows - rows, batch.checksum - checksum))
+        except _Overtaken:
+            return False
+        return True
+
+    def correct(self, batch: Batch, found: Checked) -> None:
+        """A batch that is not written yet: the history has other rows since rows were erased."""
+        if found != (batch.rows, batch.checksum):
+            with suppress(_Overtaken), self.transaction() as store:
+                self._correct(store, batch, found)
+
+    def _correct(self, store: Store, batch: Batch, new: Checked) -> None:
+        values = {"batch": batch.number, "old_rows": batch.rows, "old_checksum": batch.checksum}
+        rows, checksum = new
+        changed = store.tell(
+            "correct_batch", lake=self.lake, rows=rows, checksum=checksum, **values
+        )
+        if changed != 1:
+            raise _Overtaken
+
+    def lakes(self) -> list[str]:
+        """The names of all lakes of this queue."""
+        return [str(row[0]) for row in self.ask("lakes")]
+
+    def tenant_rows(self, tenant: Tenant) -> TenantRows:
+        return TenantRows(*map(int, self.ask("tenant_rows", **tenant._asdict())[0]))
 
     def settle_file(self, path: str) -> None:
         """A compacted file is in place."""
@@ -227,6 +312,17 @@ class _Overtaken(Exception):
 def files_of(files: Sequence[CatalogFile], batch: int) -> list[CatalogFile]:
     """Those that have rows of a batch."""
     return [file for file in files if batch in file.batches]
+
+
+def within(rows: pa.Table, batch: Batch) -> pa.Array:
+    """Which rows are in the batch's range of positions."""
+    after = _after(rows, batch.from_xid, batch.from_id)
+    return pc.and_not(after, _after(rows, batch.to_xid, batch.to_id))
+
+
+def _after(rows: pa.Table, xid: int, id: int) -> pa.Array:
+    same = pc.and_(pc.equal(rows["xid"], xid), pc.greater(rows["id"], id))
+    return pc.or_(pc.greater(rows["xid"], xid), same)
 
 
 def open_catalog(url: str, schema: str, lake: str) -> Catalog:

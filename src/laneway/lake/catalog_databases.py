@@ -19,7 +19,7 @@ from laneway.stores.arrow import fetch
 from laneway.stores.postgresql import PostgresqlStore, open_postgresql
 from laneway.stores.store import micros
 
-from .catalog import START, Catalog, DayCount, Position
+from .catalog import START, Catalog, DayCount, Position, Tenant
 from .columns import HISTORY, checksum
 
 _TYPES = {
@@ -69,12 +69,20 @@ class PostgresqlCatalog(Catalog):
             )
         return (rows[0][0], (rows[0][1], rows[0][2])) if rows else (-1, START)
 
-    def purge_day(self, day: date) -> int | None:
-        deleted: int | None = self.ask("purge_day", day=day)[0][0]
+    def purge_day(self, day: date, force: bool = False) -> int | None:
+        deleted: int | None = self.ask("purge_day", day=day, force=force)[0][0]
         return deleted
 
-    def days(self) -> list[DayCount]:
-        return [DayCount(*row) for row in self.ask("days")]
+    def days(self, force: bool = False) -> list[DayCount]:
+        return [DayCount(*row) for row in self.ask("days", force=force)]
+
+    def erase_history(self, tenant: Tenant) -> int:
+        self.tell("erase_keys", **tenant._asdict())
+        self.tell("erase_results", **tenant._asdict())
+        return self.tell("erase_history", **tenant._asdict())
+
+    def forget_reader(self, name: str) -> bool:
+        return bool(self.ask("forget_reader", reader=name)[0][0] == "ok")
 
     def uncounted(self, before: date) -> datetime | None:
         found: datetime | None = self.ask("uncounted", before=before)[0][0]
@@ -140,7 +148,7 @@ class MysqlSqliteCatalog(Catalog):
             **ends,
         )
 
-    def purge_day(self, day: date) -> int | None:
+    def purge_day(self, day: date, force: bool = False) -> int | None:
         """Deletes the rows that every lake has verified. None if some rows of the day stay."""
         xid, last_id = self._verified_up_to()
         begins = micros(day)
@@ -154,7 +162,7 @@ class MysqlSqliteCatalog(Catalog):
         left = self.ask("count_day", begins=begins, ends=begins + _DAY)[0][0]
         return None if left else deleted
 
-    def days(self) -> list[DayCount]:
+    def days(self, force: bool = False) -> list[DayCount]:
         (xid, last_id), (_, last) = self._verified_up_to(), self.last()
         ends = {"to_xid": xid, "to_id": last_id, "last_xid": last[0], "last_id": last[1]}
         return [DayCount(*found) for found in self.ask("days", **ends)]
@@ -168,6 +176,17 @@ class MysqlSqliteCatalog(Catalog):
         for batch in self.batches("verified"):
             if not self.count_rows(batch):
                 self.mark(batch, "verified", "purged")
+
+    def erase_history(self, tenant: Tenant) -> int:
+        self.tell("erase_keys", **tenant._asdict())
+        self.tell("erase_results", **tenant._asdict())
+        erased = seen = 0
+        values = {**tenant._asdict(), "limit": _DELETED_AT_ONCE}
+        while rows := self.ask("erasable", seen=seen, **values):
+            ids = [row[0] for row in rows]
+            self.tell("purge", ids=ids)
+            erased, seen = erased + len(ids), ids[-1]
+        return erased
 
     def load(self, rows: pa.Table, day: date) -> None:
         names = [name for name in HISTORY.names if name not in ("id", "xid")]

@@ -15,7 +15,9 @@ select c.batch, c.to_xid, c.to_id from `laneway_lake_commit` c where c.lake = $l
 select c.lake, c.from_xid, c.from_id, c.to_xid, c.to_id, c.state from `laneway_lake_commit` c order by c.lake, c.batch
 
 -- name: mark
-update `laneway_lake_commit` set state = $state where lake = $lake and batch = $batch and state = $before
+-- Nothing of it was erased meanwhile.
+update `laneway_lake_commit` set state = $state
+where lake = $lake and batch = $batch and state = $before and `rows` = $rows and checksum = $checksum:text
 
 -- name: replan
 update `laneway_lake_commit` set state = 'planned'
@@ -41,6 +43,40 @@ update `laneway_lake_file` set staged = null, replaces = null where lake = $lake
 -- name: forget_files
 delete from `laneway_lake_file` where lake = $lake and path in ($paths...)
 
+-- name: forget_file
+-- If it is still the same: a compaction may have written another one to its path.
+delete from `laneway_lake_file`
+where lake = $lake and path = $path and `rows` = $rows and checksum = $checksum:text and staged is null
+
+-- name: lakes
+select distinct c.lake from `laneway_lake_commit` c order by c.lake
+
+-- name: correct_batch
+-- Rows of it were erased. Nobody else has changed it meanwhile.
+update `laneway_lake_commit` set `rows` = $rows, checksum = $checksum:text
+where lake = $lake and batch = $batch and `rows` = $old_rows and checksum = $old_checksum:text
+
+-- name: tenant_rows
+select
+    (select count(*) from `laneway_message_v1` m where m.channel = $channel and ($queue is null or m.queue = $queue)) as messages,
+    (select count(*) from `laneway_dead` d where d.channel = $channel and ($queue is null or d.queue = $queue)) as dead_letters,
+    (select count(*) from `laneway_history` h where h.channel = $channel and ($queue is null or h.queue = $queue)) as history,
+    (select count(*) from `laneway_result` r where r.channel = $channel and ($queue is null or r.queue = $queue)) as results,
+    (select count(*) from `laneway_flow_held` f where f.channel = $channel and ($queue is null or f.queue = $queue)) as held
+
+-- name: erase_keys
+-- Of messages that have ended: their history says which were in the channel.
+delete from `laneway_dedupe` where message_id in (
+    select h.message_id from `laneway_history` h where h.channel = $channel and ($queue is null or h.queue = $queue))
+
+-- name: erase_results
+delete from `laneway_result` where channel = $channel and ($queue is null or queue = $queue)
+
+-- name: erasable
+select h.id from `laneway_history` h
+where h.id > $seen and h.channel = $channel and ($queue is null or h.queue = $queue)
+order by h.id limit $limit
+
 -- name: purge
 delete from `laneway_history` where id in ($ids...)
 
@@ -49,7 +85,7 @@ select count(*) from `laneway_history` h where h.ended_at >= $begins and h.ended
 
 -- name: readers
 -- There are none: a history stream needs PostgreSQL.
-select null as name, null as xid, null as id, null as seen_at from `laneway_lake_commit` c where c.batch < 0
+select null as name from `laneway_lake_commit` c where c.batch < 0
 
 -- name: queue_stats
 select n.queue, n.waiting, n.scheduled, n.leased, n.dead from `laneway_queue_stats_v1` n order by n.queue

@@ -68,12 +68,13 @@ from ($history:sql) r
 on conflict do nothing
 
 -- name: mark
+-- Nothing of it was erased meanwhile.
 update "laneway".lake_commit c
 set state = $state,
     written_at = case when $state = 'written' then clock_timestamp() else c.written_at end,
     verified_at = case when $state = 'verified' then clock_timestamp() else c.verified_at end,
     purged_at = case when $state = 'purged' then clock_timestamp() else c.purged_at end
-where c.lake = $lake and c.batch = $batch and c.state = $before
+where c.lake = $lake and c.batch = $batch and c.state = $before and c.rows = $rows and c.checksum = $checksum
 
 -- name: replan
 update "laneway".lake_commit c set state = 'planned'
@@ -109,9 +110,41 @@ update "laneway".lake_file f set staged = null, replaces = null where f.lake = $
 -- name: forget_files
 delete from "laneway".lake_file f where f.lake = $lake and f.path = any($paths::text[])
 
+-- name: forget_file
+-- If it is still the same: a compaction may have written another one to its path.
+delete from "laneway".lake_file f
+where f.lake = $lake and f.path = $path and f.rows = $rows and f.checksum = $checksum and f.staged is null
+
+-- name: lakes
+select distinct c.lake from "laneway".lake_commit c order by c.lake
+
+-- name: correct_batch
+-- Rows of it were erased. Nobody else has changed it meanwhile.
+update "laneway".lake_commit c set rows = $rows, checksum = $checksum
+where c.lake = $lake and c.batch = $batch and c.rows = $old_rows and c.checksum = $old_checksum
+
+-- name: tenant_rows
+select
+    (select count(*) from "laneway".message_v1 m where m.channel = $channel and ($queue::text is null or m.queue = $queue::text)) as messages,
+    (select count(*) from "laneway".dead d where d.channel = $channel and ($queue::text is null or d.queue = $queue::text)) as dead_letters,
+    (select count(*) from "laneway".history h where h.channel = $channel and ($queue::text is null or h.queue = $queue::text)) as history,
+    (select count(*) from "laneway".result r where r.channel = $channel and ($queue::text is null or r.queue = $queue::text)) as results,
+    (select count(*) from "laneway".flow_held f where f.channel = $channel and ($queue::text is null or f.queue = $queue::text)) as held
+
+-- name: erase_keys
+-- Of messages that have ended: their history says which were in the channel.
+delete from "laneway".dedupe d using "laneway".history h
+where h.message_id = d.message_id and h.channel = $channel and ($queue::text is null or h.queue = $queue::text)
+
+-- name: erase_results
+delete from "laneway".result r where r.channel = $channel and ($queue::text is null or r.queue = $queue::text)
+
+-- name: erase_history
+delete from "laneway".history h where h.channel = $channel and ($queue::text is null or h.queue = $queue::text)
+
 -- name: days
 -- The days of the history, and how many rows of each may not be purged yet: those after the last batch,
--- those that some lake of the queue has not verified, and those that a registered reader has not read.
+-- those that some lake of the queue has not verified, and those that a registered stream has not read.
 with last as (
     select c.to_xid as xid, c.to_id as id from "laneway".lake_commit c where c.lake = $lake order by c.batch desc limit 1
 ),
@@ -122,7 +155,9 @@ every as (
     order by n.xid, n.id limit 1
 ),
 slow as (
-    select r.xid, r.id from "laneway".history_reader r order by r.xid, r.id limit 1
+    select r.xid, r.id from "laneway".history_reader r
+    where not $force and r.missed_at is null and r.seen_at + r.patience > clock_timestamp()
+    order by r.xid, r.id limit 1
 ),
 doubtful as materialized (
     select c.from_xid, c.from_id, c.to_xid, c.to_id from "laneway".lake_commit c where c.state in ('planned', 'written')
@@ -146,7 +181,7 @@ from "laneway".counting k join "laneway".history_v1 h on h.xid >= k.xid and (h.x
 where k.begun and h.ended_at < $before::date::timestamp at time zone 'UTC'
 
 -- name: purge_day
-select "laneway".purge_day_v1($lake, $day::date)
+select "laneway".purge_day_v1($lake, $day::date, $force)
 
 -- name: behind
 -- How many rows are not in the lake yet, since when, and how many of them may not be read yet.
@@ -155,7 +190,14 @@ from "laneway".history_v1 h
 where h.xid >= $from_xid and (h.xid, h.id) > ($from_xid, $from_id)
 
 -- name: readers
-select r.name, r.xid, r.id, r.seen_at from "laneway".history_reader r order by r.xid, r.id
+-- Those that are waited for come first, of these the slowest.
+select r.name, r.seen_at, r.seen_at + r.patience, r.missed_at,
+    (select count(*) from "laneway".history_v1 h where h.xid >= r.xid and (h.xid, h.id) > (r.xid, r.id))
+from "laneway".history_reader r
+order by r.missed_at is not null, r.seen_at + r.patience <= clock_timestamp(), r.xid, r.id
+
+-- name: forget_reader
+select "laneway".read_history_v1($reader, null)
 
 -- name: settings
 select s.history, s.history_days from "laneway".setting s

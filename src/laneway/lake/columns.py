@@ -43,6 +43,10 @@ HISTORY = pa.schema(
     ]
 )
 
+VERSIONS = (len(HISTORY),)
+"""How many columns the history of each version had. New ones come at the end: files of an older
+version stay as they are, and their checksums are of the columns that they have."""
+
 LIVE = pa.schema(
     [
         pa.field("message_id", pa.int64(), nullable=False),
@@ -65,7 +69,7 @@ AT_ONCE = 5_000
 
 
 def checksum(rows: pa.Table) -> Decimal:
-    """Of rows with the columns of the history; their order does not matter."""
+    """Of rows with the columns of the history; the order of the rows does not matter."""
     return checksum_of(rows.to_batches(max_chunksize=AT_ONCE))
 
 
@@ -74,8 +78,20 @@ def checksum_of(batches: Iterable[pa.RecordBatch]) -> Decimal:
     return Decimal(sum(map(_summed, batches)))
 
 
+def has_known_columns(schema: pa.Schema) -> bool:
+    """Whether they are those of the history, of this or an older version."""
+    return len(schema) in VERSIONS and schema.names == HISTORY.names[: len(schema)]
+
+
+def widened(rows: pa.Table) -> pa.Table:
+    """With the columns of this version; those that an older one did not have are null."""
+    for field in list(HISTORY)[rows.num_columns :]:
+        rows = rows.append_column(field.with_nullable(True), pa.nulls(rows.num_rows, field.type))
+    return rows
+
+
 def _summed(batch: pa.RecordBatch) -> int:
-    return sum(map(_hashed, _texts(batch.select(HISTORY.names)).to_pylist()))
+    return sum(map(_hashed, _texts(batch).to_pylist()))
 
 
 def _hashed(text: str) -> int:

@@ -34,6 +34,9 @@ _ASIDE = "_staging"
 _FILE = re.compile(r"history/day=(\d{4}-\d\d-\d\d)/batch=(\d+)/[^_./][^/]*\.parquet")
 _WILD = re.compile(r"[][{}*?\\]")
 _DAY = pa.schema([("day", pa.date32())])
+# What Arrow and Spark's Hadoop call the same store.
+_FOR_ARROW = {"s3a": "s3"}
+_FOR_SPARK = {"s3": "s3a"}
 LIVE_ROWS = "live/snapshot.parquet"
 LIVE_NUMBERS = "live/numbers.json"
 
@@ -48,18 +51,24 @@ class LakeFile(NamedTuple):
 
 
 class Folder:
-    """``root`` is a local path or a URI (``file:``, ``s3:``, ``gs:``, ``hdfs:`` …)."""
+    """A local path or a URI: of a scheme that Arrow opens (``s3``, ``s3a``, ``gs``, ``abfss``,
+    ``hdfs``, ``file``), else of one that fsspec does. Parameters after a question mark are Arrow's.
+
+    ``root`` is the same without user, password and parameters, for messages.
+    """
 
     def __init__(self, root: str) -> None:
-        self.root = root.rstrip("/")
-        self._fs, self._base = _opened(self.root)
+        self.root = _without_secrets(root).rstrip("/")
+        self._fs, self._base = _opened(root.rstrip("/"))
 
     def __repr__(self) -> str:
         return f"<Folder {self.root}>"
 
     def url(self, path: str) -> str:
         """The path or URI for Spark and for people."""
-        return f"{self.root}/{path}"
+        scheme, separator, rest = self.root.partition("://")
+        root = f"{_FOR_SPARK.get(scheme, scheme)}://{rest}" if separator else self.root
+        return f"{root}/{path}"
 
     def pattern(self, path: str) -> str:
         """The same as a pattern that matches only this path: Spark's readers take patterns."""
@@ -96,10 +105,13 @@ class Folder:
         with self._fs.open_input_file(self._full(path)) as source:
             return pq.ParquetFile(source).read(columns)
 
-    def read_batches(self, path: str, rows: int) -> Iterator[pa.RecordBatch]:
+    def read_batches(
+        self, path: str, rows: int, columns: list[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """All rows of a file, so many at a time: it may be larger than the memory."""
         with self._fs.open_input_file(self._full(path)) as source:
-            yield from pq.ParquetFile(source).iter_batches(rows, use_threads=False)
+            file = pq.ParquetFile(source)
+            yield from file.iter_batches(rows, columns=columns, use_threads=False)
 
     def count(self, path: str) -> int:
         """The number of rows of a file."""
@@ -112,6 +124,16 @@ class Folder:
         groups = (about.row_group(n).column(place).statistics for n in range(about.num_row_groups))
         values = [group.min for group in groups if group is not None and group.has_min_max]
         return min(values, default=None)
+
+    def may_hold(self, path: str, column: str, value: str) -> bool:
+        """False if the file's statistics rule out that a row has this value."""
+        about = self._about(path)
+        place = about.schema.names.index(column)
+        groups = (about.row_group(n).column(place).statistics for n in range(about.num_row_groups))
+        return any(
+            group is None or not group.has_min_max or group.min <= value <= group.max
+            for group in groups
+        )
 
     def _about(self, path: str) -> pq.FileMetaData:
         try:
@@ -158,6 +180,9 @@ class Folder:
             raise LakeMismatch(f"{path} is damaged: remove it and run the command again") from error
 
     def move(self, source: str, target: str) -> None:
+        """Raises FileNotFoundError if there is no such file, whatever the store says then."""
+        if not self.exists(source):
+            raise FileNotFoundError(source)
         self._fs.create_dir(posixpath.dirname(self._full(target)))
         self._fs.move(self._full(source), self._full(target))
 
@@ -170,6 +195,20 @@ class Folder:
                 self._fs.delete_dir(self._full(path))
             elif kind == pafs.FileType.File:
                 self._fs.delete_file(self._full(path))
+
+    def remove_file(self, path: str) -> None:
+        """Removes a file, and its folder if nothing else is in it."""
+        self.remove(path)
+        parent = posixpath.dirname(path)
+        if isinstance(self._fs, pafs.LocalFileSystem):
+            with suppress(OSError):  # there is something in it
+                os.rmdir(self._full(parent))
+        elif not self.names(parent):
+            self.remove(parent)
+
+    def staged(self) -> list[str]:
+        """Files that somebody is writing, or was writing when it was killed."""
+        return sorted(path for path, _ in self._walk(_ASIDE))
 
     def sweep_aside(self, before: datetime) -> None:
         """Removes half-written files of processes that were killed."""
@@ -209,14 +248,41 @@ def by_day(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
 
 
 def _opened(root: str) -> tuple[Any, str]:
-    if "://" in root:
-        try:
-            fs, base = pafs.FileSystem.from_uri(root)
-        except (OSError, pa.ArrowException) as error:
-            said = str(error).partition("\n")[0]
-            raise InvalidOption(f"{root} cannot be opened as a lake: {said}") from error
-        return fs, base.rstrip("/")
-    return pafs.LocalFileSystem(), os.path.abspath(root)
+    scheme, separator, rest = root.partition("://")
+    if not separator:
+        return pafs.LocalFileSystem(), os.path.abspath(root)
+    uri = f"{_FOR_ARROW.get(scheme, scheme)}://{rest}"
+    try:
+        fs, base = pafs.FileSystem.from_uri(uri)
+    except (OSError, pa.ArrowException) as error:
+        found = _opened_by_fsspec(root)
+        if found is None:
+            shown = _without_secrets(root)
+            said = str(error).partition("\n")[0].replace(uri, shown)
+            raise InvalidOption(f"{shown} cannot be opened as a lake: {said}") from None
+        fs, base = found
+    return fs, base.rstrip("/")
+
+
+def _opened_by_fsspec(root: str) -> tuple[Any, str] | None:
+    """For schemes that Arrow does not know; None if fsspec is not installed, or cannot either."""
+    try:
+        from fsspec.core import url_to_fs
+
+        fs, base = url_to_fs(root)
+    except (ImportError, ValueError, OSError):
+        return None
+    return pafs.PyFileSystem(pafs.FSSpecHandler(fs)), base
+
+
+def _without_secrets(root: str) -> str:
+    """A URI may hold a user and a password, and parameters."""
+    scheme, separator, rest = root.partition("://")
+    if not separator:
+        return root
+    host, slash, path = rest.partition("?")[0].partition("/")
+    user, _, bare = host.rpartition("@")  # abfss://container@account has no password
+    return f"{scheme}://{bare if ':' in user else host}{slash}{path}"
 
 
 def _named(path: str, size: int) -> LakeFile | None:

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, LakeMismatch, LanewayError
 from laneway.extras import needs
+from laneway.names import check_name
 
 if TYPE_CHECKING:
-    from .catalog import Catalog
-    from .compact import Compacted
+    from .catalog import Catalog, RegisteredStream, Tenant
     from .folder import Folder
     from .purge import PurgeDay
     from .report.create import Report
     from .report.objective import Objective
+    from .rewrite import Compacted, Erased, TenantData
     from .sync import Synced
     from .verify import Verified
 
@@ -59,17 +60,15 @@ def _status(catalog: "Catalog") -> LakeStatus:
         behind=behind,
         behind_since=since,
         unsettled=unsettled,
-        readers=catalog.readers(),
+        readers={reader.name: reader.seen_at for reader in catalog.readers()},
         kept=catalog.history_kept(),
     )
 
 
-# Errors of disks and file systems as our own: a full disk is no reason for a traceback.
-
-
 @contextmanager
 def plainly() -> Iterator[None]:
-    """For everything that uses the folder. Staged files do not count, so it can be run again."""
+    """Errors of disks and file systems as our own: a full disk is no reason for a traceback. Staged
+    files do not count, so it can be run again."""
     try:
         yield
     except LanewayError:
@@ -146,8 +145,11 @@ class Lake:
         return verify(self.catalog, self._folder, everything=everything, say=self._say)
 
     @plainly()
-    def purge(self, keep: Duration = KEEP, *, dry_run: bool = False) -> "list[PurgeDay]":
-        """Deletes days of history older than ``keep`` that are verified in the lake."""
+    def purge(
+        self, keep: Duration = KEEP, *, dry_run: bool = False, force: bool = False
+    ) -> "list[PurgeDay]":
+        """Deletes days of history older than ``keep`` that are verified in the lake, and that all
+        registered streams have read, unless ``force``: then such a stream fails when it goes on."""
         from .owner import check_is_of
         from .purge import purge
 
@@ -157,22 +159,57 @@ class Lake:
             self._folder,
             keep=check_duration("keep", keep),
             dry_run=dry_run,
+            force=force,
             say=self._say,
         )
 
     @plainly()
     def compact(self, older: Duration = timedelta(days=2)) -> "Compacted":
         """Merges the files of each day older than that into one."""
-        from .compact import compact
         from .owner import check_is_of
+        from .rewrite import compact
 
         check_is_of(self.catalog, self._folder)
         return compact(
             self.catalog, self._folder, older=check_duration("older", older), say=self._say
         )
 
+    @plainly()
+    def find_tenant(self, channel: str, *, queue: str | None = None) -> "TenantData":
+        """What ``erase`` would delete."""
+        from .owner import check_is_of
+        from .rewrite import look
+
+        check_is_of(self.catalog, self._folder)
+        return look(self.catalog, self._folder, _tenant(channel, queue))
+
+    @plainly()
+    def erase(self, channel: str, *, queue: str | None = None, actor: str = "") -> "Erased":
+        """Deletes what there is of a tenant's channel, in the database and in this lake, for good:
+        messages, dead letters, history, results, and the rows in files. Everything is read again
+        afterwards. Refuses while its messages are being worked on; safe to repeat.
+
+        >>> lake.erase("tenant-42").found_again
+        0
+        """
+        from .owner import check_is_of, check_may_be_lake
+        from .rewrite import erase
+
+        check_may_be_lake(self._folder)
+        check_is_of(self.catalog, self._folder)
+        tenant = _tenant(channel, queue)
+        return erase(self.catalog, self._folder, tenant, actor=actor, say=self._say)
+
     def status(self) -> LakeStatus:
         return _status(self.catalog)
+
+    def streams(self) -> "list[RegisteredStream]":
+        """The registered streams of the history, the slowest first."""
+        return self.catalog.readers()
+
+    def forget_stream(self, name: str) -> bool:
+        """Nothing is kept for it any more, until it registers again; False if there is none."""
+        return self.catalog.forget_reader(name)
 
     @plainly()
     def report(self, objective: "Objective | None" = None, note: str | None = None) -> "Report":
@@ -195,6 +232,14 @@ class Lake:
             if not _is_of_spark(error):
                 raise
             raise LakeMismatch(_failed(error)) from None
+
+
+def _tenant(channel: str, queue: str | None) -> "Tenant":
+    from .catalog import Tenant
+
+    return Tenant(
+        check_name("channel", channel), None if queue is None else check_name("queue", queue)
+    )
 
 
 def _is_of_spark(error: Exception) -> bool:

@@ -1,6 +1,7 @@
 """Checks that a folder is a lake, and whose, before anything is done in it."""
 
 import json
+from datetime import UTC
 
 from laneway.errors import InvalidOption, LakeMismatch
 
@@ -53,7 +54,7 @@ def check_owner(catalog: Catalog, folder: Folder) -> None:
 
 def note_owner(catalog: Catalog, folder: Folder) -> None:
     """Records in the folder whose lake it is, before the first file is written."""
-    mine = _mark(catalog)
+    mine = lake_mark(catalog)
     if mine is not None and folder.read_json(_OWNER) != mine:
         folder.write_text(json.dumps(mine, indent=1), _OWNER)
 
@@ -63,7 +64,7 @@ def has_owner(folder: Folder) -> bool:
 
 
 def _check_owner(catalog: Catalog, folder: Folder) -> None:
-    if has_owner(folder) and folder.read_json(_OWNER) != _mark(catalog):
+    if has_owner(folder) and folder.read_json(_OWNER) != lake_mark(catalog):
         raise LakeMismatch(
             f"{folder.root} is not the lake of this catalog ({catalog.lake!r}): it belongs to "
             "another queue or --name, or the catalog was lost; nothing was changed: use another "
@@ -85,8 +86,12 @@ def _check_known(catalog: Catalog, folder: Folder, found: list[LakeFile]) -> Non
         )
 
 
-def _mark(catalog: Catalog) -> dict[str, str] | None:
-    """Queues are told apart by their first batch: its checksum is of ids and times, and the catalog
-    always keeps it."""
+def lake_mark(catalog: Catalog) -> dict[str, str] | None:
+    """Queues are told apart by the end of their first batch: the catalog always keeps it, and it
+    stays when rows of the batch are erased."""
     first = next(iter(catalog.batches()), None)
-    return first and {"lake": catalog.lake, "first_batch": f"{first.rows} {first.checksum}"}
+    if first is None:
+        return None
+    times = [at.astimezone(UTC).isoformat() for at in (first.first_ended_at, first.last_ended_at)]
+    ends = f"{first.to_xid} {first.to_id} {' '.join(times)}"
+    return {"lake": catalog.lake, "first_batch": ends}

@@ -31,21 +31,23 @@ def purge(
     *,
     keep: timedelta,
     dry_run: bool = False,
+    force: bool = False,
     say: Progress = lambda text: None,
 ) -> list[PurgeDay]:
     """Purges whole days (UTC) that ended more than ``keep`` ago. Their files are read again first:
-    a file that was verified last week may have been damaged since."""
+    a file that was verified last week may have been damaged since. With ``force`` registered
+    streams that have not read them are not waited for: they fail when they go on."""
     before = catalog.ended_before(keep)
-    days = [_check(catalog, folder, row, before) for row in catalog.days()]
+    days = [_check(catalog, folder, row, before) for row in catalog.days(force)]
     if dry_run:
         return days
-    uncounted = _count(catalog, before)
+    uncounted = count_minutes(catalog, before)
     done = []
     for day in days:
         if day.stays is None and uncounted is not None and day.day >= uncounted:
             day = PurgeDay(day.day, day.rows, "upkeep has not counted it into the minutes yet")
         if day.stays is None:
-            deleted = catalog.purge_day(day.day)
+            deleted = catalog.purge_day(day.day, force)
             busy = "it is being read, or has changed: try again"
             day = PurgeDay(day.day, day.rows, busy if deleted is None else None)
             say(f"{day.day}: {day.rows:,} rows {'kept' if day.stays else 'purged'}")
@@ -54,7 +56,7 @@ def purge(
     return done
 
 
-def _count(catalog: Catalog, before: date) -> date | None:
+def count_minutes(catalog: Catalog, before: date) -> date | None:
     """Lets upkeep count what is to be purged into the minutes, which it could not do afterwards.
     The first day that it could not count; None if there is none."""
     last: datetime | None = None
@@ -93,4 +95,7 @@ def _check(catalog: Catalog, folder: Folder, row: DayCount, before: date) -> Pur
 
 
 def _slowest(catalog: Catalog) -> str:
-    return next(iter(catalog.readers()))
+    """Of those that are waited for."""
+    slowest = next(iter(catalog.readers()))
+    until = f"{slowest.waited_until.astimezone(UTC):%Y-%m-%d %H:%M}"
+    return f"stream {slowest.name}, for which they are kept until {until} UTC"

@@ -12,7 +12,7 @@ from .catalog import Batch, Catalog, CatalogFile
 from .columns import checksum
 from .folder import Folder, batch_path, by_day, write_live
 from .owner import note_owner
-from .verify import finish_compactions, sweep
+from .verify import finish_compactions, problem_with, sweep, write_again
 
 BATCH_ROWS = 100_000
 Progress = Callable[[str], None]
@@ -62,19 +62,51 @@ def write_batch(catalog: Catalog, folder: Folder, batch: Batch) -> None:
     """Files first, then the catalog: a file that it does not know is overwritten or removed."""
     rows = catalog.history_rows(batch)
     files = [_write_aside(folder, batch.number, day, part) for day, part in by_day(rows)]
-    found = sum(file.rows for file in files), sum(file.checksum for file in files)
+    try:
+        found = sum(file.rows for file in files), sum(file.checksum for file in files)
+        # Another sync may have been faster, and its files may be part of a compacted one by now; or
+        # rows of the batch were erased.
+        if batch in catalog.batches("planned"):
+            _check_same(batch, found)
+            _put_in_place(catalog, folder, batch, files)
+    finally:
+        for file in files:
+            folder.remove(str(file.staged))
+
+
+def _check_same(batch: Batch, found: tuple[int, object]) -> None:
     if found != (batch.rows, batch.checksum):
         raise LakeMismatch(
             f"batch {batch.number} has {found[0]:,} rows where {batch.rows:,} were planned, or "
-            "different ones: the history was changed; nothing was recorded, find out why first"
+            "different ones: the history was changed; nothing was recorded, find out why first. "
+            "If a channel was erased meanwhile, run laneway lake erase for it again"
         )
-    # Another sync may have been faster, and its files may be part of a compacted one by now.
-    if batch.number in {planned.number for planned in catalog.batches("planned")}:
+
+
+def _put_in_place(catalog: Catalog, folder: Folder, batch: Batch, files: list[CatalogFile]) -> None:
+    noted = False
+    try:
         for file in files:
             folder.move(str(file.staged), file.path)
-        catalog.note_written(batch, files)
+        noted = catalog.note_written(batch, files)
+    except FileNotFoundError:  # whoever erased rows has removed what was staged with them
+        if batch in catalog.batches("planned"):
+            raise
+    if not noted:
+        _take_back(catalog, folder, files)
+
+
+def _take_back(catalog: Catalog, folder: Folder, files: list[CatalogFile]) -> None:
+    """Another sync was faster after all. If rows were erased since, ours have gone over its files,
+    or lie where nobody knows them."""
+    known = {file.path: file for file in catalog.files()}
     for file in files:
-        folder.remove(str(file.staged))
+        theirs = known.get(file.path)
+        if theirs is None:
+            folder.remove_file(file.path)
+        elif problem_with(folder, theirs):
+            folder.remove_file(file.path)
+            write_again(catalog, set(theirs.batches))
 
 
 def _write_aside(folder: Folder, batch: int, day: str, rows: pa.Table) -> CatalogFile:

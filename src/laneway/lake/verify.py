@@ -1,5 +1,4 @@
-"""Reads the lake's files and compares them with the history that they were written from; finishes
-or removes what a killed sync or compaction left behind."""
+"""Compares the lake's files with the history; finishes or removes what a killed command left."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -10,7 +9,7 @@ from decimal import Decimal
 import pyarrow as pa
 
 from .catalog import Batch, Catalog, CatalogFile, files_of
-from .columns import AT_ONCE, HISTORY, checksum_of
+from .columns import AT_ONCE, checksum_of, has_known_columns
 from .folder import Folder
 
 # A process that has been writing for longer is considered dead.
@@ -26,7 +25,7 @@ def finish_compactions(catalog: Catalog, folder: Folder) -> None:
             folder.move(file.staged, file.path)
         for path in file.replaces or ():
             if path != file.path:
-                folder.remove(path.rpartition("/")[0])
+                folder.remove_file(path)
         catalog.settle_file(file.path)
 
 
@@ -41,7 +40,7 @@ def sweep(catalog: Catalog, folder: Folder) -> int:
     known = {file.path for file in catalog.files()}
     strays = [file.path for file in found if file.path not in known]
     for path in strays:
-        folder.remove(path.rpartition("/")[0])
+        folder.remove_file(path)
     folder.sweep_aside(datetime.now(UTC) - _DEAD_AFTER)
     return len(strays)
 
@@ -145,6 +144,6 @@ def _read_back(folder: Folder, path: str) -> tuple[int, Decimal | None]:
     rows, total, known = 0, Decimal(0), True
     for batch in folder.read_batches(path, AT_ONCE):
         rows += batch.num_rows
-        known = known and batch.schema.names == HISTORY.names
+        known = known and has_known_columns(batch.schema)
         total += checksum_of([batch]) if known else 0
     return rows, total if known else None

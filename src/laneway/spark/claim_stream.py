@@ -23,7 +23,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from laneway.errors import DatabaseFailed, LanewayError
+from laneway.errors import DatabaseFailed, InvalidOption, LanewayError
 from laneway.spark.read.reader import Query, QueryReader
 from laneway.spark.read.tables import TABLES
 from laneway.stores import StoreAddress
@@ -31,6 +31,8 @@ from laneway.stores import StoreAddress
 from .errors import brief_errors
 from .options import SparkOptions
 from .store import connected
+
+_log = logging.getLogger("laneway")
 
 
 class PollInterval:
@@ -49,7 +51,67 @@ class PollInterval:
         self._next = 0.0 if anything else time.monotonic() + self._every
 
 
-_log = logging.getLogger("laneway")
+_SEEN_EVERY = 30.0  # seconds between two signs of life of a stream that has nothing to read
+
+
+class StreamRegistration:
+    """The name of a history stream in the database: purge and retention wait until it has read.
+
+    Spark asks for the next offset only when the batch before it is in its commit log, so what comes
+    before the start of the next batch is read for certain.
+    """
+
+    def __init__(self, options: SparkOptions) -> None:
+        self._address = options.address
+        self._shown = {"stream": options["stream"], "patience": options["patience"]}
+        self._noted: tuple[int, int] | None = None
+        self._next = 0.0
+
+    def note(self, position: tuple[int, int]) -> None:
+        """Everything up to there is read."""
+        if position == self._noted:
+            return
+        if self._shown["stream"] is not None:
+            self._register(position, 0)
+        elif self._noted is None and position > (0, 0):
+            self._warn_if_gone(position)
+        self._noted, self._next = position, 0.0
+
+    def note_idle(self, position: tuple[int, int], settled: int) -> None:
+        """Before that transaction there is nothing else that this stream wants."""
+        if self._shown["stream"] is not None and time.monotonic() >= self._next:
+            self._register(position, settled)
+            self._next = time.monotonic() + _SEEN_EVERY
+
+    def _register(self, position: tuple[int, int], through: int) -> None:
+        xid, id = position
+        name = self._shown["stream"]
+        with connected(self._address) as store:
+            rows = store.ask("read_history", xid=xid, id=id, through=through, **self._shown)
+        answer = rows[0][0]
+        if answer == "missed":
+            raise InvalidOption(
+                f"history that stream {name} had not read was deleted, because nothing was seen of "
+                "the stream for longer than its patience, or by force; to go on without it, run "
+                f"laneway lake streams --forget {name} and start again"
+            )
+        if answer == "behind":
+            raise InvalidOption(
+                f"stream {name} has been further than this checkpoint: another query runs under "
+                "its name, or the checkpoint is an old one; give each query a name of its own, or "
+                "start without the checkpoint"
+            )
+
+    def _warn_if_gone(self, position: tuple[int, int]) -> None:
+        with connected(self._address) as store:
+            rows = store.ask("history_has", xid=position[0], id=position[1])
+        if not rows[0][0]:
+            _log.warning(
+                "the history begins after the checkpoint of this stream: rows that it had not read "
+                "may have been deleted; with the option 'stream' they are kept for it"
+            )
+
+
 _UPKEEP_EVERY = 5.0  # seconds
 _TAKEN_OVER = "PNE01"  # see hold_stream_v1
 

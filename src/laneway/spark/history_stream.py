@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from laneway.errors import InvalidOption
 from laneway.spark.read.reader import QueryReader, conditions, plan, position_range
 
-from .claim_stream import PollInterval
+from .claim_stream import PollInterval, StreamRegistration
 from .errors import brief_errors
 from .options import SparkOptions, parse
 from .store import connected
@@ -39,6 +39,7 @@ class HistoryStream(QueryReader, DataSourceStreamReader, SupportsTriggerAvailabl
         self._poll = PollInterval(options["poll"])
         self._ahead: list[Position] = []
         self._target: int | None = None
+        self._registration = StreamRegistration(options)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
         return _offset((0, 0))
@@ -55,6 +56,7 @@ class HistoryStream(QueryReader, DataSourceStreamReader, SupportsTriggerAvailabl
         """The end of the next batch. The ends of the batches after it are kept: settled rows stay
         where they are, so a long backlog is scanned once and not once a batch."""
         position = _position(start)
+        self._registration.note(position)
         self._ahead = [end for end in self._ahead if end > position]
         if not self._ahead:
             self._poll.wait()
@@ -77,6 +79,8 @@ class HistoryStream(QueryReader, DataSourceStreamReader, SupportsTriggerAvailabl
                 "settled": settled if self._target is None else self._target,
             }
             last = store.ask("history_last", from_xid=start[0], from_id=start[1], **values)
+            if not last:
+                self._registration.note_idle(start, values["settled"])
             if not last or not isinstance(limit, ReadMaxRows):
                 return [_pair(row) for row in last]
             end = _pair(last[0])

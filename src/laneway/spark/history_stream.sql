@@ -8,6 +8,14 @@ where $filters:sql
 order by h.xid desc, h.id desc
 limit 1
 
+-- name: read_history
+-- What comes after this position is kept for the stream; see read_history_v1.
+select "laneway".read_history_v1($stream, $xid, $id, $through, $patience::interval)
+
+-- name: history_has
+-- Whether the history still has the row at which a stream stopped, or any before it.
+select exists (select from "laneway".history_v1 h where h.xid <= $xid and (h.xid, h.id) <= ($xid, $id))
+
 -- name: watermark
 -- How many rows wait behind the watermark, and which transaction holds it back.
 with settled as (

@@ -1,4 +1,5 @@
-"""lake: the history as Parquet; sync, verify, compact, purge, status, report, synth."""
+"""lake: the history as Parquet; sync, verify, compact, purge, erase, status, streams, report,
+synth."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from laneway.cli.connect import settled
+from laneway.cli.connect import settled, user_name
 from laneway.cli.dialog import confirm
 from laneway.cli.exits import Code, CommandGroup
-from laneway.cli.options import Json, Schema, Url, Urls, Yes, ago, length, moment
+from laneway.cli.options import Json, OnlyQueue, Schema, Url, Urls, Yes, ago, length, moment
 from laneway.cli.output import Column, emit, emit_all, fields, say, table
 from laneway.cli.sources import Source, sources
 from laneway.errors import ConnectionUnavailable
@@ -117,6 +118,10 @@ def purge(
     dry_run: Annotated[
         bool, typer.Option(help="Only show what would be deleted, and what stays and why.")
     ] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Do not wait for registered streams; they lose these rows."),
+    ] = False,
     yes: Yes = False,
     url: Url = None,
     schema: Schema = None,
@@ -126,8 +131,9 @@ def purge(
     opened = _open(lake, name, url, schema)
     kept = ago(keep)
     if not dry_run:
-        confirm(f"Delete verified history older than {keep}?", yes)
-    days = opened.purge(kept, dry_run=dry_run)
+        read = ", also what registered streams have not read" if force else ""
+        confirm(f"Delete verified history older than {keep}{read}?", yes)
+    days = opened.purge(kept, dry_run=dry_run, force=force)
     if as_json:
         emit_all(days)
         return
@@ -138,6 +144,54 @@ def purge(
         Column("reason"),
     )
     table(columns, [(d.day, d.rows, "yes" if d.stays is None else "no", d.stays) for d in days])
+
+
+@app.command()
+def erase(
+    lake: Root,
+    channel: Annotated[str, typer.Option("--channel", "-c", help="The tenant's channel.")],
+    queue: OnlyQueue = None,
+    name: Name = "lake",
+    dry_run: Annotated[bool, typer.Option(help="Only show what would be erased.")] = False,
+    yes: Yes = False,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Erase all there is of a channel, in the database and in the lake, and prove it."""
+    opened = _open(lake, name, url, schema)
+    found = opened.find_tenant(channel, queue=queue)
+    where = f"{queue}/{channel}" if queue else f"{channel} of every queue"
+    says = (
+        f"{found.messages:,} messages, {found.dead_letters:,} dead letters, {found.history:,} rows "
+        f"of history, {found.results:,} results; {found.lake_rows:,} rows in {found.files} files "
+        "of the lake"
+    )
+    if dry_run:
+        if as_json:
+            emit(asdict(found))
+        say(f"Would erase of channel {where}: {says}.")
+        return
+    confirm(f"Erase for good what there is of channel {where}: {says}?", yes)
+    done = opened.erase(channel, queue=queue, actor=user_name())
+    if as_json:
+        emit(asdict(done))
+        return
+    fields(
+        {
+            "erased": f"{done.messages:,} messages, {done.dead_letters:,} dead letters, "
+            f"{done.history:,} rows of history",
+            "lake": f"{done.lake_rows:,} rows; {done.files_rewritten} files rewritten, "
+            f"{done.files_removed} removed",
+            "proof": f"{done.files_read} files and the database were read again: "
+            f"{done.found_again} rows found",
+        }
+    )
+    if others := [
+        *(f"stream {other}" for other in done.streams),
+        *(f"lake {other}" for other in done.lakes),
+    ]:
+        say(f"These may have copies and were not touched: {', '.join(others)}.")
 
 
 @app.command()
@@ -170,6 +224,39 @@ def _show(source: Source, found: "LakeStatus") -> None:
             f"{_of(source)}The queue keeps only {found.kept!r} of its history; reports cover only "
             "that."
         )
+
+
+@app.command()
+def streams(
+    forget: Annotated[
+        str | None, typer.Option(metavar="STREAM", help="Keep nothing for this stream any more.")
+    ] = None,
+    yes: Yes = False,
+    url: Url = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """List registered streams of the history, for which purge and retention wait."""
+    opened = _open("", "lake", url, schema)
+    if forget is not None:
+        confirm(f"Forget stream {forget}? What it has not read may then be deleted.", yes)
+        if not opened.forget_stream(forget):
+            say(f"No stream {forget} is registered.")
+            raise typer.Exit(Code.NOTHING)
+        say(f"Forgot stream {forget}.")
+        return
+    found = opened.streams()
+    if as_json:
+        emit_all([reader._asdict() for reader in found])
+        return
+    columns = (
+        Column("stream"),
+        Column("unread", right=True),
+        Column("last seen"),
+        Column("kept for it until"),
+        Column("lost rows at"),
+    )
+    table(columns, [(r.name, r.unread, r.seen_at, r.waited_until, r.missed_at) for r in found])
 
 
 @app.command()

@@ -206,6 +206,35 @@ def _autovacuum(on: bool) -> Finding:
     return Finding("autovacuum", "fail", "Autovacuum is off: tables grow without limit.", fix)
 
 
+class SilentReader(NamedTuple):
+    """The columns of the statement diagnose_readers: streams of the history that have lost rows, or
+    of which nothing was seen for more than half of the time for which they are waited for."""
+
+    name: str
+    seen_at: datetime
+    waited_until: datetime
+    missed_at: datetime | None
+
+
+def streams_finding(readers: list[SilentReader]) -> Finding:
+    if not readers:
+        return Finding("history streams", "ok", "No registered stream is silent or has lost rows.")
+    lost = [f"{r.name} ({r.missed_at:%Y-%m-%d %H:%M %Z})" for r in readers if r.missed_at]
+    if lost:
+        says = f"History was deleted that these streams had not read: {', '.join(lost)}."
+        fix = (
+            "Read it from the lake; then laneway lake streams --forget STREAM, and start it again."
+        )
+        return Finding("history streams", "fail", says, fix)
+    silent = ", ".join(
+        f"{r.name} (last seen {r.seen_at:%Y-%m-%d %H:%M %Z}, kept until {r.waited_until:%Y-%m-%d})"
+        for r in readers
+    )
+    says = f"The history keeps what silent streams have not read: {silent}."
+    fix = "Start them, or laneway lake streams --forget STREAM. After that time it is deleted."
+    return Finding("history streams", "warn", says, fix)
+
+
 _UPKEEP_LATE = timedelta(seconds=30)
 
 
@@ -229,6 +258,8 @@ class PostgresqlDiagnose(PostgresqlRepair):
             findings += yield from self._diagnose_schema()
         if version == self.newest_version:
             findings += yield from self._diagnose_service()
+            rows = yield self._statement_now("diagnose_readers")
+            findings.append(streams_finding([SilentReader(*row) for row in rows]))
         return findings
 
     def _diagnose_schema(self) -> Plan[list[Finding]]:

@@ -63,6 +63,13 @@ from (
     order by until limit 1000
 ) l
 
+-- name: diagnose_readers
+-- $1: now. Streams of the history that have lost rows, or of which long nothing was seen.
+select name, seen_at, seen_at + patience as waited_until, missed_at
+from "laneway".history_reader
+where missed_at is not null or seen_at + patience / 2 < coalesce(CAST($1 AS timestamptz), clock_timestamp())
+order by missed_at is null, seen_at
+
 -- name: waiting_work
 -- $1: now.
 select queue, since, claimed, kinds from "laneway".waiting_work_v1(CAST($1 AS timestamptz))

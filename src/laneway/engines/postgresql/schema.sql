@@ -139,7 +139,7 @@ grant select on "laneway".history_v1, "laneway".channel_v1, "laneway".channel_st
     "laneway".queue_stats_v1, "laneway".subscription_v1, "laneway".setting, "laneway".message_id, "laneway".worker_v1,
     "laneway".pause, "laneway".pause_v1, "laneway".fair_queue, "laneway".operation, "laneway".flow_v1, "laneway".flow_node_v1,
     "laneway".flow_edge_v1, "laneway".flow_dead_v1,
-    "laneway".history_id to "laneway_viewer";
+    "laneway".history_id, "laneway".history_reader to "laneway_viewer";
 -- All columns but the payload.
 grant select (id, queue, channel, kind, key, priority, due, published_at, first_published_at, expires_at, attempt,
     max_attempts, content_type, headers, payload_size, state, fence, worker, claimed_at, until)

@@ -1,6 +1,4 @@
-"""Builds the report's tables with Spark, by day, for the days that changed. Each table is a query
-of Spark SQL, in ``tables.sql`` or ``summaries.sql``.
-"""
+"""Builds the report's tables with Spark: queries of ``tables.sql`` and ``summaries.sql``."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime
@@ -9,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laneway.lake.columns import VERSIONS
 from laneway.lake.folder import LIVE_ROWS, Folder
 
 from .objective import Objective
@@ -104,7 +103,8 @@ class Builder:
 
     def _show_sources(self, files: Sequence[str]) -> None:
         base = self._folder.url("history")
-        reader = self._spark.read.option("basePath", base)
+        # Else one file says which columns there are, and it may be of an older version.
+        reader = self._spark.read.option("basePath", base).option("mergeSchema", len(VERSIONS) > 1)
         rows = reader.parquet(*map(self._folder.pattern, files))
         self._one(rows).createOrReplaceTempView("history")
         self._show_live()

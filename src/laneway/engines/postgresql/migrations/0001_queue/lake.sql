@@ -37,20 +37,27 @@ create table "laneway".lake_file (
     primary key (lake, path)
 );
 
--- Who else reads the history, and how far they are: what they have not read is not purged.
+-- Registered streams of the history. What comes after (xid, id) is kept for them, but no longer than patience
+-- after they were last seen. (at_xid, at_id) is their checkpoint: behind it they may have passed rows that
+-- they do not want. missed_at: when rows were deleted that it had not read.
 create table "laneway".history_reader (
     name text collate "C" primary key,
     xid bigint not null,
     id bigint not null,
-    seen_at timestamptz not null default clock_timestamp()
+    at_xid bigint not null,
+    at_id bigint not null,
+    patience interval not null,
+    seen_at timestamptz not null default clock_timestamp(),
+    missed_at timestamptz
 );
 
--- Up to where the history is no longer needed: what comes after, no lake has planned or a registered reader
--- has not read. No row: nobody reads the history.
+-- Up to where the history is no longer needed: what comes after, no lake has planned or a registered stream
+-- has not read (unless p_readers is false). No row: nobody reads the history.
 --
 -- A number that this server has not given yet is of another one, whose dump was restored here: what is
 -- written now comes before it, so all is needed.
-create or replace function "laneway".history_needed_v1() returns table (xid bigint, id bigint)
+create or replace function "laneway".history_needed_v1(p_readers boolean default true)
+returns table (xid bigint, id bigint)
 language sql
 as $$
     select case when n.known then n.xid else 0 end, case when n.known then n.id else 0 end from (
@@ -59,13 +66,14 @@ as $$
             order by c.lake, c.batch desc)
             union all
             select r.xid, r.id from "laneway".history_reader r
+            where p_readers and r.missed_at is null and r.seen_at + r.patience > clock_timestamp()
         ) e
     ) n
     order by 1, 2 limit 1
 $$;
 
 -- Part of upkeep: a day stays, whatever the retention says, while a lake is in use and does not hold all
--- of it for certain, or a registered reader has not read it.
+-- of it for certain, or a registered stream has not read it.
 create or replace function "laneway".history_kept_v1(p_day date) returns boolean
 language plpgsql
 as $$
@@ -83,24 +91,69 @@ begin
 end
 $$;
 
--- read history: a stream says how far it has read, so that nothing after that is purged. Null: it is gone.
-create or replace function "laneway".read_history_v1(p_name text, p_xid bigint, p_id bigint default 0)
-returns void
-language sql
+-- Before a day of history is dropped, in the same transaction: the streams that had not read all of it lose
+-- rows, and are told so when they next say how far they are. The lock keeps out those that would register
+-- between this and the drop, and hear nothing of it.
+create or replace function "laneway".miss_history_v1(p_day date) returns void
+language plpgsql
+set search_path = "laneway", pg_temp
 as $$
-    delete from "laneway".history_reader r where r.name = p_name and p_xid is null;
-    insert into "laneway".history_reader (name, xid, id)
-    select p_name, p_xid, p_id where p_xid is not null
-    on conflict (name) do update set xid = excluded.xid, id = excluded.id, seen_at = clock_timestamp()
+begin
+    lock table history_reader in share row exclusive mode;
+    update history_reader r set missed_at = clock_timestamp()
+    where r.missed_at is null and exists (
+        select from history h
+        where h.ended_at >= p_day::timestamp at time zone 'UTC'
+            and h.ended_at < (p_day + 1)::timestamp at time zone 'UTC'
+            and h.xid >= r.xid and (h.xid, h.id) > (r.xid, r.id));
+end
+$$;
+
+-- read history: a stream says how far its checkpoint is, so that nothing after that is deleted. Null: it is
+-- gone. p_through: of what came before that transaction, it wants nothing more.
+--
+-- Answers ok; missed: rows were deleted that it had not read; behind: the stream has been further. From (0, 0)
+-- a stream begins anew, with what there is.
+create or replace function "laneway".read_history_v1(
+    p_name text, p_xid bigint, p_id bigint default 0, p_through bigint default 0, p_patience interval default '7 days')
+returns text
+language plpgsql
+set search_path = "laneway", pg_temp
+as $$
+declare
+    v_reader history_reader;
+    v_anew boolean := (p_xid, p_id) = (0, 0);
+begin
+    if p_xid is null then
+        delete from history_reader r where r.name = p_name;
+        return case when found then 'ok' else 'unknown' end;
+    end if;
+    insert into history_reader (name, xid, id, at_xid, at_id, patience)
+    values (p_name, p_xid, p_id, p_xid, p_id, p_patience)
+    on conflict (name) do nothing;
+    select * into v_reader from history_reader r where r.name = p_name for update;
+    if v_reader.missed_at is not null and not v_anew then
+        return 'missed';
+    end if;
+    if (p_xid, p_id) < (v_reader.at_xid, v_reader.at_id) and not v_anew then
+        return 'behind';
+    end if;
+    update history_reader r
+    set xid = greatest(p_xid, p_through), id = case when p_through > p_xid then 0 else p_id end,
+        at_xid = p_xid, at_id = p_id, patience = p_patience, seen_at = clock_timestamp(), missed_at = null
+    where r.name = p_name;
+    return 'ok';
+end
 $$;
 
 -- purge: drop a day of history that is in the lake. Answers how many rows went, or null if it was not done.
 --
--- Keeps: only rows are dropped that every lake holds in verified batches, and this one has some. The
--- partition is locked first and read again under the lock, so a row that came in between keeps its day. If
--- the lock is not free at once, the day is left for the next time. Upkeep drops whole days by age as well,
--- but never one that a lake still needs (history_kept_v1).
-create or replace function "laneway".purge_day_v1(p_lake text, p_day date)
+-- Keeps: only rows are dropped that every lake holds in verified batches, and this one has some, and that
+-- every registered stream has read, unless p_force. Streams and the partition are locked first (in the order
+-- of upkeep) and read again under the locks, so a row or a stream that came in between keeps its day. If a
+-- lock is not free at once, the day is left for the next time. Upkeep drops whole days by age as well, but
+-- never one that a lake or a stream still needs (history_kept_v1).
+create or replace function "laneway".purge_day_v1(p_lake text, p_day date, p_force boolean default false)
 returns bigint
 language plpgsql
 set search_path = "laneway", pg_temp
@@ -120,6 +173,7 @@ begin
     if v_part is null then
         v_name := 'history_other';
     end if;
+    lock table history_reader in share row exclusive mode;
     execute format('lock table %I in access exclusive mode', v_name);
     -- Batches follow one another, so what is past the end, or in one that is not verified, is not safe.
     select count(*), count(*) filter (
@@ -129,11 +183,12 @@ begin
                 where c.state in ('planned', 'written')
                     and (h.xid, h.id) > (c.from_xid, c.from_id) and (h.xid, h.id) <= (c.to_xid, c.to_id)))
     into v_rows, v_kept
-    from history h left join history_needed_v1() n on true
+    from history h left join history_needed_v1(not p_force) n on true
     where h.ended_at >= v_from and h.ended_at < v_until;
     if v_kept > 0 or v_rows = 0 then
         return null;
     end if;
+    perform miss_history_v1(p_day);
     if v_part is null then
         delete from history_other h where h.ended_at >= v_from and h.ended_at < v_until;
     else

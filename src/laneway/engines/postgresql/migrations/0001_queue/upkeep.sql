@@ -258,6 +258,7 @@ begin
     loop
         continue when history_kept_v1(to_date(right(v_name, 8), 'YYYYMMDD'));
         begin
+            perform miss_history_v1(to_date(right(v_name, 8), 'YYYYMMDD'));
             execute format('drop table %I', v_name);
             v_done := v_done + 1;
         exception when lock_not_available or deadlock_detected then
