@@ -60,9 +60,10 @@ def reason(error: BaseException) -> str:
     return masked(ours[-1] if ours else next(iter(said), type(error).__name__))
 
 
-# What Spark calls in its Python processes.
+# What Spark calls in its Python processes. Not streamReader: after an error of it Spark fails once
+# more, and only the traceback still has ours.
 _CALLED = (
-    *("schema", "reader", "streamReader", "writer", "streamWriter"),
+    *("schema", "reader", "writer", "streamWriter"),
     *("partitions", "read", "pushFilters", "latestOffset", "prepareForTriggerAvailableNow"),
     *("write", "commit"),
 )
