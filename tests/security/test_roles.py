@@ -306,10 +306,10 @@ def test_no_role_touches_the_private_tables(owner: Queue, role: str) -> None:
     granted = {
         PRODUCER: {"migration"},
         CONSUMER: {"migration", "schedule"},
-        VIEWER: {"migration", "setting", "pause", "operation", "fair_queue"},
+        VIEWER: {"migration", "setting", "pause", "operation", "fair_queue", "history_reader"},
         ADMIN: {
             *("migration", "setting", "schedule", "subscription"),
-            *("pause", "operation", "audit", "fair_queue"),
+            *("pause", "operation", "audit", "fair_queue", "history_reader"),
         },
     }[role]
     with psycopg.connect(owner._address.url) as connection:
@@ -355,7 +355,7 @@ def test_functions_with_the_owners_rights_are_closed(owner: Queue) -> None:
     assert len(functions) > 30
     assert [name for name, _, _, public in functions if public] == []
     with_rights = {name: config for name, definer, config, _ in functions if definer}
-    assert len(with_rights) == 61
+    assert len(with_rights) == 62
     path = 'search_path="odd ""name", pg_temp'
     assert [name for name, config in with_rights.items() if path not in (config or [])] == []
 

@@ -48,6 +48,7 @@ SMALL = {
     "worker",
     "cancel_request",
     "kind_count",
+    "fair_queue",
     "kind_queue",
     # By names that people set, and by the sets of them that something waits for; lanes and
     # messages behind them are not small.

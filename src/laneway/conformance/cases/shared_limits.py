@@ -215,7 +215,8 @@ async def sets(world: World) -> None:
         (running,) = await world.drain(10)
         order.append(int(running.payload))
         await running.complete()
-    assert order[0] == 0 and 9 in order[:3]
+    # On MySQL what comes while the limit is free may be first; it does not pass a second one.
+    assert 0 in order[:2] and 9 in order[:3]
 
 
 async def _complete_all(world: World, name: str) -> None:
