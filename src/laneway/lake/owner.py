@@ -93,5 +93,5 @@ def lake_mark(catalog: Catalog) -> dict[str, str] | None:
     if first is None:
         return None
     times = [at.astimezone(UTC).isoformat() for at in (first.first_ended_at, first.last_ended_at)]
-    ends = f"{first.to_xid} {first.to_id} {' '.join(times)}"
+    ends = f"{first.to_id} {' '.join(times)}"
     return {"lake": catalog.lake, "first_batch": ends}
