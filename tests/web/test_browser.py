@@ -231,6 +231,7 @@ def test_every_action(browser: Browser, address: str, queue: Queue, scripts: boo
     page.click("text=Save limits")
     assert "must be a number" in page.locator("[role=alert]:visible").inner_text()
 
+    queue.limits["stripe"].set(concurrency=4)  # before the page is asked for: answers are shared
     page.goto(address + "limits")
     row = page.locator("tr", has_text="tenant-2")
     row.locator("[name=concurrency]").fill("3")
@@ -238,7 +239,6 @@ def test_every_action(browser: Browser, address: str, queue: Queue, scripts: boo
     assert queue.channel("tenant-2").policy().concurrency == 3
     assert queue.channel("tenant-2").policy().rate == 5, "only what was changed"
 
-    queue.limits["stripe"].set(concurrency=4)
     page.goto(address + "limits")
     row = page.locator("tr", has_text="stripe")
     row.locator("[name=rate]").fill("6")
