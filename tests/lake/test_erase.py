@@ -14,7 +14,7 @@ from laneway.lake import Lake
 from laneway.lake.folder import Folder
 from laneway.lake.synth import SyntheticHistory
 from tests.cli.commands import Cli
-from tests.lake.conftest import KEEP
+from tests.lake.conftest import KEEP, LONG
 from tests.lake.test_at_once import before_call
 from tests.lake.test_sync import damage, in_database, rows_of, run
 from tests.place import Place, fresh_schema
@@ -26,6 +26,8 @@ _MARIADB = pytest.param("mariadb", marks=pytest.mark.repeats("the same statement
 
 @pytest.fixture(params=["server", "sqlite_files", _MARIADB])
 def place(request: pytest.FixtureRequest) -> Place:
+    if request.param == "mariadb" and not LONG and "one_tenant" not in request.node.name:
+        pytest.skip("half a minute each: make test-spark-long")
     databases: Databases = request.getfixturevalue(request.param)
     schema = fresh_schema()
     return Place(databases.create_database(f"erase_{schema}"), schema)
