@@ -68,6 +68,10 @@ def folder(tmp_path: Path) -> Path:
         ),
         (["pubish", "{}"], "no such command 'pubish'. Did you mean 'publish'?"),
         (["stats", "--nonsense"], "no such option: --nonsense; see laneway stats --help"),
+        (
+            ["--url", "sqlite:///a.db", "stats"],
+            "no such option: --url: write options after the command, as in laneway stats --url",
+        ),
         (["stats", "--url", "sqlite:///new.db"], "create it with laneway install"),
         (["stats", "--url", "oracle://x"], "use one like postgresql://localhost/shop"),
     ],

@@ -67,6 +67,7 @@ def test_a_server_that_does_not_run() -> None:
             queue.publish(1)
         text = sentence(error)
         assert text.startswith(f"no connection to {url.replace('secret', '***')}: ")
+        assert text.endswith("; is the server running there?")
         assert "refused" in text and "secret" not in text
 
 

@@ -63,13 +63,18 @@ def _refused(error: Any) -> Exception:
     else:
         text = error.format_message()
         text = text[:1].lower() + text[1:].removesuffix(".")
-        more = "" if text.endswith("?") or error.ctx is None else f"; see {_help(error.ctx)}"
-        say(f"laneway: {text}{more}")
+        say(f"laneway: {text}{_more(error, text)}")
     return typer.Exit(Code.USAGE)
 
 
-def _help(ctx: Any) -> str:
-    return f"{ctx.command_path} --help"
+def _more(error: Any, text: str) -> str:
+    """What to do about it."""
+    if text.endswith("?") or error.ctx is None:
+        return ""
+    command = error.ctx.command_path
+    if error.ctx.parent is None and (option := getattr(error, "option_name", None)):
+        return f": write options after the command, as in {command} stats {option}"
+    return f"; see {command} --help"
 
 
 class ListGroup(CommandGroup):

@@ -126,7 +126,8 @@ def translated(error: Exception, url: str, *, sent: bool = False) -> LanewayErro
             f"been carried out: {text}"
         )
     if is_away(error):
-        return ConnectionUnavailable(f"no connection to {masked(url)}: {text}")
+        hint = "; is the server running there?" if "refused" in text else ""
+        return ConnectionUnavailable(f"no connection to {masked(url)}: {text}{hint}")
     if state is None:
         return DatabaseFailed(f"the statement could not be sent to {masked(url)}: {text}")
     return DatabaseFailed(f"the database refused: {text}", state)
