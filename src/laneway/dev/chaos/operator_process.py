@@ -124,7 +124,9 @@ class OperatorProcess:
         pause(self._queue, self._ledger, self._scope(queue), self._rng.uniform(0.3, 1.2))
 
     def _scope(self, queue: str) -> PauseScope:
-        return self._rng.choice([scope for scope in SCOPES if scope.queue == queue])
+        """Mostly a channel: pauses of more than that are short."""
+        scopes = [scope for scope in SCOPES if scope.queue == queue]
+        return self._rng.choices(scopes, [1 if scope.channel is None else 3 for scope in scopes])[0]
 
     def _cancel(self, queue: str) -> None:
         """Some waiting and some leased messages."""

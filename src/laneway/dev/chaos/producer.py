@@ -63,7 +63,7 @@ class Producer:
             self._keyed: 4, self._repeat_unknown: 2, self._delayed: 2, self._special: 6,
             self._poison: 1, self._prioritized: 1, self._over_backlog: 2, self._concurrent: 2,
             self._late_commit: 1, self._rated: 1, self._pausable: 4, self._far: 1,
-            self._endless: 1, self._doomed: 2, self._flow: 2, self._shared: 1,
+            self._endless: 1, self._doomed: 2, self._flow: 2, self._shared: 1, self._burst: 1,
         }  # fmt: skip
         action = self._rng.choices(list(actions), list(actions.values()))[0]
         action()
@@ -141,9 +141,15 @@ class Producer:
 
     def _pausable(self) -> None:
         """Of a kind that is paused now and then, beside others in its channel."""
-        place = self._rng.choice((*UNLIMITED, PAUSABLE))
+        place = self._rng.choice((*UNLIMITED[:2], PAUSABLE, PAUSABLE))
         kinds = (PAUSABLE_KIND, PAUSABLE_KIND, "plain")
         self._publish([self._message(place, kind) for kind in kinds])
+
+    def _burst(self) -> None:
+        """One kind in one channel, more than a claim takes of it at once."""
+        queue = self._rng.choice((WORK, MANUAL))
+        place, kind = self._rng.choice((*UNLIMITED, PAUSABLE)), self._rng.choice(("plain", "slow"))
+        self._publish([self._message(place, kind, queue=queue) for _ in range(12)])
 
     def _far(self) -> None:
         """Later than the run lasts: it starts only because somebody hurries it."""
