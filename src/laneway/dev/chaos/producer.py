@@ -148,7 +148,8 @@ class Producer:
     def _burst(self) -> None:
         """One kind in one channel, more than a claim takes of it at once."""
         queue = self._rng.choice((WORK, MANUAL))
-        place, kind = self._rng.choice((*UNLIMITED, PAUSABLE)), self._rng.choice(("plain", "slow"))
+        place = self._rng.choice((*UNLIMITED, PAUSABLE, LIMITED, LIMITED))
+        kind = self._rng.choice(("plain", "slow"))
         self._publish([self._message(place, kind, queue=queue) for _ in range(12)])
 
     def _far(self) -> None:
