@@ -80,7 +80,7 @@ clean: ## Remove everything that can be made again
 
 # Parts of make test and make test-all
 
-.PHONY: contracts generated test-quick test-rest test-failed test-spark-long test-postgresql taskiq-suite airflow-suite
+.PHONY: contracts generated test-quick test-rest test-failed test-spark-long test-postgresql test-mysql taskiq-suite airflow-suite
 
 contracts: $(STAMP) #: Which layer may import which
 	@$(BIN)/lint-imports --no-logo
@@ -115,6 +115,11 @@ test-postgresql: $(STAMP) #: The tests of PostgreSQL on another server's program
 	@test -x "$(PROGRAMS)/postgres" || { echo "PROGRAMS=folder with initdb, pg_ctl and postgres"; exit 1; }
 	@LANEWAY_POSTGRESQL="$(PROGRAMS)" $(PYTEST) -n $(JOBS) --dist loadgroup tests/test_conformance.py \
 		tests/model tests/interleavings tests/plans tests/security tests/client tests/time tests/worker
+
+test-mysql: $(STAMP) #: The tests of MariaDB on another server's program, MySQL's or MariaDB's; PROGRAM=/usr/sbin/mysqld
+	@test -x "$(PROGRAM)" || { echo "PROGRAM=the server's program, mysqld or mariadbd"; exit 1; }
+	@LANEWAY_MYSQL="$(PROGRAM)" $(PYTEST) -n $(JOBS) --dist loadgroup -k "MariaDB or mysql" \
+		tests/test_conformance.py tests/mysql tests/model
 
 # Docs and release
 

@@ -1,5 +1,8 @@
 """A MariaDB server of our own, from the system's packages, for tests, benchmarks and chaos.
 
+``LANEWAY_MYSQL`` may name another server's program, ``mysqld`` of MySQL or a MariaDB's, which then
+takes its place.
+
 Anyone on this machine may log in as root without a password: never keep real data here.
 """
 
@@ -32,18 +35,33 @@ _SETTINGS: dict[str, Setting] = {
     "bind-address": "127.0.0.1",
     "skip-name-resolve": True,
     "innodb_buffer_pool_size": "128M",
-    "innodb_log_file_size": "96M",
+    "loose-innodb_log_file_size": "96M",  # MySQL 9 has another name for it
+    "loose-mysqlx": False,  # MySQL's second port
+    "secure-file-priv": "",  # the folder of Debian's MySQL need not exist
     "innodb_flush_log_at_trx_commit": 1,
     "max_connections": 300,
     "performance_schema": False,
     "skip-log-bin": True,
 }
 
+# MySQL's root may come through the socket only, unless this is said.
+_MYSQL_ROOT = """create user root@'127.0.0.1' identified by '';
+grant all on *.* to root@'127.0.0.1' with grant option;
+"""
+
 
 def find_mariadb() -> str | None:
-    """The server's program, if the package is installed."""
+    """The server's program, if the package is installed or ``LANEWAY_MYSQL`` names one."""
+    if given := os.environ.get("LANEWAY_MYSQL"):
+        return shutil.which(given)
     search = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
     return shutil.which("mariadbd", path=search) or shutil.which("mysqld", path=search)
+
+
+def is_mysql(program: str) -> bool:
+    """Whether the program is MySQL's server, not MariaDB's."""
+    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+    return "MariaDB" not in said.stdout
 
 
 def install_mariadb() -> bool:
@@ -182,25 +200,32 @@ class EmbeddedMariaDB(EmbeddedServer):
             return
         unfinished = self.directory / "data.new"
         shutil.rmtree(unfinished, ignore_errors=True)
+        done = subprocess.run(
+            self._installing(unfinished),
+            capture_output=True,
+            text=True,
+            check=False,
+            env=self._environment,
+        )
+        if done.returncode:
+            raise EmbeddedServerError(f"no new database:\n{done.stdout}{done.stderr}")
+        unfinished.rename(data)
+
+    def _installing(self, data: Path) -> list[str]:
+        """The command that makes a new database: MySQL's server does it itself."""
+        account = server_account()
+        user = [f"--user={account.pw_name}"] if account else []
+        common = ["--no-defaults", f"--datadir={data}", *user]
+        if is_mysql(self._program):
+            hand_over(self.directory)
+            first = self.directory / "first.sql"
+            first.write_text(_MYSQL_ROOT)
+            return [self._program, *common, "--initialize-insecure", f"--init-file={first}"]
         installer = shutil.which("mariadb-install-db") or shutil.which("mysql_install_db")
         if installer is None:
             raise EmbeddedServerError("mariadb-install-db is missing: reinstall mariadb-server")
-        account = server_account()
-        command = [
-            installer,
-            "--no-defaults",
-            f"--datadir={unfinished}",
-            "--auth-root-authentication-method=normal",
-            "--skip-test-db",
-            "--skip-name-resolve",
-            *([f"--user={account.pw_name}"] if account else []),
-        ]
-        done = subprocess.run(
-            command, capture_output=True, text=True, check=False, env=self._environment
-        )
-        if done.returncode:
-            raise EmbeddedServerError(f"mariadb-install-db failed:\n{done.stdout}{done.stderr}")
-        unfinished.rename(data)
+        own = ("--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")
+        return [installer, *common, *own]
 
     def _launch(self) -> None:
         account = server_account()
