@@ -1,16 +1,22 @@
 """Whatever is looked for among dead letters, a look reads a fixed number and says how to go on."""
 
+from contextlib import closing
 from importlib import import_module
 from typing import Any
 
+import pymysql
 import pytest
 
 from laneway import Queue
-from laneway.model import DeadLetter
+from laneway.drivers.mysql.sync import _execute
+from laneway.drivers.mysql.url import connect_options, database_of
+from laneway.drivers.runner import drive
+from laneway.model import DeadLetter, DeadLetterFilter
 from tests.stores import STORES, Databases
 
 _LOOK = 40
 _MANY = 130
+_STEP = 10
 _DIALECTS = {"PostgreSQL 18": "postgresql", "MariaDB": "mysql", "SQLite": "sqlite"}
 
 
@@ -42,6 +48,7 @@ def _walk(queue: Queue, /, **by: Any) -> list[DeadLetter]:
 def queue(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Queue:
     module = import_module(f"laneway.engines.{_DIALECTS[request.param]}.dead_letters")
     monkeypatch.setattr(module, "LOOK", _LOOK)
+    monkeypatch.setattr(module, "COUNT_STEP", _STEP, raising=False)
     databases: Databases = request.getfixturevalue(STORES[request.param].fixture)
     queue = Queue(
         databases.create_database(f"letters {request.node.originalname}"[:60]), upkeep_every=None
@@ -73,6 +80,58 @@ def test_a_rare_filter_is_bounded_and_misses_nothing(queue: Queue) -> None:
     assert (everything, everything.or_more) == (_MANY, False)
     some = queue.dead_letters.count(queue="default", limit=_MANY - 1)
     assert (some, some.or_more) == (_MANY - 1, True)
+
+
+def test_a_count_by_queue_and_times_is_exact_up_to_its_limit(queue: Queue) -> None:
+    """Wherever it begins and ends, and if many died at the same time."""
+    letters = sorted(queue.dead_letters.list(limit=_MANY), key=lambda letter: letter.died_at)
+    for first, last in ((0, 1), (3, 43), (7, 128), (64, 65), (99, 119)):
+        times: dict[str, Any] = {
+            "since": letters[first].died_at,
+            "until": letters[last].died_at,
+        }
+        for limit in (1, _STEP - 1, _STEP, _STEP + 1, last - first, 1000):
+            expected = min(last - first, limit), last - first > limit
+            for name in ("default", None):
+                count = queue.dead_letters.count(queue=name, **times, limit=limit)
+                assert (count, count.or_more) == expected, (first, last, limit, name)
+            count = queue.dead_letters.count(queue="none", **times, limit=limit)
+            assert (count, count.or_more) == (0, False)
+    queue.publish_many(range(35))
+    queue.fail(queue.claim(35), "no")
+    since = queue.dead_letters.list(limit=1)[0].died_at
+    for limit in (34, 35, 36):
+        count = queue.dead_letters.count(queue="default", since=since, limit=limit)
+        assert (count, count.or_more) == (min(35, limit), limit < 35)
+    assert queue.dead_letters.count(since=letters[0].died_at) == _MANY + 35
+
+
+def test_groups_are_of_the_newest(queue: Queue) -> None:
+    groups = queue.dead_letters.groups()
+    assert (groups.looked, groups.complete) == (_LOOK, False)
+    assert sum(group.count for group in groups.groups) == _LOOK
+
+
+@pytest.mark.parametrize("queue", ["MariaDB"], indirect=True)
+def test_a_count_reads_each_letter_once(queue: Queue) -> None:
+    url = queue._address.url
+    connection = pymysql.connect(database=database_of(url), **connect_options(url))
+    with closing(connection), connection.cursor() as cursor:
+
+        def read(limit: int) -> int:
+            cursor.execute("flush status")
+            plan = queue._core.engine.count_dead_letters(DeadLetterFilter("default"), limit)
+            drive(plan, lambda statement: _execute(connection, statement))
+            cursor.execute("show session status like 'Handler_read%'")
+            first = sum(int(n) for _, n in cursor.fetchall())
+            cursor.execute("show session status like 'Handler_tmp_write'")
+            ((_, written),) = cursor.fetchall()
+            assert int(written) <= _STEP + 1
+            return first
+
+        # An entry each, one more for each step where it begins, and the count of the last step.
+        assert read(100) < 100 + 2 * _STEP + 10
+        assert read(1000) < _MANY + 3 * _STEP + 13
 
 
 def test_an_operation_takes_what_the_preview_did_not_reach(queue: Queue) -> None:

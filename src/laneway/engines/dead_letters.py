@@ -14,8 +14,6 @@ from laneway.plan import Plan, Row
 # The signature of an error: the same for the same defect, whichever numbers, ids and quoted values
 # are in its text.
 
-LOOKED = 10_000
-"""How many dead letters are grouped: the newest."""
 ERROR_START = 400
 """How much of an error's text is read for it."""
 _LENGTH = 200
@@ -74,7 +72,7 @@ def _masked(found: re.Match[str]) -> str:
     return "<id>" if len(word) >= _ID_LENGTH else _NUMBER.sub("#", word)
 
 
-def grouped(counted: Iterable[CountedError], limit: int, most: int = LOOKED) -> DeadLetterGroups:
+def grouped(counted: Iterable[CountedError], limit: int, most: int) -> DeadLetterGroups:
     """The largest groups first, of the newest ``most``."""
     found: dict[tuple[str | None, ...], _Group] = {}
     looked = 0

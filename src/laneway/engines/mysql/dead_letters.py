@@ -30,6 +30,9 @@ from .settle.end import HistoryRow, MysqlSettleEnd, ended_key
 LOOK = 3_000
 """Fewer than elsewhere: each row is found through an index, then by its key, and those that are
 grouped go through a temporary table."""
+COUNT_STEP = 10_000
+"""A count that stops somewhere writes each row to a temporary table; passing by rows does not."""
+_EARLIEST = -(2**63) + 1
 
 Position = tuple[int | None, int | None]
 
@@ -74,9 +77,23 @@ class MysqlDeadLetterLooks(MysqlBase):
             ((found, looked),) = yield self._of(names, wanted, LOOK + 1)
             found, bound = min(found, LOOK), LOOK
         else:
-            names = ("count_dead_letters", "count_all_dead_letters")
-            ((found,),) = yield self._within(names, wanted, most + 1)
+            found = yield from self._count_within(wanted, most + 1)
         return DeadLetterCount(min(int(found), most), found > most or looked > bound)
+
+    def _count_within(self, wanted: DeadLetterFilter, most: int) -> Plan[int]:
+        """From step to step, the oldest first: each row is read once, those of the last step twice.
+        What dies meanwhile has not been passed."""
+        found, since, until = 0, micros(wanted.since), micros(wanted.until)
+        start = (_EARLIEST if since is None else since, -1)
+        while most - found > COUNT_STEP:
+            names = ("pass_dead_letters", "pass_all_dead_letters")
+            rows = yield self._of_queue(names, wanted, *start, COUNT_STEP - 1)
+            if not rows or (until is not None and rows[0][0] >= until):
+                break
+            found, start = found + COUNT_STEP, (int(rows[0][0]), int(rows[0][1]))
+        names, rest = ("count_dead_letters", "count_all_dead_letters"), most - found
+        rows = yield self._of_queue(names, wanted, *start, until, min(COUNT_STEP, rest))
+        return found + int(rows[0][0])
 
     def _dead_letter_ids(self, wanted: DeadLetterFilter, looked: int, *rest: Any) -> Statement:
         return self._of(("dead_letter_ids", "all_dead_letter_ids"), wanted, looked, *rest)
@@ -97,9 +114,15 @@ class MysqlDeadLetterLooks(MysqlBase):
     def _within(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
         """The same for statements that know only queue and times."""
         times = micros(wanted.since), micros(wanted.until)
+        return self._of_queue(names, wanted, *times, *params)
+
+    def _of_queue(
+        self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any
+    ) -> Statement:
+        """The same for statements that know only the queue."""
         if wanted.queue is None:
-            return self._statement(names[1], *times, *params)
-        return self._statement(names[0], data(wanted.queue), *times, *params)
+            return self._statement(names[1], *params)
+        return self._statement(names[0], data(wanted.queue), *params)
 
 
 def _values(wanted: DeadLetterFilter) -> tuple[Any, ...]:

@@ -33,14 +33,25 @@ where queue = $1
 order by died_at desc, id desc
 limit 1 offset $6
 
+-- name: pass_dead_letters
+-- $1: queue, $2 and $3: died_at and id of the last one seen, $4: how many to pass. The oldest first, and as few
+-- conditions as possible: each is checked for every row.
+select died_at, id
+from `laneway_dead` force index (dead_order)
+where queue = $1
+    and died_at >= $2 and (died_at > $2 or id > $3)
+order by died_at, id
+limit 1 offset $4
+
 -- name: count_dead_letters
--- $1: queue, $2: since, $3: until; null matches all. $4: where to stop counting.
+-- $1: queue, $2 and $3: died_at and id of the last one counted, $4: until; null matches all. $5: where to
+-- stop counting.
 select count(*) from (
     select id from `laneway_dead` force index (dead_order)
     where queue = $1
-        and died_at >= coalesce($2, -9223372036854775807)
-        and died_at < coalesce($3, 9223372036854775807)
-    limit $4
+        and died_at >= $2 and (died_at > $2 or id > $3)
+        and died_at < coalesce($4, 9223372036854775807)
+    limit $5
 ) d
 
 -- name: count_dead_letters_matching
@@ -110,13 +121,23 @@ where died_at >= coalesce($1, -9223372036854775807)
 order by died_at desc, id desc
 limit 1 offset $5
 
+-- name: pass_all_dead_letters
+-- $1 and $2: died_at and id of the last one seen, $3: how many to pass. The oldest first, and as few
+-- conditions as possible: each is checked for every row.
+select died_at, id
+from `laneway_dead` force index (dead_time)
+where died_at >= $1 and (died_at > $1 or id > $2)
+order by died_at, id
+limit 1 offset $3
+
 -- name: count_all_dead_letters
--- $1: since, $2: until; null matches all. $3: where to stop counting.
+-- $1 and $2: died_at and id of the last one counted, $3: until; null matches all. $4: where to
+-- stop counting.
 select count(*) from (
     select id from `laneway_dead` force index (dead_time)
-    where died_at >= coalesce($1, -9223372036854775807)
-        and died_at < coalesce($2, 9223372036854775807)
-    limit $3
+    where died_at >= $1 and (died_at > $1 or id > $2)
+        and died_at < coalesce($3, 9223372036854775807)
+    limit $4
 ) d
 
 -- name: count_all_dead_letters_matching

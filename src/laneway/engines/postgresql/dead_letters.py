@@ -7,7 +7,6 @@ from typing import Any
 
 from laneway.engines.dead_letters import (
     ERROR_START,
-    LOOKED,
     CountedError,
     grouped,
     looked_at,
@@ -49,10 +48,10 @@ class PostgresqlDeadLetterLooks(PostgresqlBase):
 
     def dead_letter_groups(self, queue: str | None, limit: int) -> Plan[DeadLetterGroups]:
         if queue is None:
-            rows = yield self._statement("all_dead_letter_groups", LOOKED, ERROR_START)
+            rows = yield self._statement("all_dead_letter_groups", LOOK, ERROR_START)
         else:
-            rows = yield self._statement("dead_letter_groups", queue, LOOKED, ERROR_START)
-        return grouped((CountedError(*row) for row in rows), limit)
+            rows = yield self._statement("dead_letter_groups", queue, LOOK, ERROR_START)
+        return grouped((CountedError(*row) for row in rows), limit, LOOK)
 
     def count_dead_letters(
         self, wanted: Sequence[int] | DeadLetterFilter, most: int

@@ -7,7 +7,6 @@ from typing import Any
 
 from laneway.engines.dead_letters import (
     ERROR_START,
-    LOOKED,
     CountedError,
     OpenOperation,
     filter_of,
@@ -18,7 +17,6 @@ from laneway.engines.dead_letters import (
 )
 from laneway.engines.times import micros, moment
 from laneway.inspection import (
-    LOOK,
     DeadLetterCount,
     DeadLetterGroups,
     DeadLetterPage,
@@ -32,6 +30,8 @@ from .base import SqliteBase, listed
 from .channels import CountChanges
 from .settle.end import SqliteEndedKey, SqliteSettleEnd
 
+LOOK = 4_000
+"""Fewer than on PostgreSQL: those that are grouped are sorted."""
 _AGES = slice(6, 8)  # of a counted error
 
 Position = tuple[int | None, int | None]
@@ -56,10 +56,10 @@ class SqliteDeadLetterLooks(SqliteBase):
 
     def dead_letter_groups(self, queue: str | None, limit: int) -> Plan[DeadLetterGroups]:
         if queue is None:
-            rows = yield self._read_outside("all_dead_letter_groups", LOOKED, ERROR_START)
+            rows = yield self._read_outside("all_dead_letter_groups", LOOK, ERROR_START)
         else:
-            rows = yield self._read_outside("dead_letter_groups", queue, LOOKED, ERROR_START)
-        return grouped((_counted(row) for row in rows), limit)
+            rows = yield self._read_outside("dead_letter_groups", queue, LOOK, ERROR_START)
+        return grouped((_counted(row) for row in rows), limit, LOOK)
 
     def count_dead_letters(
         self, wanted: Sequence[int] | DeadLetterFilter, most: int
