@@ -9,7 +9,9 @@ from laneway.drivers.runner import drive
 from laneway.engines.fairness import Limited, LimitedClaims, LimitSteps, LimitWaits
 from laneway.engines.shared_limits import (
     Lane,
+    LimitPlans,
     LimitState,
+    Passes,
     decide,
     limits_finding,
     room_of,
@@ -46,6 +48,36 @@ def test_slots_of_what_is_about_to_start_are_not_for_others() -> None:
     state = _state("a", 2)
     state.coming = 2
     assert not state.lets(0, released=False) and state.lets(0, released=True)
+    rated = LimitState("a", None, 2.0, 2, None, None, 0, 1)
+    assert rated.lets(0, released=False) and rated.room(0) == (1, None)
+    rated.start(0)
+    assert not rated.lets(0, released=False) and rated.lets(0, released=True)
+    assert rated.room(0)[0] == 0 and rated.room(0)[1] is not None
+
+
+class Passing(LimitPlans):
+    """Sets of limits with what their lanes have had."""
+
+    def __init__(self, passes: dict[str, Passes]) -> None:
+        self.passes = passes
+
+    def _limit_all_sets(self) -> Plan[list[str]]:
+        yield from ()
+        return list(self.passes)
+
+    def _limit_passes(self, sets: Sequence[str]) -> Plan[dict[str, Passes]]:
+        yield from ()
+        return {one: self.passes.get(one, Passes(None, None)) for one in sets}
+
+    def joins(self, limits: str) -> float:
+        return drive(self._joins([limits]), lambda statement: ())[limits]
+
+
+def test_who_comes_to_wait_joins_where_the_others_are() -> None:
+    plans = Passing({"a": Passes(5.0, 9.0), "b": Passes(3.0, None), "c": Passes(None, 7.0)})
+    assert plans.joins("a") == 5.0 and plans.joins("a,b") == 3.0
+    assert plans.joins("c") == plans.joins("c,d") == 7.0
+    assert plans.joins("d") == 0.0
 
 
 def test_the_rate_counts_by_the_time_of_the_claim() -> None:

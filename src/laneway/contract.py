@@ -75,13 +75,10 @@ BATCH = 10_000
 Names = tuple[str, ...]
 Hold = Literal["extended", "locked", "lost"]
 
-Ability = Literal[
-    "open transactions", "handlers' transactions", "claims by kind", "flows", "limits in turn"
-]
+Ability = Literal["open transactions", "handlers' transactions", "claims by kind", "flows"]
 """What not every database can have, beside claims of some kinds and flows:
 - open transactions: one that has written and stays open delays no other publish, claim or complete
 - handlers' transactions: a worker gives its handlers one, which commits with the completion
-- limits in turn: what waits for a shared limit is not passed by what names it among others
 """
 
 

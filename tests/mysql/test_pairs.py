@@ -87,6 +87,10 @@ class Session:
         self._plan = plan
         self._next = next(plan)
 
+    @property
+    def next_sql(self) -> str:
+        return self._next.sql
+
     def step(self) -> bool:
         """Runs one statement; False when the plan has ended."""
         assert self._plan

@@ -59,6 +59,7 @@ class LimitState:
         rest_until: int | None,
         running: int,
         coming: int,
+        ended: Sequence[int] = (),
     ) -> None:
         self.name = name
         self.concurrency = concurrency
@@ -67,15 +68,17 @@ class LimitState:
         self.rest_until = rest_until
         self.running = running
         self.coming = coming
+        self.ended = ended
+        """Messages that are noted as running and are not any more, where whoever starts one deletes
+        them."""
 
     def lets(self, at: int, released: bool) -> bool:
         if self.rest_until is not None and self.rest_until > at:
             return False
-        if self.concurrency is not None:
-            taken = self.running + (0 if released else self.coming)
-            if taken >= self.concurrency:
-                return False
-        return self.rate is None or self.rate.tokens(self.tat, at) >= 1
+        coming = 0 if released else self.coming
+        if self.concurrency is not None and self.running + coming >= self.concurrency:
+            return False
+        return self.rate is None or self.rate.tokens(self.tat, at) > coming
 
     def start(self, at: int) -> None:
         self.running += 1
@@ -89,10 +92,12 @@ class LimitState:
         tokens = None if self.rate is None else max(0, self.rate.tokens(self.tat, now))
         if tokens == 0 and self.rate is not None:
             return 0, self.rate.open_at(self.tat, now)
-        if self.concurrency is None:
-            return tokens, None
-        slots = max(0, self.concurrency - self.running - self.coming)
-        return slots if tokens is None else min(slots, tokens), None if slots else now + POLL
+        free = None if self.concurrency is None else self.concurrency - self.running
+        rooms = [each - self.coming for each in (free, tokens) if each is not None]
+        if not rooms:
+            return None, None
+        room = max(0, min(rooms))
+        return room, None if room else now + POLL
 
 
 States = Mapping[str, LimitState]
@@ -153,6 +158,14 @@ Kinds = tuple[str, ...] | None
 ChannelId = int | bytes
 
 
+class Passes(NamedTuple):
+    """How much the lanes of a set have had: the lowest of those that wait, and the highest of the
+    others."""
+
+    lowest: float | None
+    idle: float | None
+
+
 class LimitWait(NamedTuple):
     """A message that waits for limits. ``charge``: what its lane was charged when it was made
     due."""
@@ -168,16 +181,15 @@ class LimitPlans:
     def _limit_put_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
         raise NotImplementedError
 
-    def _limit_lock(
-        self, names: Sequence[str], ids: Sequence[int], now: int
-    ) -> Plan[dict[str, LimitState]]:
-        """Creates those that are not there, locks them in order, and counts what runs."""
+    def _limit_lock(self, names: Sequence[str], now: int) -> Plan[None]:
+        """Creates those that are not there, and locks them in order."""
         raise NotImplementedError
 
     def _limit_look(
-        self, names: Sequence[str], now: int, inside: bool = False
+        self, names: Sequence[str], now: int, claimed: Sequence[int] | None = None
     ) -> Plan[dict[str, LimitState]]:
-        """The same without a lock. ``inside``: in the transaction of a claim."""
+        """The limits as they are, without a lock. ``claimed``: in the transaction of a claim that
+        took these messages, which are not about to come any more."""
         raise NotImplementedError
 
     def _limit_start(self, started: Sequence[Limited], states: Sequence[LimitState]) -> Plan[None]:
@@ -195,6 +207,10 @@ class LimitPlans:
         """Sets of limits that something of any queue may wait for, in the claim's transaction."""
         raise NotImplementedError
 
+    def _limit_passes(self, sets: Sequence[str]) -> Plan[dict[str, Passes]]:
+        """How much the lanes of these sets have had, in the claim's transaction."""
+        raise NotImplementedError
+
     def _limit_wait(self, waiting: Sequence[Limited], charges: Mapping[int, float]) -> Plan[None]:
         """They wait in their lanes, and get back what they were charged."""
         raise NotImplementedError
@@ -205,7 +221,8 @@ class LimitPlans:
         yield from ()
 
     def _limit_sets(self, queues: tuple[str, ...]) -> Plan[list[str]]:
-        """Sets of limits that something of these queues waits for, the lowest pass first."""
+        """Sets of limits that something of these queues waits for: the lowest pass first, of the
+        same pass the one whose message was due first."""
         raise NotImplementedError
 
     def _limit_lanes(
@@ -239,16 +256,23 @@ class LimitPlans:
         at = micros(taken.claimed_at)
         names = sorted({name for one in found for name in names_in(one.limits)})
         ids = [one.id for one in found]
-        states = yield from self._limit_lock(names, ids, at)
-        waits = {wait.id: wait for wait in (yield from self._limit_waits(ids))}
-        released = {id for id, wait in waits.items() if wait.released}
+        yield from self._limit_lock(names, at)
+        # Who waits is read before who is about to start: what is made due meanwhile, for which no
+        # limit is locked, is seen as one of both.
         sets = sorted({one.limits for one in found})
         held = yield from self._limit_held(sets)
-        held += yield from self._passing(sets, states, at)
+        known = yield from self._limit_all_sets()
+        others = sorted({one for one in known if any(_share(one, mine) for mine in sets)})
+        others = (yield from self._limit_held(others)) if others else []
+        more = {name for one in others for name in names_in(one)}.difference(names)
+        states = yield from self._limit_look([*names, *sorted(more)], at, ids)
+        held += _passing(sets, others, states, at)
+        waits = {wait.id: wait for wait in (yield from self._limit_waits(ids))}
+        released = {id for id, wait in waits.items() if wait.released}
         turns, first = _in_turn(found, released, taken)
         start, wait = decide(turns, states, held, first, at)
         if start:
-            yield from self._limit_start(start, list(states.values()))
+            yield from self._limit_start(start, [states[name] for name in names])
         if wait:
             charges = {one.id: waits[one.id].charge for one in wait if one.id in released}
             yield from self._limit_wait(wait, charges)
@@ -259,18 +283,25 @@ class LimitPlans:
             yield from self._limit_sweep(wait)
         return {one.id for one in start}
 
-    def _passing(self, sets: Sequence[str], states: States, now: int) -> Plan[list[str]]:
-        """Those sets whose messages would pass what waits for others of their limits and could
-        start."""
+    def _joins(self, sets: Sequence[str]) -> Plan[dict[str, float]]:
+        """Where a channel begins that comes to wait for these sets: where the others are, so that
+        it gains nothing by coming late or by coming back. Those that wait for the same limits tell,
+        or those that wait for some of them, or those that waited last."""
         known = yield from self._limit_all_sets()
-        others = [one for one in known if any(_share(one, mine) for mine in sets)]
-        waiting = (yield from self._limit_held(sorted(others))) if others else []
-        names = {name for one in waiting for name in names_in(one)} - states.keys()
-        if names:
-            found = yield from self._limit_look(sorted(names), now, inside=True)
-            states = {**states, **found}
-        ready = [one for one in waiting if room_of(one, states, now, 1)[0] > 0]
-        return [mine for mine in sets if any(_share(one, mine) for one in ready)]
+        near = {mine: [mine, *(one for one in known if _share(one, mine))] for mine in sets}
+        passes = yield from self._limit_passes(
+            sorted({one for some in near.values() for one in some})
+        )
+        joins = {}
+        for mine, some in near.items():
+            lowest = [passes[one].lowest for one in some]
+            waiting = lowest[:1] if lowest[0] is not None else lowest
+            idle = [passes[one].idle for one in some]
+            joins[mine] = min(
+                (each for each in waiting if each is not None),
+                default=max((each for each in idle if each is not None), default=0.0),
+            )
+        return joins
 
     def _release_limited(
         self, queues: tuple[str, ...], kinds: Kinds, want: int
@@ -319,6 +350,13 @@ class LimitPlans:
                 yield from self._limit_release(limits, lane, ids, now)
             chosen += ids
         return chosen
+
+
+def _passing(sets: Sequence[str], waiting: Sequence[str], states: States, now: int) -> list[str]:
+    """Those sets whose messages would pass what waits for others of their limits and could
+    start."""
+    ready = [one for one in waiting if room_of(one, states, now, 1)[0] > 0]
+    return [mine for mine in sets if any(_share(one, mine) for one in ready)]
 
 
 def _share(one: str, other: str) -> bool:

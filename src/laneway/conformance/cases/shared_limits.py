@@ -202,7 +202,6 @@ async def fair(world: World) -> None:
 
 @case("shared limits", "what waits for one limit is not passed by what names it among others")
 async def sets(world: World) -> None:
-    world.needs("limits in turn")
     one, two = _name(), _name()
     await world.queue.limits[one].set(concurrency=1)
     await world.publish(0, channel="a", limits=[one])

@@ -62,8 +62,6 @@ class MysqlEngine(
     lacks: Mapping[Ability, str] = {
         "handlers' transactions": "the worker has none to give on MySQL: begin your own and "
         "complete the message on its connection",
-        "limits in turn": "a message that names a shared limit among others may start before one "
-        "that already waits for it",
     }
 
     def notify_channel(self) -> Plan[str | None]:

@@ -19,6 +19,7 @@ from laneway.engines.shared_limits import (
     LimitPlans,
     LimitState,
     LimitWait,
+    Passes,
 )
 from laneway.engines.times import SECOND, micros, moment
 from laneway.plan import Plan, Row
@@ -89,41 +90,28 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         rows = yield self._statement("clock", self._now())
         return int(rows[0][0])
 
-    def _limit_lock(
-        self, names: Sequence[str], ids: Sequence[int], now: int
-    ) -> Plan[dict[str, LimitState]]:
-        found = {}
+    def _limit_lock(self, names: Sequence[str], now: int) -> Plan[None]:
         for name in names:
-            found[name] = yield from self._lock_limit(name)
-        coming = yield from self._coming(set(ids), now)
-        states = {}
-        for name, row in found.items():
-            running, gone = yield from self._runs(name)
-            if gone:
-                yield self._statement("delete_limit_runs", data(name), gone)
-            states[name] = _state(name, row, running, coming)
-        return states
+            yield from self._lock_limit(name)
 
     def _limit_all_sets(self) -> Plan[list[str]]:
         rows = yield self._statement("all_limit_sets")
         return [text(row[0]) or "" for row in rows]
 
     def _limit_look(
-        self, names: Sequence[str], now: int, inside: bool = False
+        self, names: Sequence[str], now: int, claimed: Sequence[int] | None = None
     ) -> Plan[dict[str, LimitState]]:
-        coming = yield from self._coming(set(), now)
+        coming = yield from self._coming(set(claimed or ()), now)
         states = {}
         for name in names:
-            for row in (yield self._statement("look_limit", data(name))):
-                running, _ = yield from self._runs(name)
-                states[name] = _state(name, row, running, coming)
+            for concurrency, rate, burst, tat, rest_until in (
+                yield self._statement("look_limit", data(name))
+            ):
+                runs = yield self._statement("limit_runs", data(name))
+                ended = [int(id) for id, gone in runs if gone]
+                counts = len(runs) - len(ended), coming[name], ended
+                states[name] = LimitState(name, concurrency, rate, burst, tat, rest_until, *counts)
         return states
-
-    def _runs(self, name: str) -> Plan[tuple[int, list[int]]]:
-        """How many run behind a limit, and the messages whose leases are gone."""
-        rows = yield self._statement("limit_runs", data(name))
-        gone = [int(id) for id, ended in rows if ended]
-        return len(rows) - len(gone), gone
 
     def _coming(self, ids: set[int], now: int) -> Plan[Counter[str]]:
         rows = yield self._statement("limit_coming", now - COMING)
@@ -137,6 +125,8 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         rows = [(data(name), one.id, one.fence) for one in started for name in names_in(one.limits)]
         yield from self._insert("add_limit_runs", rows)
         for state in states:
+            if ended := sorted({*state.ended}.difference(one.id for one in started)):
+                yield self._statement("delete_limit_runs", data(state.name), ended)
             if state.rate is not None:
                 yield self._statement("set_limit_arrival", data(state.name), state.tat)
         yield self._statement("delete_limit_waits", sorted(one.id for one in started))
@@ -151,6 +141,16 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
             passes[limits] = yield self._statement("lowest_pass", data(limits))
         return [limits for limits, rows in passes.items() if rows]
 
+    def _limit_passes(self, sets: Sequence[str]) -> Plan[dict[str, Passes]]:
+        passes = {}
+        for limits in sets:
+            lowest = yield self._statement("lowest_pass", data(limits))
+            idle = yield self._statement("highest_pass", data(limits))
+            passes[limits] = Passes(
+                *(float(rows[0][0]) if rows else None for rows in (lowest, idle))
+            )
+        return passes
+
     def _limit_wait(self, waiting: Sequence[Limited], charges: Mapping[int, float]) -> Plan[None]:
         limits = {one.id: data(one.limits) or b"" for one in waiting}
         rows = yield self._statement("limited_messages", sorted(limits))
@@ -158,11 +158,9 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         for id, channel_id, queue, *_ in rows:
             lane = (limits[int(id)], bytes(channel_id), bytes(queue))
             lanes[lane] = lanes.get(lane, 0.0) + charges.get(int(id), 0.0)
+        joins = yield from self._joins(sorted({one.limits for one in waiting}))
         for lane, charge in sorted(lanes.items()):
-            others = yield self._statement("lowest_pass", lane[0])
-            if not others:
-                others = yield self._statement("highest_pass", lane[0])
-            passed = float(others[0][0]) if others else 0.0
+            passed = joins[text(lane[0]) or ""]
             yield self._statement("add_limit_lane", *lane, passed, charge)
         for queue, names in sorted({(lane[2], lane[0]) for lane in lanes}):
             if not (yield self._statement("limit_queue", queue, names)):
@@ -174,9 +172,9 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         rows = yield self._statement("limit_sets", [data(queue) for queue in queues])
         lowest = []
         for (limits,) in rows:
-            for (passed,) in (yield self._statement("lowest_pass", bytes(limits))):
-                lowest.append((float(passed), text(limits) or ""))
-        return [limits for _, limits in sorted(lowest)]
+            for passed, due in (yield self._statement("lowest_pass", bytes(limits))):
+                lowest.append((float(passed), int(due or 0), text(limits) or ""))
+        return [limits for *_, limits in sorted(lowest)]
 
     def _limit_lanes(
         self, limits: str, queues: tuple[str, ...], kinds: Kinds, room: int, now: int
@@ -260,11 +258,6 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
             again = yield self._statement("limit_queues")
             if (queue, data(limits)) in {(bytes(q), bytes(x)) for q, x, held in again if not held}:
                 yield self._statement("delete_limit_queue", queue, data(limits))
-
-
-def _state(name: str, row: Row, running: int, coming: Counter[str]) -> LimitState:
-    concurrency, rate, burst, tat, rest_until = row
-    return LimitState(name, concurrency, rate, burst, tat, rest_until, running, coming[name])
 
 
 def _shared_limit(row: Row, depths: Counter[str]) -> SharedLimit:

@@ -45,9 +45,13 @@ from $1:ids x straight_join `laneway_limit_wait` w force index (primary) on w.me
 delete t from $1:ids x straight_join `laneway_limit_wait` t force index (primary) on t.message_id = x.id
 
 -- name: lowest_pass
--- $1: limits. No row if nothing waits for them.
-select pass from `laneway_limit_lane` force index (limit_lane_order) where limits = $1 and waiting = 1
-order by pass limit 1
+-- $1: limits. Of those that wait for them, and when the first message of that lane was due. No row if nothing waits.
+select l.pass, (
+    select w.due from `laneway_limit_wait` w force index (limit_wait_order)
+    where w.limits = $1 and w.channel_id = l.channel_id and w.released is null
+    order by w.place, w.due, w.message_id limit 1)
+from `laneway_limit_lane` l force index (limit_lane_order) where l.limits = $1 and l.waiting = 1
+order by l.pass limit 1
 
 -- name: highest_pass
 -- $1: limits. Of those that waited for them last.

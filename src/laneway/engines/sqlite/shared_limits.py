@@ -15,6 +15,7 @@ from laneway.engines.shared_limits import (
     LimitPlans,
     LimitState,
     LimitWait,
+    Passes,
 )
 from laneway.engines.times import micros, moment
 from laneway.model import Return, Settled
@@ -71,23 +72,19 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
     def _limit_begin(self) -> Plan[None]:
         yield from self._begin_write()
 
-    def _limit_lock(
-        self, names: Sequence[str], ids: Sequence[int], now: int
-    ) -> Plan[dict[str, LimitState]]:
+    def _limit_lock(self, names: Sequence[str], now: int) -> Plan[None]:
         text = listed(names)
         yield self._statement("add_limits", text, now)
         yield self._statement("delete_ended_limit_leases", text)
-        rows = yield self._statement("limit_states", text, now, listed(ids))
-        return {row[0]: LimitState(*row) for row in rows}
 
     def _limit_all_sets(self) -> Plan[list[str]]:
         return [row[0] for row in (yield self._statement("all_limit_sets"))]
 
     def _limit_look(
-        self, names: Sequence[str], now: int, inside: bool = False
+        self, names: Sequence[str], now: int, claimed: Sequence[int] | None = None
     ) -> Plan[dict[str, LimitState]]:
-        read = self._statement if inside else self._read_outside
-        rows = yield read("limit_states", listed(names), now, "[]")
+        read = self._read_outside if claimed is None else self._statement
+        rows = yield read("limit_states", listed(names), now, listed(claimed or ()))
         return {row[0]: LimitState(*row) for row in rows}
 
     def _limit_start(self, started: Sequence[Limited], states: Sequence[LimitState]) -> Plan[None]:
@@ -105,8 +102,13 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
     def _limit_held(self, sets: Sequence[str]) -> Plan[list[str]]:
         return [row[0] for row in (yield self._statement("held_limits", listed(sets)))]
 
+    def _limit_passes(self, sets: Sequence[str]) -> Plan[dict[str, Passes]]:
+        rows = yield self._statement("limit_passes", listed(sets))
+        return {limits: Passes(lowest, idle) for limits, lowest, idle in rows}
+
     def _limit_wait(self, waiting: Sequence[Limited], charges: Mapping[int, float]) -> Plan[None]:
-        lanes = [(one.limits, one.id, charges.get(one.id, 0.0)) for one in waiting]
+        joins = yield from self._joins(sorted({one.limits for one in waiting}))
+        lanes = [(o.limits, o.id, charges.get(o.id, 0.0), joins[o.limits]) for o in waiting]
         pairs = [(one.limits, one.id) for one in waiting]
         yield self._many("add_limit_lane", lanes)
         yield self._many("add_limit_queue", pairs)

@@ -45,14 +45,19 @@ select distinct limits from "laneway_limit_queue"
 delete from "laneway_limit_wait" where message_id in (select value from json_each($1))
 
 -- name: add_limit_lane
--- $1: limits, $2: message, $3: what it gets back. A lane that comes back joins where the others are.
+-- $1: limits, $2: message, $3: what it gets back, $4: where the others are, where a lane joins that comes back.
 insert into "laneway_limit_lane" (limits, channel_id, queue, pass, waiting)
-select $1, c.id, c.queue, coalesce(
-    (select min(l.pass) from "laneway_limit_lane" l where l.limits = $1 and l.waiting),
-    (select max(l.pass) from "laneway_limit_lane" l where l.limits = $1 and not l.waiting), 0) - $3, 1
+select $1, c.id, c.queue, $4 - $3, 1
 from "laneway_message" m cross join "laneway_channel" c where m.id = $2 and c.id = m.channel_id
 on conflict (limits, channel_id) do update set waiting = 1,
     pass = case when waiting then pass - $3 else max(pass - $3, excluded.pass) end
+
+-- name: limit_passes
+-- $1: sets of limits. The lowest of the lanes that wait, the highest of the others.
+select j.value,
+    (select min(l.pass) from "laneway_limit_lane" l where l.limits = j.value and l.waiting),
+    (select max(l.pass) from "laneway_limit_lane" l where l.limits = j.value and not l.waiting)
+from json_each($1) j
 
 -- name: add_limit_queue
 -- $1: limits, $2: message.
@@ -84,7 +89,11 @@ select x.limits from (
     select q.limits, (
         select min(l.pass) from "laneway_limit_lane" l where l.limits = q.limits and l.waiting) as pass
     from "laneway_limit_queue" q where q.queue in (select value from json_each($1)) group by q.limits) x
-where x.pass is not null order by x.pass, x.limits
+where x.pass is not null order by x.pass, (
+    select w.due from "laneway_limit_wait" w where w.limits = x.limits and w.released is null and w.channel_id = (
+        select l.channel_id from "laneway_limit_lane" l where l.limits = x.limits and l.waiting
+        order by l.pass, l.channel_id limit 1)
+    order by w.priority desc, w.due, w.message_id limit 1), x.limits
 
 -- name: limit_lanes
 -- $1: limits, $2: queues, $3: kinds, or null, $4: limit, $5: now. Whose channels may start something.

@@ -90,7 +90,9 @@ begin
             v_free := v_free
                 and coalesce(v_running[v_one] + case when v_message.released then 0 else v_coming[v_one] end < v_concurrency[v_one], true)
                 and coalesce(v_rest[v_one] <= v_message.claimed_at, true)
-                and coalesce(v_burst[v_one] - date_part('epoch', v_tat[v_one] - v_message.claimed_at) * v_rate[v_one] + 1e-9 >= 1, true);
+                and coalesce(v_burst[v_one]
+                    - date_part('epoch', greatest(v_tat[v_one], v_message.claimed_at) - v_message.claimed_at) * v_rate[v_one] + 1e-9
+                    >= 1 + case when v_message.released then 0 else v_coming[v_one] end, true);
         end loop;
         if v_free then
             foreach v_one in array v_mine loop
@@ -187,7 +189,9 @@ as $$
         (select min((select l.pass from "laneway".limit_lane l where l.limits = q.limits and l.waiting order by l.pass limit 1))
         from (select distinct k.limits from "laneway".limit_queue k) q
         where string_to_array(q.limits, ',') && string_to_array(p_limits, ',')),
-        (select l.pass from "laneway".limit_lane l where l.limits = p_limits and not l.waiting order by l.pass desc limit 1),
+        (select max((select l.pass from "laneway".limit_lane l where l.limits = q.limits and not l.waiting order by l.pass desc limit 1))
+        from (select distinct k.limits from "laneway".limit_queue k) q
+        where string_to_array(q.limits, ',') && string_to_array(p_limits, ',')),
         0)
 $$;
 

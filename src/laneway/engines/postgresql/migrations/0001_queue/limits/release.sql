@@ -226,19 +226,20 @@ create or replace function "laneway".limit_room_v1(p_limits text, p_now timestam
 language plpgsql
 as $$
 begin
-    select greatest(0, coalesce(min(least(x.slots, floor(x.starts + 1e-9)::bigint, x.rest)), 1000000)), max(case
+    select greatest(0, coalesce(min(least(x.slots - x.coming, floor(x.starts + 1e-9)::bigint - x.coming, x.rest)), 1000000)), max(case
         when x.rest = 0 then x.rest_until
         when x.starts < 1 then p_now + ceil((1 - x.starts) / x.rate * 1e6) * interval '1 microsecond'
-        when x.slots < 1 then p_now + interval '250 milliseconds' end)
+        when x.slots <= x.coming or floor(x.starts + 1e-9) <= x.coming then p_now + interval '250 milliseconds' end)
     into room, again
     from (
         select l.rate, l.rest_until, case when l.rest_until > p_now then 0 end as rest,
             l.burst - date_part('epoch', greatest(l.tat, p_now) - p_now) * l.rate as starts,
             case when l.concurrency is not null then l.concurrency
                 - (select count(*) from limit_lease k where k.name = l.name
-                    and exists (select from lease e where e.message_id = k.message_id and e.fence = k.fence offset 0))
-                - (select count(*) from limit_wait w where w.released > p_now - interval '1 second'
-                    and l.name = any(string_to_array(w.limits, ','))) end as slots
+                    and exists (select from lease e where e.message_id = k.message_id and e.fence = k.fence offset 0)) end as slots,
+            -- Made due, and about to start.
+            (select count(*) from limit_wait w where w.released > p_now - interval '1 second'
+                and l.name = any(string_to_array(w.limits, ','))) as coming
         from unnest(string_to_array(p_limits, ',')) n(name) join shared_limit l on l.name = n.name
     ) x;
 end
