@@ -135,7 +135,7 @@ create index wake_lane on "laneway".wake (queue, lane, at) where lane <> '';
 -- pri/due/mid: for each priority that has work, the position of the last message taken. lanes: the lane of each
 -- position, null in queues that are not claimed by kind. slots: the lanes that have work, sorted; the fourth is '*'
 -- if there are more than four. turns: when the turn of each came; the token's own turn is the first of them.
--- used .. since: only in queues that are fair by time (claim/pace.sql), else null.
+-- used .. since: only in queues that are fair by time (claim_pace_v1), else null.
 create table "laneway".token (
     channel_id uuid not null,
     version bigint not null,

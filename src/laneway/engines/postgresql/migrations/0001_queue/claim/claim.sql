@@ -36,7 +36,7 @@
 -- its queues; in these every claim keeps a position for each kind (claim_visit_kinds_v1), and a claim of some
 -- kinds finds channels by their lanes (claim_scan_kinds_v1). Floors are those of the kinds.
 --
--- Fair by time: in such queues channels are charged for how long their handlers take (claim_visit_v1, pace_v1). How
+-- Fair by time: in such queues channels are charged for how long their handlers take (claim_pace_v1). How
 -- much every channel has had is asked before the first pass and, if something was started, noted in the end.
 --
 -- Answers the messages (times as seconds since 1970, cheap to read), then one row without id: the
@@ -112,6 +112,7 @@ declare
     v_settled boolean;
     -- Queues that are fair by time: how much every channel has had, and how far ahead one may get; null: none. And
     -- whether all that may start something was found.
+    v_fair boolean;
     v_pace jsonb;
     v_all boolean;
     -- How many messages a channel of weight 1 is likely to start.
@@ -134,10 +135,8 @@ begin
             filter (where p.kind is not null),
         (select bool_and(k.settled) from kind_queue k where k.queue = any(p_queues)),
         (select min(k.limits) from limit_queue k where k.queue = any(p_queues)),
-        (select jsonb_object_agg(f.queue, jsonb_build_array(coalesce((
-            select t.booked from token t where t.queue = f.queue and t.turn <= v_now and t.booked >= f.reached - 100 * f.turn
-            order by t.booked limit 1), f.reached), f.turn, extract(epoch from f.since))) from fair_queue f where f.queue = any(p_queues))
-    into v_paused, v_paused_until, v_end.headers, v_settled, v_end.key, v_pace
+        exists (select from fair_queue f where f.queue = any(p_queues))
+    into v_paused, v_paused_until, v_end.headers, v_settled, v_end.key, v_fair
     from pause p where p.queue = any(p_queues) and (p.until is null or p.until > v_now);
     if v_end.headers is not null and p_put_back then
         return query
@@ -146,7 +145,8 @@ begin
             p_open_wakes, p_contended, p_kinds, p_now);
         return;
     end if;
-    if v_pace is not null then
+    if v_fair then
+        v_pace := claim_reached_v1(p_queues, v_now);
         v_each := 1;
     end if;
     if v_paused is not null then

@@ -124,7 +124,7 @@ $$;
 -- are leased to us and the channels are ours, so they stay where the visit saw them.
 --
 -- p_unread: there are more wakes than those in p_wakes, from p_wake_from on. p_listeners: somebody listens
--- to events. The other parameters are those of claim_visit_v1.
+-- to events. p_pace: what claim_reached_v1 answered, p_all: see claim_pace_v1. The others are those of claim_visit_v1.
 create or replace function "laneway".claim_serve_v1(
     p_channels uuid[], p_last timestamptz, p_owned uuid[], p_rows tid[], p_wakes tid[], p_unread boolean,
     p_wake_from timestamptz, p_rounds double precision, p_limit integer, p_lease interval, p_worker text,
@@ -137,6 +137,8 @@ declare
     v_fence bigint;
     v_ids bigint[];
     v_tids tid[];
+    v_pace record;
+    v_starts double precision[];
 begin
     if p_unread then
         v_wakes := v_wakes || array(
@@ -145,9 +147,16 @@ begin
                 where k.channel_id = o and (k.priority > 0 or k.due < k.at) and k.at >= p_wake_from and k.at <= p_now
                 offset 0) w);
     end if;
+    if p_pace is not null then
+        select * into v_pace from claim_pace_v1(p_pace, p_all, p_owned, p_rows, v_wakes, p_limit, p_now);
+        v_starts := v_pace.starts;
+    end if;
     select s.fence, s.ids, s.tids into v_fence, v_ids, v_tids
     from claim_visit_v1(
-        p_channels, p_last, p_owned, p_rows, v_wakes, p_limit, p_lease, p_worker, p_quantum, p_rounds, p_now, p_pace, p_all) s;
+        p_channels, p_last, p_owned, p_rows, v_wakes, p_limit, p_lease, p_worker, p_quantum, p_rounds, p_now, v_starts) s;
+    if p_pace is not null then
+        perform claim_charge_v1(p_owned, v_pace.used, v_pace.cost, v_pace.each, v_pace.since);
+    end if;
     return query
     select m.id, v_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
         date_part('epoch', m.due), date_part('epoch', m.published_at),

@@ -11,13 +11,13 @@
 -- of those with a later turn the wakes are only counted.
 -- p_owned/p_rows: those of them that are locked, with the address of their row.
 -- p_wakes: addresses of wakes that were read; those of other channels are left alone.
--- p_pace: of queues that are fair by time how much every channel has had, and how far ahead of that one may get; p_all:
--- these are all that may start something, so they may get further ahead if the batch has room (pace_v1).
+-- p_starts: of each that is in a queue that is fair by time, how many messages it may start (claim_pace_v1); else null. What
+-- it is charged is written afterwards (claim_charge_v1).
 -- Answers the fence of this visit, the leased messages and their row addresses.
 create or replace function "laneway".claim_visit_v1(
     p_channels uuid[], p_last timestamptz, p_owned uuid[], p_rows tid[], p_wakes tid[], p_limit integer,
     p_lease interval, p_worker text, p_quantum integer, p_rounds double precision, p_now timestamptz,
-    p_pace jsonb default null, p_all boolean default false,
+    p_starts double precision[] default null,
     out fence bigint, out ids bigint[], out tids tid[]
 )
 language plpgsql
@@ -38,14 +38,11 @@ begin
     -- before which none of their messages lies.
     gain as materialized (
         select c.channel_id, sum(c.n)::bigint as n, sum(c.freed)::bigint as freed, bool_or(c.fewer) as fewer,
-            sum(c.took)::bigint as took, sum(c.ended)::bigint as ended,
             array_agg(c.priority) filter (where c.mid is not null) as pri,
             array_agg(c.due) filter (where c.mid is not null) as due,
             array_agg(c.mid) filter (where c.mid is not null) as mid
         from (
             select c.channel_id, c.priority, sum(c.n)::bigint as n, sum(c.freed)::bigint as freed, bool_or(c.n < 0) as fewer,
-                -sum(c.message_id) filter (where c.freed > 0) as took,
-                sum(c.freed) filter (where c.freed > 0 and c.message_id < 0) as ended,
                 min(c.due) filter (where c.n > 0) as due,
                 min(c.message_id - 1) filter (where c.n > 0) as mid
             from consumed c group by c.channel_id, c.priority
@@ -66,12 +63,12 @@ begin
             -- Its share of the first round (a visit that the batch's end cut short goes on) and of each
             -- further one.
             coalesce(t.credit, 0) as saved,
-            case when v_sole then p_limit
+            case when o.starts is not null then o.starts
+                when v_sole then p_limit
                 when coalesce(t.credit, 0) >= 1 then t.credit
-                else coalesce(t.credit, 0) + p_quantum * c.weight end as by_starts,
-            case when f.reached is null then p_quantum * c.weight else 0 end as quantum,
-            f.reached, f.ahead, g.channel_id is not null as gained, c.weight, x.used, x.cost, x.each, x.booked,
-            case when x.cost = 0 and coalesce(t.leased, 0) > coalesce(g.freed, 0) then t.since else p_now end as since,
+                else coalesce(t.credit, 0) + p_quantum * c.weight end as first,
+            case when o.starts is null then p_quantum * c.weight else 0 end as quantum,
+            o.starts is not null as paced, g.channel_id is not null as gained,
             -- Its turn is yet to come: count what the wakes say and leave it where it is.
             coalesce(t.turn > p_last and t.turn <= p_now, false) as early,
             -- After which position to look in each priority: the lowest that the token or a wake names.
@@ -81,7 +78,7 @@ begin
                 (lowest_positions_v1(t.pri, t.due, t.mid, g.pri, g.due, g.mid)).due else g.due end as due,
             case when g.pri is null then t.mid when cardinality(t.pri) > 0 then
                 (lowest_positions_v1(t.pri, t.due, t.mid, g.pri, g.due, g.mid)).mid else g.mid end as mid
-        from unnest(p_owned, p_rows) o(id, tid)
+        from unnest(p_owned, p_rows, p_starts) o(id, tid, starts)
         cross join lateral (
             select k.queue, k.weight, k.concurrency, k.rate, k.burst,
                 k.paused and coalesce(k.paused_until > p_now, true) as paused
@@ -90,25 +87,6 @@ begin
         left join lateral latest_token_v1(o.id) t on true
         join unnest(p_channels) with ordinality p(id, ordinal) on p.id = o.id
         left join gain g on g.channel_id = o.id
-        left join lateral (
-            select (p_pace -> c.queue ->> 0)::double precision as reached, (p_pace -> c.queue ->> 1)::double precision as ahead,
-                to_timestamp((p_pace -> c.queue ->> 2)::double precision) as start
-            where p_pace ? c.queue
-        ) f on true
-        left join lateral (
-            select a.* from pace_v1(f.reached, f.ahead, c.weight, coalesce(t.leased, 0) - coalesce(g.freed, 0), case when t.since >= f.start then t.used end, t.cost, t.since,
-                g.took, g.ended, coalesce(t.turn is null and t.n = 0 and t.leased = 0, true), p_now) a
-            where f.reached is not null
-        ) x on true
-    ),
-    -- How far ahead these may get: as far as fills the batch, if nobody else is there.
-    further as materialized (
-        select coalesce(min(x.scale) filter (where x.n >= p_limit), max(x.scale), 1) as scale
-        from (
-            select s.scale, sum(least(l.n, (l.concurrency - l.leased), starts_v1(l.reached, l.ahead * s.scale, l.weight, l.cost, l.each, l.booked))) as n
-            from visit l cross join (select power(2::double precision, k / 4.0::double precision) as scale from generate_series(0, case when p_all then 100 else -1 end) k) s
-            where l.reached is not null and not l.paused group by s.scale
-        ) x
     ),
     room as materialized (
         select l.*, least(l.room, p_limit) as quota
@@ -119,11 +97,7 @@ begin
                         l.first + (p_rounds - 1) * l.quantum, l.n, l.concurrency - l.leased,
                         case when l.rate is not null then l.burst - date_part('epoch', l.tat - p_now) * l.rate + 1e-9 end)))
                 end::bigint as room
-            from (
-                select l.*, case when l.reached is null then l.by_starts
-                    else starts_v1(l.reached, l.ahead * f.scale, l.weight, l.cost, l.each, l.booked) end as first
-                from visit l cross join further f
-            ) l
+            from visit l
         ) l
     ),
     -- The messages of each channel, in the order in which they start.
@@ -177,7 +151,7 @@ begin
     ),
     picked as materialized (
         select unnest(h.ids[1 : h.taken]) as id, unnest(h.tids[1 : h.taken]) as tid, h.channel_id,
-            h.concurrency is not null or h.reached is not null as counted
+            h.concurrency is not null or h.paced as counted
         from (select s.* from share s where s.taken > 0 order by s.ordinal) h
     ),
     leased as (
@@ -186,12 +160,11 @@ begin
     ),
     next as (
         select s.channel_id, s.version, s.tid, s.queue, s.turn as old_turn, s.known, s.held, s.positions, s.rest, s.n - s.taken as n,
-            s.leased + case when s.concurrency is null and s.reached is null then 0 else s.taken end as leased,
+            s.leased + case when s.concurrency is null and not s.paced then 0 else s.taken end as leased,
             -- Fair by time, and the batch was full before: its token stays as it is.
-            s.reached is not null and s.taken = 0 and s.upto > 0 and not s.gained and not s.early as unreached,
-            s.used, s.cost, s.since, s.used + (s.leased + s.taken) * s.each / s.weight as booked,
+            s.paced and s.taken = 0 and s.upto > 0 and not s.gained and not s.early as unreached,
             s.next_tat as tat,
-            case when s.reached is not null then 0
+            case when s.paced then 0
                 when s.early or (s.taken = 0 and s.upto > 0) then s.saved
                 when s.taken > s.base and s.taken < s.upto then s.first + s.rounds * s.quantum - s.taken
                 else s.first + s.ended * s.quantum - floor(s.first + s.ended * s.quantum)
@@ -236,8 +209,7 @@ begin
         delete from token k where k.ctid = any(array(select c.tid from changed c where c.tid is not null))
     ),
     requeued as (
-        insert into token (channel_id, version, turn, n, leased, tat, credit, skips, queue, pri, due, mid,
-            used, booked, cost, since)
+        insert into token (channel_id, version, turn, n, leased, tat, credit, skips, queue, pri, due, mid)
         select c.channel_id, c.version + 1, c.turn, c.n, c.leased, c.tat,
             case when c.more then c.credit else 0 end,
             case when c.more and cardinality(c.pri) > 1 then c.skips else 0 end,
@@ -246,11 +218,104 @@ begin
             -- the order of their messages. A later wake brings the count back, but not this position.
             case when c.more or c.rest then c.pri else '{}' end,
             case when c.more or c.rest then c.due else '{}' end,
-            case when c.more or c.rest then c.mid else '{}' end,
-            c.used, c.booked, c.cost, case when c.used is not null then c.since end
+            case when c.more or c.rest then c.mid else '{}' end
         from changed c
     )
     select array_agg(p.id), array_agg(p.tid) into ids, tids from picked p;
+end
+$$;
+
+-- Part of claim, in queues that are fair by time: where each has reached, how many seconds a turn is, and since when.
+-- Null: none of these is.
+create or replace function "laneway".claim_reached_v1(p_queues text[], p_now timestamptz)
+returns jsonb
+language plpgsql
+as $$
+begin
+    return (
+        select jsonb_object_agg(f.queue, jsonb_build_array(coalesce((
+            select t.booked from token t where t.queue = f.queue and t.turn <= p_now and t.booked >= f.reached - 100 * f.turn
+            order by t.booked limit 1), f.reached), f.turn, extract(epoch from f.since)))
+        from fair_queue f where f.queue = any(p_queues));
+end
+$$;
+
+-- Part of claim, in queues that are fair by time: before the visit of the channels that the caller owns, how many messages
+-- each may start, and what it is charged (pace_v1), in their order; null for those of other queues. It reads the same wakes
+-- and tokens as the visit: they are the owner's.
+--
+-- p_pace: what claim_reached_v1 answered. p_all: these are all that may start something, so they may get further
+-- ahead if the batch has room. each: what a message that runs is charged, by weight.
+create or replace function "laneway".claim_pace_v1(
+    p_pace jsonb, p_all boolean, p_owned uuid[], p_rows tid[], p_wakes tid[], p_limit integer, p_now timestamptz,
+    out starts double precision[], out used double precision[], out cost double precision[], out each double precision[],
+    out since timestamptz[]
+)
+language plpgsql
+as $$
+#variable_conflict use_column
+begin
+    with
+    gain as materialized (
+        select w.channel_id, sum(w.n)::bigint as n, sum(w.freed)::bigint as freed,
+            (-sum(w.message_id) filter (where w.freed > 0))::bigint as took,
+            (sum(w.freed) filter (where w.freed > 0 and w.message_id < 0))::bigint as ended
+        from wake w where w.ctid = any(p_wakes) group by w.channel_id
+    ),
+    visit as materialized (
+        select o.ordinal, c.weight, c.concurrency, c.paused, f.reached, f.ahead, x.used, x.cost, x.each, x.booked,
+            coalesce(t.n, 0) + coalesce(g.n, 0) as n, coalesce(t.leased, 0) - coalesce(g.freed, 0) as leased,
+            case when x.cost = 0 and coalesce(t.leased, 0) > coalesce(g.freed, 0) then t.since else p_now end as since
+        from unnest(p_owned, p_rows) with ordinality o(id, tid, ordinal)
+        cross join lateral (
+            select k.queue, k.weight, k.concurrency, k.paused and coalesce(k.paused_until > p_now, true) as paused
+            from channel k where k.ctid = o.tid offset 0
+        ) c
+        left join lateral latest_token_v1(o.id) t on true
+        left join gain g on g.channel_id = o.id
+        left join lateral (
+            select (p_pace -> c.queue ->> 0)::double precision as reached, (p_pace -> c.queue ->> 1)::double precision as ahead,
+                to_timestamp((p_pace -> c.queue ->> 2)::double precision) as start
+            where p_pace ? c.queue
+        ) f on true
+        left join lateral (
+            select a.* from pace_v1(f.reached, f.ahead, c.weight, coalesce(t.leased, 0) - coalesce(g.freed, 0), case when t.since >= f.start then t.used end, t.cost, t.since,
+                g.took, g.ended, coalesce(t.turn is null and t.n = 0 and t.leased = 0, true), p_now) a
+            where f.reached is not null
+        ) x on true
+    ),
+    -- How far ahead these may get: as far as fills the batch, if nobody else is there.
+    further as materialized (
+        select coalesce(min(x.scale) filter (where x.n >= p_limit), max(x.scale), 1) as scale
+        from (
+            select s.scale, sum(least(l.n, l.concurrency - l.leased, starts_v1(l.reached, l.ahead * s.scale, l.weight, l.cost, l.each, l.booked))) as n
+            from visit l cross join (select power(2::double precision, k / 4.0::double precision) as scale from generate_series(0, case when p_all then 100 else -1 end) k) s
+            where l.reached is not null and not l.paused group by s.scale
+        ) x
+    )
+    select array_agg(case when l.reached is not null then starts_v1(l.reached, l.ahead * f.scale, l.weight, l.cost, l.each, l.booked) end order by l.ordinal),
+        array_agg(l.used order by l.ordinal), array_agg(l.cost order by l.ordinal),
+        array_agg(l.each / l.weight order by l.ordinal), array_agg(l.since order by l.ordinal)
+    into starts, used, cost, each, since
+    from visit l cross join further f;
+end
+$$;
+
+-- Part of claim, in queues that are fair by time: note in the tokens that the visit has written what claim_pace_v1 said.
+-- A token that the visit left as it was has its figures.
+create or replace function "laneway".claim_charge_v1(
+    p_owned uuid[], p_used double precision[], p_cost double precision[], p_each double precision[], p_since timestamptz[]
+) returns void
+language plpgsql
+as $$
+begin
+    update token k set
+        used = p_used[array_position(p_owned, k.channel_id)], cost = p_cost[array_position(p_owned, k.channel_id)],
+        since = p_since[array_position(p_owned, k.channel_id)],
+        booked = p_used[array_position(p_owned, k.channel_id)] + k.leased * p_each[array_position(p_owned, k.channel_id)]
+    where k.ctid = any(array(
+        select t.tid from unnest(p_owned, p_used) o(id, used) cross join lateral latest_token_v1(o.id) t
+        where o.used is not null and t.used is null));
 end
 $$;
 
