@@ -59,7 +59,7 @@ class WaitingQueue(NamedTuple):
 
 def lately(now: datetime) -> MinuteFilter:
     """The minutes in which a queue must have started something, if it has work."""
-    return MinuteFilter(now - _STALLED_AFTER, now + timedelta(minutes=1), by="queue")
+    return MinuteFilter(now - _STALLED_AFTER, now + timedelta(minutes=1), by="queue", times=False)
 
 
 def _started(minutes: Iterable[Minute], since: datetime) -> set[str]:

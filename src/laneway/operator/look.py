@@ -129,10 +129,11 @@ class CountLooks(Base):
         until: datetime | None = None,
         step: Duration = 60,
         by: Literal["queue", "kind"] | None = None,
+        times: bool = True,
     ) -> list[Minute]:
         """What happened by minute. The figures know no channels."""
         return self._queue.minutes(
-            queue=queue, kind=kind, since=since, until=until, step=step, by=by
+            queue=queue, kind=kind, since=since, until=until, step=step, by=by, times=times
         )
 
     @verb(Right.VIEW, "refused")

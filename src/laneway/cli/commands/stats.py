@@ -60,7 +60,7 @@ def recent_rates(client: "Queue") -> dict[str, Rates]:
     now = client.clock()
     since = now.replace(second=0, microsecond=0) - _MINUTE
     seconds = (now - since).total_seconds()
-    counted = client.minutes(since=since, until=now, by="queue")
+    counted = client.minutes(since=since, until=now, by="queue", times=False)
     sums: dict[str, list[int]] = {}
     for minute in counted:
         failed = minute.retried + minute.failed + minute.expired

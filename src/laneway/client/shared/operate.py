@@ -49,6 +49,7 @@ def checked_minutes(
     queue: str | None,
     kind: str | None,
     by: str | None,
+    times: bool,
 ) -> MinuteFilter:
     step = check_duration("step", step, MINUTE, _LONGEST_STEP)
     if step % MINUTE:
@@ -64,6 +65,7 @@ def checked_minutes(
         None if queue is None else check_name("queue", queue),
         None if kind is None else check_kind(kind),
         None if by is None else _by(by),
+        check_flag("times", times) is not False,
     )
 
 

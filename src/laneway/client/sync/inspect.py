@@ -154,20 +154,21 @@ class InspectVerbs:
         until: datetime | None = None,
         step: Duration = MINUTE,
         by: Literal["queue", "kind"] | None = None,
+        times: bool = True,
     ) -> list[Minute]:
         """What happened by minute, or by ``step`` of whole minutes: published, started, completed
         and so on, times of waiting and running, depth. The last hour by default; upkeep counts, and
         keeps 14 days.
 
         Queues and kinds are added up; ``by="queue"`` keeps queues apart, ``by="kind"`` queues and
-        kinds.
+        kinds. With ``times=False`` waits and runs are zeros: half of the work on PostgreSQL.
 
         >>> lately = queue.minutes(queue="emails", step=timedelta(minutes=5))
         """
         until = self.clock() if until is None else check_time("until", until)
         since = until - HOUR if since is None else check_time("since", since)
         return self._core.run(
-            self._core.engine.minutes(checked_minutes(since, until, step, queue, kind, by))
+            self._core.engine.minutes(checked_minutes(since, until, step, queue, kind, by, times))
         )
 
     def workers(self, *, limit: int = 1000) -> list[WorkerInfo]:

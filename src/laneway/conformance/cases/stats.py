@@ -1,5 +1,6 @@
 """Numbers for operators: by queue, by channel, and by minute, which upkeep counts."""
 
+from dataclasses import replace
 from datetime import timedelta
 from inspect import isawaitable
 from typing import Any
@@ -8,7 +9,7 @@ from laneway.conformance.registry import case, raises
 from laneway.conformance.world import World
 from laneway.errors import InvalidInput
 from laneway.model import ChannelStats
-from laneway.operations import WAIT_BOUNDS, Minute
+from laneway.operations import NO_TIMES, WAIT_BOUNDS, Minute
 
 HOUR = timedelta(hours=1)
 _TRIES = 200
@@ -162,6 +163,8 @@ async def inside_a_worker(world: World) -> None:
     runs = [sum(minute.runs[n] for minute in minutes) for n in range(len(WAIT_BOUNDS))]
     assert (waits[0], waits[WAIT_BOUNDS.index(60.0)]) == (1, 1), minutes
     assert (runs[WAIT_BOUNDS.index(60.0)], runs[WAIT_BOUNDS.index(0.5)]) == (1, 1), minutes
+    untimed = [replace(minute, waits=NO_TIMES, runs=NO_TIMES) for minute in minutes]
+    assert await world.queue.minutes(queue=world.name, times=False) == untimed
 
 
 @case("minutes", "are added up by step, or kept apart by queue and kind")
@@ -200,6 +203,7 @@ async def refused(world: World) -> None:
         {"since": now, "until": now - HOUR},
         {"since": now - timedelta(days=3650)},
         {"by": "channel"},
+        {"times": "no"},
     ):
         with raises(InvalidInput):
             await world.queue.minutes(**wrong)

@@ -53,7 +53,8 @@ def _figures(context: Context) -> tuple[RecentFigures | None, list[Any], dict[st
 def _sparks(context: Context) -> dict[str, Any]:
     """By queue: what is done a minute, and a line of the last hour by five minutes."""
     recent = _by_queue(recent_kinds(context))
-    steps = _by_queue(context.read("minutes", by="queue", step=_STEP, until=context.minute_ends))
+    until = context.minute_ends
+    steps = _by_queue(context.read("minutes", by="queue", step=_STEP, until=until, times=False))
     found = {}
     for name in recent.keys() | steps.keys():
         every = steps.get(name, [])

@@ -171,11 +171,12 @@ def _paused(context: Context, channels: Iterable[ChannelInfo]) -> list[Alarm]:
     ]
 
 
-def recent_kinds(context: Context, **of: str) -> list[Minute]:
-    """Minutes by queue and kind, of the last ten; of one ``queue`` if it is given."""
+def recent_kinds(context: Context, queue: str | None = None) -> list[Minute]:
+    """Minutes by queue and kind, of the last ten; of one ``queue`` with waits and run times."""
     until = context.minute_ends
     since = context.now.replace(second=0, microsecond=0) - 2 * LATELY
-    found: list[Minute] = context.read("minutes", by="kind", since=since, until=until, **of)
+    named: dict[str, Any] = {"times": False} if queue is None else {"queue": queue}
+    found: list[Minute] = context.read("minutes", by="kind", since=since, until=until, **named)
     return found
 
 
@@ -220,7 +221,7 @@ def _failing_since(context: Context, queue: str, kind: str) -> datetime | None:
     end = context.minute_ends
     since = end - timedelta(seconds=end.timestamp() % _STEP.total_seconds()) - _LOOK_BACK
     steps: list[Minute] = context.read(
-        "minutes", queue=queue, kind=kind, step=_STEP, since=since, until=end
+        "minutes", queue=queue, kind=kind, step=_STEP, since=since, until=end, times=False
     )
     found = None
     for step in sorted(steps, key=lambda m: m.at, reverse=True):

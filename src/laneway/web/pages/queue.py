@@ -52,7 +52,7 @@ def _figures(context: Context, name: str, minutes: list[Minute]) -> dict[str, An
         ),
         ("Not ended", chart(whole, {"depth": "not ended"}, since)),
     ]
-    by_kind = recent_kinds(context, queue=name)
+    by_kind = recent_kinds(context, name)
     ordered = sorted(by_kind, key=lambda row: row.kind or "")
     kinds = [
         (kind, lately(list(group), context.now))

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from laneway.engines.minutes import OUTCOMES
 from laneway.engines.mysql.base import MysqlBase, data, repeatable, text
 from laneway.engines.times import DAY, SECOND, micros, moment
-from laneway.operations import WAIT_BOUNDS, Minute, MinuteFilter
+from laneway.operations import NO_TIMES, WAIT_BOUNDS, Minute, MinuteFilter
 from laneway.plan import Plan, Row
 
 from .looks import MysqlOldest
@@ -292,8 +292,8 @@ def _minute(row: Row, wanted: MinuteFilter) -> Minute:
         wanted.queue if queue is None else text(queue),
         wanted.kind if kind is None else text(kind),
         **counts,
-        waits=times[: len(times) // 2],
-        runs=times[len(times) // 2 :],
+        waits=times[: len(times) // 2] if wanted.times else NO_TIMES,
+        runs=times[len(times) // 2 :] if wanted.times else NO_TIMES,
         depth=None if depth is None else int(depth),
         oldest_due=moment(oldest),
         exact=not int(partial),

@@ -97,6 +97,7 @@ class PostgresqlLooks(PostgresqlBase):
             wanted.until,
             wanted.step,
             wanted.by,
+            wanted.times,
         )
         return [_minute(row) for row in rows]
 

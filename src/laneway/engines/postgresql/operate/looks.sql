@@ -31,9 +31,9 @@ from "laneway".look_named_v1(
 select "laneway".look_queues_v1(1000, true)
 
 -- name: minutes
--- $1: queue, $2: kind; null matches all. $3: since, $4: until, $5: step, $6: queue or kind, null adds all up.
+-- $1: queue, $2: kind; null matches all. $3: since, $4: until, $5: step, $6: queue or kind, null adds all up. $7: whether waits and runs.
 select at, queue, kind, published, started, completed, retried, failed, expired, deferred, given_back, cancelled, lapsed,
     redriven, discarded, dead, waits, runs, depth, oldest, exact
 from "laneway".minutes_v1(
     CAST($1 AS text), CAST($2 AS text), CAST($3 AS timestamptz), CAST($4 AS timestamptz), CAST($5 AS interval),
-    CAST($6 AS text))
+    CAST($6 AS text), CAST($7 AS boolean))

@@ -29,7 +29,8 @@ class SqliteMinutes(SqliteKindCounts):
         rows = yield self._read_outside(
             "minutes", span, since, until, wanted.queue, wanted.kind, step, *apart
         )
-        groups: dict[Group, Sequence[int]] = {(row[0], row[1], row[2]): row[3:] for row in rows}
+        last = None if wanted.times else 3 + len(COUNTS)
+        groups: dict[Group, Sequence[int]] = {(row[0], row[1], row[2]): row[3:last] for row in rows}
         depths = yield from self._depths(wanted, (since, until), step, groups)
         gaps = yield self._read_outside("history_gaps")
         found = sorted(groups.keys() | depths.keys(), key=lambda g: (g[0], g[1] or "", g[2] or ""))
@@ -141,8 +142,8 @@ def _minute(
 ) -> Minute:
     at, queue, kind = group
     counts = [0] * len(COUNTS) if figures is None else figures[: len(COUNTS)]
-    waits = NO_TIMES if figures is None else tuple(figures[WAITS])
-    runs = NO_TIMES if figures is None else tuple(figures[RUNS])
+    waits = tuple(figures[WAITS] if figures else ()) or NO_TIMES
+    runs = tuple(figures[RUNS] if figures else ()) or NO_TIMES
     n, oldest = (None, None) if depth is None else depth
     exact = not any(begins < at + step and (ends is None or ends >= at) for begins, ends in gaps)
     values: tuple[Any, ...] = (*counts, waits, runs, n, moment(oldest), exact)

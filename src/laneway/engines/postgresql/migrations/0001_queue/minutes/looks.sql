@@ -272,9 +272,11 @@ as $$
 $$;
 
 -- minutes: what upkeep has counted, added up by steps of whole minutes; see laneway.operations.Minute. p_by keeps
--- queues ('queue') or queues and kinds ('kind') apart. Reads hours where the steps are whole hours.
+-- queues ('queue') or queues and kinds ('kind') apart. Reads hours where the steps are whole hours. Without p_times
+-- waits and runs are null: to add them up is half of the work.
 create or replace function "laneway".minutes_v1(
-    p_queue text, p_kind text, p_since timestamptz, p_until timestamptz, p_step interval, p_by text
+    p_queue text, p_kind text, p_since timestamptz, p_until timestamptz, p_step interval, p_by text,
+    p_times boolean default true
 ) returns table (
     at timestamptz, queue text, kind text, published bigint, started bigint, completed bigint, retried bigint,
     failed bigint, expired bigint, deferred bigint, given_back bigint, cancelled bigint, lapsed bigint, redriven bigint,
@@ -295,7 +297,10 @@ declare
 begin
     return query
     with row as not materialized (
-        select date_bin(p_step, m.at, v_zero) as step, m.*
+        select date_bin(p_step, m.at, v_zero) as step, m.at, m.queue, m.kind, m.published, m.started, m.completed,
+            m.retried, m.failed, m.expired, m.deferred, m.given_back, m.cancelled, m.lapsed, m.redriven, m.discarded,
+            m.dead, m.depth, m.oldest, m.exact, case when p_times then m.waits end as waits,
+            case when p_times then m.runs end as runs
         from minute m
         where m.span = v_span and m.at >= v_from and m.at < v_to
             and (m.queue = '' and m.kind = '' or (p_queue is null or m.queue = p_queue) and (p_kind is null or m.kind = p_kind))
