@@ -27,7 +27,7 @@ SECOND = 1_000_000
 
 def _state(name: str, concurrency: int | None = None, rate: float | None = None) -> LimitState:
     burst = None if rate is None else 1
-    return LimitState(name, concurrency, rate, burst, None, None, 0, 0)
+    return LimitState(name, concurrency, rate, burst, None, None, 0, 0, 0)
 
 
 def test_a_message_takes_all_of_its_limits_or_none() -> None:
@@ -48,7 +48,7 @@ def test_slots_of_what_is_about_to_start_are_not_for_others() -> None:
     state = _state("a", 2)
     state.coming = 2
     assert not state.lets(0, released=False) and state.lets(0, released=True)
-    rated = LimitState("a", None, 2.0, 2, None, None, 0, 1)
+    rated = LimitState("a", None, 2.0, 2, None, None, 0, 0, 1)
     assert rated.lets(0, released=False) and rated.room(0) == (1, None)
     rated.start(0)
     assert not rated.lets(0, released=False) and rated.lets(0, released=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .errors import LanewayError, LeaseLost
     from .event import Event, MessageEnd
     from .inspection import Finding
+    from .limits import Adapt, Breaker
     from .migrate import install_sql, upgrade_sql
     from .model import (
         ChannelStats,
@@ -40,8 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INJECTED",
+    "Adapt",
     "AsyncMessage",
     "AsyncQueue",
+    "Breaker",
     "ChannelStats",
     "Claim",
     "ClaimStatus",
@@ -86,6 +89,7 @@ _MODULES = {
     "errors": "LanewayError LeaseLost",
     "event": "Event MessageEnd",
     "inspection": "Finding",
+    "limits": "Adapt Breaker",
     "migrate": "install_sql upgrade_sql",
     "model": "ChannelStats ClaimStatus DeadLetter HistoryEntry NewMessage Policy Published "
     "QueueStats",

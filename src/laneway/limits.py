@@ -1,12 +1,20 @@
-"""What ``channel.limit()`` changes of a policy, and what it leaves as it is."""
+"""What ``channel.limit()`` changes of a policy, and what it leaves as it is; how a shared limit
+adapts, and how its breaker opens and closes."""
 
+import json
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import IntEnum
 from typing import NamedTuple
 
-from .errors import InvalidOption
+from .durations import Duration, check_duration
+from .errors import InvalidOption, shown
 from .model import KEEP, Keep, Policy
 
 _LONGEST_BURST = 100 * 366 * 86_400  # seconds
+_MICROSECOND = timedelta(microseconds=1)
 
 
 class LimitChange(NamedTuple):
@@ -55,3 +63,225 @@ def burst_for(rate: float | None, burst: int | None) -> int | None:
             "lower the burst, or leave the rate out"
         )
     return burst
+
+
+_MOST_AT_ONCE = 2**31 - 1
+_SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Adapt:
+    """The limit finds its own concurrency from ``min`` to ``max``: one more after each round of
+    completed messages while it is full, half as many when a handler raises Throttled with its name
+    or times out. That counts once for all that ran at the time.
+
+    >>> queue.limits["stripe"].set(concurrency=20, adapt=Adapt(min=2, max=50))
+    """
+
+    min: int
+    max: int
+
+    def __post_init__(self) -> None:
+        for value in (self.min, self.max):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise InvalidOption(f"the bounds of adapt are numbers, not {shown(value)}")
+        if not 1 <= self.min <= self.max <= _MOST_AT_ONCE:
+            raise InvalidOption(
+                f"a limit cannot adapt from {self.min} to {self.max}: give min >= 1, max >= min"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Breaker:
+    """Nothing starts behind the limit for ``pause`` once this share of the attempts that ended in
+    the last ``window`` has failed, of ``minimum`` attempts at least. Then one at a time is let
+    through: if it completes, the breaker closes, if it fails, the next pause begins.
+
+    >>> queue.limits["stripe"].set(breaker=Breaker(failures=0.5, window=30, minimum=10, pause=60))
+    """
+
+    failures: float = 0.5
+    window: Duration = timedelta(seconds=30)
+    minimum: int = 10
+    pause: Duration = timedelta(seconds=60)
+
+    def __post_init__(self) -> None:
+        share = self.failures
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
+            raise InvalidOption(f"failures is a share above 0 and up to 1, not {shown(share)}")
+        least = self.minimum
+        if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= 1_000_000:
+            raise InvalidOption(f"minimum is a number from 1 to 1,000,000, not {shown(least)}")
+        for name in ("window", "pause"):
+            length = check_duration(name, getattr(self, name), _SHORTEST, _LONGEST)
+            object.__setattr__(self, name, length)
+        object.__setattr__(self, "failures", float(share))
+
+
+class AttemptEnd(IntEnum):
+    """How an attempt ended, as far as a limit that adapts or has a breaker wants to know. What is
+    given back or cancelled says nothing."""
+
+    COMPLETED = 1
+    FAILED = 2
+    TIMED_OUT = 3
+    THROTTLED = 4
+    EXPIRED = 5
+
+
+class EndedAttempt(NamedTuple):
+    """An attempt behind a limit whose lease is gone. ``outcome``: an AttemptEnd, if it is known."""
+
+    round: int
+    outcome: int | None
+    ended_at: int | None
+
+
+_SLOTS = 10
+_COUNTED = (AttemptEnd.COMPLETED, AttemptEnd.FAILED, AttemptEnd.TIMED_OUT, AttemptEnd.EXPIRED)
+_SLOWED = (AttemptEnd.TIMED_OUT, AttemptEnd.THROTTLED)
+
+
+@dataclass(slots=True)
+class LimitControl:
+    """What the row of a shared limit knows beside its rate: the same rules as control_limit_v1 on
+    PostgreSQL. Times are in microseconds.
+
+    ``concurrency`` is the number in force. ``round`` counts decreases and openings: what started in
+    a round before ``adapt_round`` says nothing about the number any more, before ``breaker_round``
+    nothing about the breaker. ``recent``: what ended lately, by tenths of the window: a list of
+    slot, ended, failed, as JSON."""
+
+    concurrency: int | None = None
+    set_concurrency: int | None = None
+    rest_until: int | None = None
+    adapt_min: int | None = None
+    adapt_max: int | None = None
+    adapted: int | None = None
+    successes: int = 0
+    breaker_failures: float | None = None
+    breaker_window: int | None = None
+    breaker_minimum: int | None = None
+    breaker_pause: int | None = None
+    opened_at: int | None = None
+    open_until: int | None = None
+    recent: str | None = None
+    round: int = 0
+    adapt_round: int = 0
+    breaker_round: int = 0
+
+    def end(self, gone: Sequence[EndedAttempt], left: Sequence[int]) -> None:
+        """These have ended; ``left``: the rounds of those that run."""
+        self._adapt(gone, len(gone) + len(left))
+        self._break(gone)
+        self.concurrency = self._number
+        if self.opened_at is not None:
+            probes = 1 + sum(round < self.breaker_round for round in left)
+            self.concurrency = _least(self.concurrency, probes)
+
+    def set(
+        self,
+        concurrency: int | Keep | None,
+        adapt: Adapt | Keep | None,
+        breaker: Breaker | Keep | None,
+    ) -> None:
+        """A limit that adapts begins at its concurrency, or at the nearest of its bounds; with new
+        bounds it stays where it is. Setting a breaker closes it, and it counts anew."""
+        found = self.adapted
+        if concurrency is not KEEP:
+            self.set_concurrency, found = concurrency, None
+        if adapt is not KEEP:
+            self.adapt_min, self.adapt_max = (adapt.min, adapt.max) if adapt else (None, None)
+        if concurrency is not KEEP or adapt is not KEEP:
+            self.adapted, self.successes = None, 0
+            if self.adapt_min is not None and self.adapt_max is not None:
+                begin = self.set_concurrency if found is None else found
+                begin = self.adapt_min if begin is None else begin
+                self.adapted = max(self.adapt_min, min(self.adapt_max, begin))
+        if breaker is not KEEP:
+            self._set_breaker(breaker)
+        if self.opened_at is None:
+            self.concurrency = self._number
+        else:  # whoever decides next knows how many more there may be
+            self.concurrency = _least(self._number, self.concurrency)
+
+    def counts(self, now: int) -> tuple[int, int]:
+        """How many attempts have ended and failed in the window."""
+        if self.breaker_window is None or self.recent is None:
+            return 0, 0
+        first = now // self._width - _SLOTS
+        slots = [slot for slot in json.loads(self.recent) if slot[0] > first]
+        return sum(slot[1] for slot in slots), sum(slot[2] for slot in slots)
+
+    @property
+    def _number(self) -> int | None:
+        return self.set_concurrency if self.adapt_min is None else self.adapted
+
+    @property
+    def _width(self) -> int:
+        return max(1, (self.breaker_window or 0) // _SLOTS)
+
+    def _set_breaker(self, breaker: Breaker | None) -> None:
+        if self.rest_until == self.open_until:
+            self.rest_until = None
+        self.opened_at = self.open_until = self.recent = None
+        self.breaker_failures = self.breaker_minimum = None
+        self.breaker_window = self.breaker_pause = None
+        if breaker is not None:
+            self.breaker_failures, self.breaker_minimum = breaker.failures, breaker.minimum
+            self.breaker_window = check_duration("window", breaker.window) // _MICROSECOND
+            self.breaker_pause = check_duration("pause", breaker.pause) // _MICROSECOND
+
+    def _adapt(self, gone: Sequence[EndedAttempt], ran: int) -> None:
+        number, least, most = self.adapted, self.adapt_min, self.adapt_max
+        if number is None or least is None or most is None or self.opened_at is not None:
+            return
+        outcomes = [one.outcome for one in gone if one.round >= self.adapt_round]
+        if any(outcome in _SLOWED for outcome in outcomes):
+            number, self.successes = max(least, number // 2), 0
+            self.round += 1
+            self.adapt_round = self.round
+        elif ran >= number:
+            self.successes += outcomes.count(AttemptEnd.COMPLETED)
+            while number < most and self.successes >= number:
+                self.successes -= number
+                number += 1
+            if number == most:
+                self.successes = 0
+        self.adapted = number
+
+    def _break(self, gone: Sequence[EndedAttempt]) -> None:
+        if self.breaker_window is None:
+            return
+        mine = [one for one in gone if one.round >= self.breaker_round and one.outcome in _COUNTED]
+        failures = [one.ended_at or 0 for one in mine if one.outcome != AttemptEnd.COMPLETED]
+        if not mine:
+            return
+        if self.opened_at is not None and not failures:
+            self.opened_at = self.open_until = self.recent = None
+        elif self.opened_at is not None or self._too_many(mine, bool(failures)):
+            failed_at = max(failures)
+            if self.opened_at is None:
+                self.opened_at = failed_at
+            self.open_until = failed_at + (self.breaker_pause or 0)
+            self.rest_until = max(self.rest_until or 0, self.open_until)
+            self.round += 1
+            self.breaker_round = self.round
+
+    def _too_many(self, mine: Sequence[EndedAttempt], failed: bool) -> bool:
+        """Of the attempts in the window, with these."""
+        slots = {slot: (ended, bad) for slot, ended, bad in json.loads(self.recent or "[]")}
+        for one in mine:
+            slot = (one.ended_at or 0) // self._width
+            ended, bad = slots.get(slot, (0, 0))
+            slots[slot] = ended + 1, bad + (one.outcome != AttemptEnd.COMPLETED)
+        first = max(slots) - _SLOTS
+        kept = [(slot, *counts) for slot, counts in sorted(slots.items()) if slot > first]
+        self.recent = json.dumps(kept)
+        ended, bad = sum(slot[1] for slot in kept), sum(slot[2] for slot in kept)
+        least, share = self.breaker_minimum or 1, self.breaker_failures or 1.0
+        return failed and ended >= least and bad >= share * ended
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else min(one, other)

@@ -1,16 +1,18 @@
-"""Limits that messages of any channels and queues share: how a message names them.
+"""Limits that messages of any channels and queues share: how a message names them, and how they
+adapt and break.
 
 A message carries the names in its headers, so that they survive retries, redrives and copies, and
 cost those who have none nothing. See docs/decisions/0021-shared-limits.md.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from .errors import DecodeError, InvalidName, InvalidOption, shown
-from .limits import burst_for
+from .limits import Adapt, AttemptEnd, Breaker, burst_for
 from .model import KEEP, Keep
 from .names import check_name
 from .payload import decode_json
@@ -26,10 +28,18 @@ _NAME_BYTES = 100
 _QUOTED = f'"{LIMITS}"'
 
 
+_KNOWN = 10.0  # seconds
+
+BreakerState = Literal["closed", "open", "probing"]
+
+
 @dataclass(frozen=True, slots=True)
 class SharedLimit:
-    """A shared limit, and what runs and waits behind it (counted to 10,000). ``resting_until``: a
-    handler raised Throttled, and nothing starts before that."""
+    """A shared limit, and what runs and waits behind it (counted to 10,000).
+
+    ``resting_until``: a handler raised Throttled, and nothing starts before that. ``adapted``: the
+    concurrency that it has found. ``opened_at``: since when its breaker is open, ``probe_at``: when
+    the next one is let through; ``ended`` and ``failed``: attempts in the breaker's window."""
 
     name: str
     concurrency: int | None = None
@@ -38,23 +48,101 @@ class SharedLimit:
     resting_until: datetime | None = None
     running: int = 0
     waiting: int = 0
+    adapt: Adapt | None = None
+    adapted: int | None = None
+    breaker: Breaker | None = None
+    opened_at: datetime | None = None
+    probe_at: datetime | None = None
+    ended: int = 0
+    failed: int = 0
 
     @property
     def limited(self) -> bool:
         """Whether it holds anything back. False if messages name it and nobody has set it."""
-        return self.concurrency is not None or self.rate is not None
+        set_to = (self.concurrency, self.rate, self.adapt, self.breaker)
+        return any(value is not None for value in set_to)
+
+    @property
+    def state(self) -> BreakerState | None:
+        """Of its breaker. "probing": one at a time is let through."""
+        if self.breaker is None:
+            return None
+        if self.opened_at is None:
+            return "closed"
+        return "probing" if self.probe_at is None else "open"
+
+    @property
+    def in_force(self) -> int | None:
+        """How many may run at once now, None if any number; beside what ran when the breaker
+        opened."""
+        if self.opened_at is not None:
+            return 1
+        return self.concurrency if self.adapted is None else self.adapted
+
+
+def shared_limit_of(row: Sequence[Any]) -> SharedLimit:
+    """From what an engine reads: the fields in order, with those of Adapt and Breaker."""
+    name, concurrency, rate, burst, resting_until, running, waiting, least, most, adapted = row[:10]
+    failures, window, minimum, pause, opened_at, probe_at, ended, failed = row[10:]
+    return SharedLimit(
+        name,
+        concurrency,
+        rate,
+        burst,
+        resting_until,
+        running,
+        waiting,
+        None if least is None else Adapt(least, most),
+        adapted,
+        None if window is None else Breaker(failures, window, minimum, pause),
+        opened_at,
+        probe_at,
+        ended,
+        failed,
+    )
+
+
+class LimitNote(NamedTuple):
+    """How an attempt behind a limit ends."""
+
+    name: str
+    id: int
+    fence: int
+    outcome: AttemptEnd
+
+
+class PlainLimits:
+    """Limits that neither adapt nor have a breaker, as far as a client knows: how messages end
+    behind them is not noted. It asks again after ten seconds, so that this costs nothing."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def learn(self, names: Iterable[str]) -> None:
+        until = time.monotonic() + _KNOWN
+        self._until |= dict.fromkeys(names, until)
+
+    def forget(self, name: str) -> None:
+        """It is being changed."""
+        self._until.pop(name, None)
+
+    def __contains__(self, name: str) -> bool:
+        until = self._until.get(name)
+        return until is not None and time.monotonic() < until
 
 
 class SharedLimitChange(NamedTuple):
-    """The limits to set, or to remove with None; KEEP leaves one alone."""
+    """What to set, or to remove with None; KEEP leaves it alone."""
 
     concurrency: int | Keep | None = KEEP
     rate: float | Keep | None = KEEP
     burst: int | Keep | None = KEEP
+    adapt: Adapt | Keep | None = KEEP
+    breaker: Breaker | Keep | None = KEEP
 
     @property
     def named(self) -> list[str]:
-        """Which of them it changes."""
+        """What it changes."""
         return [name for name, value in self._asdict().items() if value is not KEEP]
 
     def applied(
@@ -73,12 +161,20 @@ class SharedLimitChange(NamedTuple):
 class SharedLimitVerbs(Protocol):
     """What every engine can do with them."""
 
+    plain_limits: PlainLimits
+
     def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
         """Changes what is named; raises InvalidOption if a burst has no rate to go with."""
         ...
 
     def rest_shared_limit(self, name: str, length: timedelta) -> Plan[None]:
         """Nothing starts behind it for ``length``; a rest that lasts longer stays as it is."""
+        ...
+
+    def note_limits(self, notes: Sequence[LimitNote]) -> Plan[list[bool]]:
+        """Notes how attempts end: before their leases end, or in the same transaction. Answers
+        which of the limits want to know: those that adapt or have a breaker. A stale note changes
+        nothing, and a lost one only has them know less."""
         ...
 
     def remove_shared_limit(self, name: str) -> Plan[bool]:
@@ -137,10 +233,14 @@ def why_held(limits: str, known: Mapping[str, SharedLimit]) -> str:
     """What a channel waits for, in words: the first of these limits that is full."""
     found = [known[name] for name in names_in(limits) if name in known]
     for limit in found:
+        if limit.probe_at is not None:
+            return f"limit {limit.name}: breaker open until {limit.probe_at:%H:%M:%S} UTC"
         if limit.resting_until is not None:
             return f"limit {limit.name}: rests until {limit.resting_until:%H:%M:%S} UTC"
-        if limit.concurrency is not None and limit.running >= limit.concurrency:
-            return f"limit {limit.name}: {limit.running} of {limit.concurrency} running"
+        if limit.state == "probing":
+            return f"limit {limit.name}: breaker lets one through at a time"
+        if limit.in_force is not None and limit.running >= limit.in_force:
+            return f"limit {limit.name}: {limit.running} of {limit.in_force} running"
     for limit in found:
         if limit.rate is not None:
             return f"limit {limit.name}: {limit.rate:g} starts a second"

@@ -11,7 +11,7 @@ MUTANTS: list[Mutant] = [
     sql("shared: what waited starts one too many", "shared_limits", "limit_room_v1",
         ("case when l.concurrency is not null then l.concurrency", "case when l.concurrency is not null then l.concurrency + 1")),
     sql("shared: what waited takes no slot", "shared_limits", "start_limited_v1",
-        ("select n, x.id, v_fence from", "select n, x.id, v_fence + 1 from")),
+        ("select l.name, x.id, v_fence, l.round from", "select l.name, x.id, v_fence + 1, l.round from")),
     sql("shared: what waited is not charged to the rate", "shared_limits", "start_limited_v1",
         ("where l.name = any(string_to_array(v_limits, ',')) and l.rate is not null", "where false")),
     sql("shared: a lane is forgotten while something waits", "stuck", "pick_limited_v1",

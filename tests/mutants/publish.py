@@ -39,5 +39,5 @@ MUTANTS: list[Mutant] = [
          "            except ConnectionUnavailable:\n                return _split(self.run(verb(merged)), parts)"),
         faults="cut,server"),
     python("completing ignores the caller's transaction", "effects", "client/sync/message.py",
-        ("engine.complete, rows, connection", "engine.complete, rows, None")),
+        ("engine.complete, rows, notes, connection", "engine.complete, rows, notes, None")),
 ]  # fmt: skip

@@ -45,6 +45,7 @@ VERBS = {
     "start_limited_v1": WORKING,
     "sweep_limited_v1": WORKING,
     "rest_shared_limit_v1": WORKING,
+    "note_limits_v1": WORKING,
     "set_shared_limit_v1": {ADMIN},
     "remove_shared_limit_v1": {ADMIN},
     "shared_limits_v1": LOOKING,
@@ -103,6 +104,7 @@ PARTS = (
     "add_staged announce_nodes cleanup_flows close_flow decide_nodes end_nodes release_nodes "
     "revive_nodes "
     "wait_for_limits make_due limit_room limit_pass pick_limited started_limited cleanup_limits "
+    "control_limit end_limit_leases note_expired_limits "
     "pace starts"
 )
 # Spark's connector and the lake are run by the schema's owner.

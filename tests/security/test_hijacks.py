@@ -72,6 +72,7 @@ LATER = {
     "free_dead_keys_v1": (WORK, "free_dead_keys_v1('{q}', '{k}')"),
     "admit_v1": (WORK, "admit_v1('{1}', '{1}', '{api}')"),
     "start_limited_v1": (WORK, "start_limited_v1('{q}', null, 10, interval '1 minute', 'w')"),
+    "note_limits_v1": (WORK, "note_limits_v1('{api}', '{1}', '{1}', '{1}')"),
     "sweep_limited_v1": (WORK, "sweep_limited_v1('{1}', '{api}')"),
     "waiting_work_v1": (LOOK, "waiting_work_v1(null)"),
     "look_queues_v1": (LOOK, "look_queues_v1(10, true)"),

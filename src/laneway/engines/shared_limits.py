@@ -16,12 +16,13 @@ from heapq import heapify, heapreplace
 from typing import NamedTuple
 
 from laneway.inspection import Finding
+from laneway.limits import EndedAttempt, LimitControl
 from laneway.model import Return, Settled
 from laneway.plan import Plan, Taken
-from laneway.shared_limits import SharedLimit, names_in
+from laneway.shared_limits import SharedLimit, names_in, shared_limit_of
 
 from .fairness import Limited, LimitWaits, RateLimit
-from .times import HOUR, SECOND, micros
+from .times import HOUR, SECOND, micros, moment
 
 HOLD = HOUR
 """What waits for a limit is looked at anew after this time, whatever became of its row."""
@@ -57,11 +58,13 @@ class LimitState:
         burst: int | None,
         tat: int | None,
         rest_until: int | None,
+        round: int,
         running: int,
         coming: int,
         ended: Sequence[int] = (),
     ) -> None:
         self.name = name
+        self.round = round
         self.concurrency = concurrency
         self.rate = None if rate is None else RateLimit(float(rate), int(burst or 1))
         self.tat = tat
@@ -175,6 +178,40 @@ class LimitWait(NamedTuple):
     charge: float
 
 
+def shown_limit(
+    name: str,
+    rate: float | None,
+    burst: int | None,
+    control: LimitControl,
+    now: int,
+    running: int = 0,
+    waiting: int = 0,
+) -> SharedLimit:
+    """What is told of a limit, by the columns of its row."""
+    rest, opened = control.rest_until, control.open_until
+    window, pause = control.breaker_window, control.breaker_pause
+    row = (
+        name,
+        control.set_concurrency,
+        rate,
+        burst,
+        moment(rest) if rest is not None and rest > now and rest != opened else None,
+        running,
+        waiting,
+        control.adapt_min,
+        control.adapt_max,
+        control.adapted,
+        control.breaker_failures,
+        None if window is None else timedelta(microseconds=window),
+        control.breaker_minimum,
+        None if pause is None else timedelta(microseconds=pause),
+        moment(control.opened_at),
+        moment(opened) if opened is not None and opened > now else None,
+        *control.counts(now),
+    )
+    return shared_limit_of(row)
+
+
 class LimitPlans:
     """What an engine has to add begins with ``_limit``."""
 
@@ -195,6 +232,22 @@ class LimitPlans:
     def _limit_start(self, started: Sequence[Limited], states: Sequence[LimitState]) -> Plan[None]:
         """Notes who runs behind which limit, and when the next may start."""
         raise NotImplementedError
+
+    def _limit_control(self, name: str) -> Plan[LimitControl]:
+        """All that its row knows, beside the rate."""
+        raise NotImplementedError
+
+    def _limit_set_control(self, name: str, control: LimitControl) -> Plan[None]:
+        raise NotImplementedError
+
+    def _limit_end(
+        self, name: str, gone: Sequence[EndedAttempt], left: Sequence[int]
+    ) -> Plan[LimitControl]:
+        """Of a limit that is locked, and adapts or has a breaker: these have ended."""
+        control = yield from self._limit_control(name)
+        control.end(gone, left)
+        yield from self._limit_set_control(name, control)
+        return control
 
     def _limit_waits(self, ids: Sequence[int]) -> Plan[list[LimitWait]]:
         raise NotImplementedError

@@ -10,16 +10,26 @@ handler.
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from laneway.client.aio.core import AsyncCore
-from laneway.client.shared.settle_items import deferrals, extensions, failures, returns
+from laneway.client.shared.settle_items import (
+    deferrals,
+    extensions,
+    failed_as,
+    failures,
+    kept_notes,
+    limit_notes,
+    returns,
+)
 from laneway.contract import BATCH, Engine
 from laneway.errors import ConnectionUnavailable, DatabaseFailed, InvalidPayload, LanewayError
 from laneway.event import StoredResult
+from laneway.limits import AttemptEnd
 from laneway.model import KeptResult, Settled
 from laneway.payload import kept_result
 from laneway.plan import Plan
+from laneway.shared_limits import LimitNote
 
 from .clock import Backoff, now
 from .heartbeat.heartbeat import Heartbeat
@@ -70,6 +80,7 @@ _REFUSAL_TIMEOUT = 30.0
 _LOCK_TIMEOUT = 1.0
 
 Verb = Literal["complete", "end_cancelled", "defer", "fail", "give_back"]
+T = TypeVar("T")
 
 
 class Entry(NamedTuple):
@@ -79,6 +90,8 @@ class Entry(NamedTuple):
     verb: Verb
     item: Any
     result: KeptResult | None = None
+    ended: AttemptEnd | None = None
+    """For the shared limits that the message names."""
 
 
 def entry_for(
@@ -86,7 +99,8 @@ def entry_for(
 ) -> Entry | None:
     """None if there is nothing to write; raises if the outcome cannot be written."""
     if isinstance(outcome, Complete):
-        return Entry(job, "complete", job._row, _kept(outcome, max_state))
+        kept = _kept(outcome, max_state)
+        return Entry(job, "complete", job._row, kept, AttemptEnd.COMPLETED)
     if isinstance(outcome, Cancel):
         keep = job.keep_result
         return Entry(job, "end_cancelled", job._row, None if keep is None else KeptResult(keep))
@@ -94,10 +108,13 @@ def entry_for(
         parts = (outcome.delay, outcome.at, outcome.state, outcome.reason, outcome.error)
         last = job.failures + 1 >= job.max_attempts  # so it may become a dead letter
         trace = kept_traceback(tracebacks, outcome.error) if last else None
-        return Entry(job, "defer", deferrals([job], *parts, max_state, trace)[0])
+        progress = outcome.reason is None and outcome.error is None
+        ended = AttemptEnd.COMPLETED if progress else failed_as(outcome.error)
+        return Entry(job, "defer", deferrals([job], *parts, max_state, trace)[0], None, ended)
     if isinstance(outcome, Fail):
         trace = kept_traceback(tracebacks, outcome.error)
-        return Entry(job, "fail", failures([job], outcome.reason, outcome.error, trace)[0])
+        item = failures([job], outcome.reason, outcome.error, trace)[0]
+        return Entry(job, "fail", item, None, failed_as(outcome.error))
     if isinstance(outcome, Throttled):  # its channel could not be paused
         return Entry(job, "give_back", returns([job], outcome.retry_after)[0])
     if isinstance(outcome, GiveBack):
@@ -125,6 +142,24 @@ def settle_plan(engine: Engine, verb: Verb, entries: list[Entry]) -> Plan[list[S
         return end(items, waited, kept)
     plan: Plan[list[Settled]] = getattr(engine, verb)(items)
     return plan
+
+
+def entry_notes(engine: Engine, entries: list[Entry]) -> list[LimitNote]:
+    """What shared limits want to know; most messages name none."""
+    return [
+        note
+        for entry in entries
+        if entry.ended is not None and entry.job._row[14]
+        for note in limit_notes(engine, [entry.job], entry.ended)
+    ]
+
+
+def settle_in_transaction(engine: Engine, entry: Entry) -> Plan[list[Settled]]:
+    """In a handler's transaction, which may roll back."""
+    results = yield from settle_plan(engine, entry.verb, [entry])
+    if notes := kept_notes(entry_notes(engine, [entry]), results):
+        yield from engine.note_limits(notes)
+    return results
 
 
 class Settler:
@@ -200,6 +235,8 @@ class Settler:
                     takes_writes = True
                 if not entries:
                     return
+                if notes := entry_notes(self._core.engine, entries):
+                    await self._run(self._core.engine.note_limits(notes), seconds)
                 results = await self._run(settle_plan(self._core.engine, verb, entries), seconds)
             except LanewayError as error:
                 away = isinstance(error, ConnectionUnavailable)
@@ -221,7 +258,7 @@ class Settler:
                     self._end(entry.job, None if result.status == "lost" and expected else result)
                 return
 
-    async def _run(self, plan: Plan[list[Settled]], seconds: float | None) -> list[Settled]:
+    async def _run(self, plan: Plan[T], seconds: float | None) -> T:
         try:
             async with asyncio.timeout(seconds):
                 return await self._core.run(plan)

@@ -1,7 +1,8 @@
 """A claimed message and what its holder may do with it; the settling calls for many messages."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from laneway.client.shared.checks import check_ids
 from laneway.client.shared.message_fields import MessageFields, leases_of
@@ -13,8 +14,11 @@ from laneway.client.shared.settle_items import (
     complete_with_results,
     deferrals,
     extensions,
+    failed_as,
     failures,
     held,
+    kept_notes,
+    limit_notes,
     listed_messages,
     notes_of,
     results_to_keep,
@@ -24,12 +28,16 @@ from laneway.client.shared.settle_items import (
 )
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption
+from laneway.limits import AttemptEnd
 from laneway.model import KEEP, Cancelled, Keep, Settled
 from laneway.names import check_name
-from laneway.plan import Row
+from laneway.plan import Plan, Row
+from laneway.shared_limits import LimitNote
 
 from .core import AsyncCore
 from .flow import AsyncFlowMessage, AsyncFlowMessageVerbs
+
+Item = TypeVar("Item")
 
 # The settling calls for many messages: they return a status per message instead of raising.
 
@@ -58,17 +66,18 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
 
         >>> lost = [s for s in await queue.complete(messages) if s.lost]
         """
-        engine, run = self._core.engine, self._core.run_items
+        engine = self._core.engine
         messages = list(listed_messages(messages))
         rows, waited = leases_of(messages), waits(messages)
         kept = results_to_keep(messages, results, self._core.options.max_payload)
+        notes = limit_notes(engine, messages, AttemptEnd.COMPLETED)
         if kept:
             ends = [(row, waited.get(row[0]), kept.get((row[0], row[1]))) for row in rows]
-            return await run(complete_with_results(engine), ends, connection)
+            return await self._settle(complete_with_results(engine), ends, notes, connection)
         if waited:
             items = [(row, waited.get(row[0])) for row in rows]
-            return await run(complete_after_waits(engine), items, connection)
-        return await run(engine.complete, rows, connection)
+            return await self._settle(complete_after_waits(engine), items, notes, connection)
+        return await self._settle(engine.complete, rows, notes, connection)
 
     async def defer(
         self,
@@ -87,8 +96,12 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         """
         most = self._core.options.max_payload
         trace = self._traceback(error)
+        messages = list(listed_messages(messages))
         items = deferrals(messages, delay, at, state, reason, error, most, trace)
-        return await self._core.run_items(self._core.engine.defer, items, connection)
+        progress = reason is None and error is None
+        outcome = AttemptEnd.COMPLETED if progress else failed_as(error)
+        notes = limit_notes(self._core.engine, messages, outcome)
+        return await self._settle(self._core.engine.defer, items, notes, connection)
 
     async def fail(
         self,
@@ -102,8 +115,26 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
 
         >>> await queue.fail(messages, "the account was closed")
         """
+        messages = list(listed_messages(messages))
         items = failures(messages, reason, error, self._traceback(error))
-        return await self._core.run_items(self._core.engine.fail, items, connection)
+        notes = limit_notes(self._core.engine, messages, failed_as(error))
+        return await self._settle(self._core.engine.fail, items, notes, connection)
+
+    async def _settle(
+        self,
+        verb: Callable[[Sequence[Item]], Plan[list[Settled]]],
+        items: Sequence[Item],
+        notes: list[LimitNote],
+        connection: object,
+    ) -> list[Settled]:
+        """Tells their limits before the leases end, or in the caller's transaction."""
+        note = self._core.engine.note_limits
+        if notes and connection is None:
+            await self._core.run_items(note, notes)
+        results = await self._core.run_items(verb, items, connection)
+        if connection is not None and (kept := kept_notes(notes, results)):
+            await self._core.run(note(kept), connection)
+        return results
 
     async def extend(
         self,

@@ -7,7 +7,7 @@ from typing import Any
 from laneway.contract import BATCH
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, InvalidTime, shown
-from laneway.limits import LimitChange, burst_for
+from laneway.limits import Adapt, Breaker, LimitChange, burst_for
 from laneway.model import KEEP, DeadLetterFilter, Keep, Policy
 from laneway.names import check_kind, check_name
 from laneway.shared_limits import SharedLimitChange
@@ -227,10 +227,20 @@ def checked_change(change: LimitChange) -> LimitChange:
 
 
 def checked_shared_limit(
-    concurrency: int | Keep | None, rate: float | Keep | None, burst: int | Keep | None
+    concurrency: int | Keep | None,
+    rate: float | Keep | None,
+    burst: int | Keep | None,
+    adapt: Adapt | Keep | None,
+    breaker: Breaker | Keep | None,
 ) -> SharedLimitChange:
-    change = checked_change(LimitChange(concurrency, rate, burst))
-    return SharedLimitChange(*change[:3])
+    if adapt is not KEEP and adapt is not None and not isinstance(adapt, Adapt):
+        raise InvalidOption(f"adapt is an Adapt or None, not {shown(adapt)}")
+    if breaker is not KEEP and breaker is not None and not isinstance(breaker, Breaker):
+        raise InvalidOption(f"breaker is a Breaker or None, not {shown(breaker)}")
+    plain = LimitChange(concurrency, rate, burst)
+    if plain.named or (adapt is KEEP and breaker is KEEP):
+        plain = checked_change(plain)
+    return SharedLimitChange(*plain[:3], adapt, breaker)
 
 
 def _count(what: str, value: int | None, least: int) -> int | None:

@@ -12,6 +12,7 @@ from laneway.drivers.errors import masked
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, LeaseLost, shown
 from laneway.inspection import MessageInfo
+from laneway.limits import AttemptEnd
 from laneway.model import (
     KEEP,
     Deferral,
@@ -26,6 +27,7 @@ from laneway.model import (
 )
 from laneway.payload import kept_result
 from laneway.plan import Plan, Row
+from laneway.shared_limits import LimitNote, limits_of, names_in
 
 from .checks import check_delay_or_at, check_lease, check_storable
 from .draft import draft_state
@@ -134,6 +136,31 @@ def complete_with_results(
         return engine.complete([lease for lease, _, _ in items], waited, kept)
 
     return complete_with_results
+
+
+def limit_notes(
+    engine: Engine, messages: Iterable[MessageFields], outcome: AttemptEnd
+) -> list[LimitNote]:
+    """What the shared limits that they name want to know; nothing of most messages."""
+    named = ((m, limits_of(m._row[HEADERS])) for m in messages if m._row[HEADERS])
+    return [
+        LimitNote(name, message.id, message.fence, outcome)
+        for message, limits in named
+        if limits is not None
+        for name in names_in(limits)
+        if name not in engine.plain_limits
+    ]
+
+
+def kept_notes(notes: Iterable[LimitNote], settled: Iterable[Settled]) -> list[LimitNote]:
+    """Those of messages that were not lost."""
+    ours = {(one.id, one.fence) for one in settled if not one.lost}
+    return [note for note in notes if (note.id, note.fence) in ours]
+
+
+def failed_as(error: Error) -> AttemptEnd:
+    """How an attempt ended that failed."""
+    return AttemptEnd.TIMED_OUT if isinstance(error, TimeoutError) else AttemptEnd.FAILED
 
 
 def results_to_keep(

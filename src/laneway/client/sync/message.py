@@ -2,8 +2,9 @@
 
 """A claimed message and what its holder may do with it; the settling calls for many messages."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from laneway.client.shared.checks import check_ids
 from laneway.client.shared.message_fields import MessageFields, leases_of
@@ -15,8 +16,11 @@ from laneway.client.shared.settle_items import (
     complete_with_results,
     deferrals,
     extensions,
+    failed_as,
     failures,
     held,
+    kept_notes,
+    limit_notes,
     listed_messages,
     notes_of,
     results_to_keep,
@@ -26,12 +30,16 @@ from laneway.client.shared.settle_items import (
 )
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption
+from laneway.limits import AttemptEnd
 from laneway.model import KEEP, Cancelled, Keep, Settled
 from laneway.names import check_name
-from laneway.plan import Row
+from laneway.plan import Plan, Row
+from laneway.shared_limits import LimitNote
 
 from .core import Core
 from .flow import FlowMessage, FlowMessageVerbs
+
+Item = TypeVar("Item")
 
 # The settling calls for many messages: they return a status per message instead of raising.
 
@@ -60,17 +68,18 @@ class SettleVerbs(FlowMessageVerbs):
 
         >>> lost = [s for s in queue.complete(messages) if s.lost]
         """
-        engine, run = self._core.engine, self._core.run_items
+        engine = self._core.engine
         messages = list(listed_messages(messages))
         rows, waited = leases_of(messages), waits(messages)
         kept = results_to_keep(messages, results, self._core.options.max_payload)
+        notes = limit_notes(engine, messages, AttemptEnd.COMPLETED)
         if kept:
             ends = [(row, waited.get(row[0]), kept.get((row[0], row[1]))) for row in rows]
-            return run(complete_with_results(engine), ends, connection)
+            return self._settle(complete_with_results(engine), ends, notes, connection)
         if waited:
             items = [(row, waited.get(row[0])) for row in rows]
-            return run(complete_after_waits(engine), items, connection)
-        return run(engine.complete, rows, connection)
+            return self._settle(complete_after_waits(engine), items, notes, connection)
+        return self._settle(engine.complete, rows, notes, connection)
 
     def defer(
         self,
@@ -89,8 +98,12 @@ class SettleVerbs(FlowMessageVerbs):
         """
         most = self._core.options.max_payload
         trace = self._traceback(error)
+        messages = list(listed_messages(messages))
         items = deferrals(messages, delay, at, state, reason, error, most, trace)
-        return self._core.run_items(self._core.engine.defer, items, connection)
+        progress = reason is None and error is None
+        outcome = AttemptEnd.COMPLETED if progress else failed_as(error)
+        notes = limit_notes(self._core.engine, messages, outcome)
+        return self._settle(self._core.engine.defer, items, notes, connection)
 
     def fail(
         self,
@@ -104,8 +117,26 @@ class SettleVerbs(FlowMessageVerbs):
 
         >>> queue.fail(messages, "the account was closed")
         """
+        messages = list(listed_messages(messages))
         items = failures(messages, reason, error, self._traceback(error))
-        return self._core.run_items(self._core.engine.fail, items, connection)
+        notes = limit_notes(self._core.engine, messages, failed_as(error))
+        return self._settle(self._core.engine.fail, items, notes, connection)
+
+    def _settle(
+        self,
+        verb: Callable[[Sequence[Item]], Plan[list[Settled]]],
+        items: Sequence[Item],
+        notes: list[LimitNote],
+        connection: object,
+    ) -> list[Settled]:
+        """Tells their limits before the leases end, or in the caller's transaction."""
+        note = self._core.engine.note_limits
+        if notes and connection is None:
+            self._core.run_items(note, notes)
+        results = self._core.run_items(verb, items, connection)
+        if connection is not None and (kept := kept_notes(notes, results)):
+            self._core.run(note(kept), connection)
+        return results
 
     def extend(
         self,

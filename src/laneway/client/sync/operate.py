@@ -18,7 +18,7 @@ from laneway.client.shared.checks import (
 from laneway.client.shared.operate import stats_with_pauses
 from laneway.durations import Duration, check_duration
 from laneway.inspection import Repair
-from laneway.limits import LimitChange
+from laneway.limits import Adapt, Breaker, LimitChange
 from laneway.model import (
     KEEP,
     ChannelStats,
@@ -146,16 +146,20 @@ class NamedLimit:
         concurrency: int | Keep | None = KEEP,
         rate: float | Keep | None = KEEP,
         burst: int | Keep | None = KEEP,
+        adapt: Adapt | Keep | None = KEEP,
+        breaker: Breaker | Keep | None = KEEP,
     ) -> SharedLimit:
         """Changes what is named and nothing else, and returns what holds now.
 
         None removes it. ``rate`` is in starts per second; a new rate allows a ``burst`` of one
         second's worth unless one is named. Holds from the next claim on; a lower concurrency is met
-        as leases end.
+        as leases end. With ``adapt`` the limit finds its own concurrency, beginning with
+        ``concurrency``; setting a ``breaker`` closes it.
 
         >>> queue.limits["stripe"].set(concurrency=20, rate=100, burst=20)
+        >>> queue.limits["stripe"].set(adapt=Adapt(min=2, max=50), breaker=Breaker())
         """
-        change = checked_shared_limit(concurrency, rate, burst)
+        change = checked_shared_limit(concurrency, rate, burst, adapt, breaker)
         return self._core.run(self._core.engine.set_shared_limit(self.name, change))
 
     def rest(self, retry_after: Duration) -> None:

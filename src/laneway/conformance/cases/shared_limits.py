@@ -33,7 +33,7 @@ async def named_only(world: World) -> None:
     assert await limit.set(rate=None) == SharedLimit(name)
     for wrong in ({"burst": 3}, {}, {"concurrency": 0}, {"rate": -1}):
         with raises(InvalidOption):
-            await limit.set(**wrong)
+            await limit.set(**wrong)  # type: ignore[arg-type]
     with raises(InvalidName):
         world.queue.limits["a,b"]
     with raises(InvalidName):

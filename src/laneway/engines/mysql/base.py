@@ -11,6 +11,7 @@ from laneway.engines.times import micros
 from laneway.errors import InvalidName, PayloadTooLarge
 from laneway.names import check_schema
 from laneway.plan import Plan, Repeatable, Row, Statement
+from laneway.shared_limits import PlainLimits
 
 from . import render
 
@@ -120,6 +121,7 @@ class MysqlBase:
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = check_prefix(schema)
         self._clock = clock
+        self.plain_limits = PlainLimits()
 
     def _statement(self, name: str, *params: Any) -> Statement:
         return render.statement(name, self.schema, params)

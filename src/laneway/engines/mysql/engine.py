@@ -81,6 +81,9 @@ class MysqlEngine(
     def _limit_put_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
         return self.give_back(returns)
 
+    def _note_expired(self, ids: Sequence[int], now: int) -> Plan[None]:
+        return MysqlSharedLimits._note_expired(self, ids, now)
+
     def _forget_limits(self, now: int, limit: int) -> Plan[None]:
         return MysqlSharedLimits._forget_limits(self, now, limit)
 

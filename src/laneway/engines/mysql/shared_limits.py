@@ -7,6 +7,7 @@ makes messages due skips channels that others hold.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple, replace
 from datetime import timedelta
 from typing import Any
 
@@ -20,10 +21,12 @@ from laneway.engines.shared_limits import (
     LimitState,
     LimitWait,
     Passes,
+    shown_limit,
 )
-from laneway.engines.times import SECOND, micros, moment
+from laneway.engines.times import SECOND, micros
+from laneway.limits import EndedAttempt, LimitControl
 from laneway.plan import Plan, Row
-from laneway.shared_limits import SharedLimit, SharedLimitChange, names_in
+from laneway.shared_limits import LimitNote, SharedLimit, SharedLimitChange, names_in
 
 from .append import WakeRow
 from .base import Clock, data, pair_id, repeatable, text
@@ -40,11 +43,29 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
     def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
         row = yield from self._lock_limit(name)
         now = yield from self._limit_now()
-        concurrency, rate, burst = change.applied(*row[:3])
+        control = yield from self._limit_control(name)
+        _, rate, burst = change.applied(control.set_concurrency, *row[1:3])
         limit, tat = rate_limit(rate, burst), row[3]
         tat = None if limit is None or tat is None else min(tat, limit.latest(now))
-        yield self._statement("set_shared_limit", data(name), concurrency, rate, burst, tat)
-        return SharedLimit(name, concurrency, rate, burst)
+        yield self._statement("set_shared_limit", data(name), rate, burst, tat)
+        control.set(change.concurrency, change.adapt, change.breaker)
+        yield from self._limit_set_control(name, control)
+        self.plain_limits.forget(name)
+        return shown_limit(name, rate, burst, control, now)
+
+    @repeatable
+    def note_limits(self, notes: Sequence[LimitNote]) -> Plan[list[bool]]:
+        wanted = [data(name) for name in sorted({note.name for note in notes})]
+        rows = yield self._statement("controlled_among", wanted)
+        names = {text(row[0]) or "" for row in rows}
+        groups: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        for note in sorted(notes):
+            if note.name in names:
+                groups.setdefault((note.name, note.outcome), []).append((note.id, note.fence))
+        for (name, outcome), pairs in groups.items():
+            yield self._statement("note_limits", pairs, data(name), outcome, self._now())
+        self.plain_limits.learn({note.name for note in notes} - names)
+        return [note.name in names for note in notes]
 
     @repeatable
     def rest_shared_limit(self, name: str, length: timedelta) -> Plan[None]:
@@ -67,8 +88,8 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
             rows = yield self._statement("limit_depth", bytes(limits))
             for name in names_in(text(limits) or ""):
                 depths[name] += int(rows[0][0])
-        rows = yield self._statement("shared_limits", now)
-        return [_shared_limit(row, depths) for row in rows]
+        rows = yield self._statement("shared_limits")
+        return [_shared_limit(row, depths, now) for row in rows]
 
     @repeatable
     def limited_channels(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, str]]:
@@ -78,13 +99,13 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         rows = yield self._statement("channels_behind_limits", list(ids))
         return {ids[bytes(row[0])]: text(row[1]) or "" for row in rows}
 
-    def _lock_limit(self, name: str) -> Plan[Row]:
+    def _lock_limit(self, name: str) -> Plan[list[Any]]:
         """Adds it if it is not there."""
         rows = yield self._statement("lock_limit", data(name))
         if not rows:
             yield self._statement("add_limit", data(name))
             rows = yield self._statement("lock_limit", data(name))
-        return rows[0]
+        return list(rows[0])
 
     def _limit_now(self) -> Plan[int]:
         rows = yield self._statement("clock", self._now())
@@ -92,7 +113,26 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
 
     def _limit_lock(self, names: Sequence[str], now: int) -> Plan[None]:
         for name in names:
-            yield from self._lock_limit(name)
+            row = yield from self._lock_limit(name)
+            if row[6]:
+                yield from self._end_runs(name)
+
+    def _end_runs(self, name: str) -> Plan[None]:
+        """What has ended behind a limit that is locked, and adapts or has a breaker."""
+        runs = yield from self._runs(name)
+        gone = {id: attempt for id, ended, attempt in runs if ended}
+        if gone:
+            yield self._statement("delete_limit_runs", data(name), list(gone))
+            left = [attempt.round for _, ended, attempt in runs if not ended]
+            yield from self._limit_end(name, list(gone.values()), left)
+
+    def _limit_control(self, name: str) -> Plan[LimitControl]:
+        rows = yield self._statement("limit_control", data(name))
+        return _control(rows[0])
+
+    def _limit_set_control(self, name: str, control: LimitControl) -> Plan[None]:
+        columns = replace(control, recent=data(control.recent))  # type: ignore[arg-type]
+        yield self._statement("set_limit_control", data(name), *astuple(columns))
 
     def _limit_all_sets(self) -> Plan[list[str]]:
         rows = yield self._statement("all_limit_sets")
@@ -104,14 +144,22 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         coming = yield from self._coming(set(claimed or ()), now)
         states = {}
         for name in names:
-            for concurrency, rate, burst, tat, rest_until in (
+            for concurrency, rate, burst, tat, rest_until, round, controlled in (
                 yield self._statement("look_limit", data(name))
             ):
-                runs = yield self._statement("limit_runs", data(name))
-                ended = [int(id) for id, gone in runs if gone]
-                counts = len(runs) - len(ended), coming[name], ended
-                states[name] = LimitState(name, concurrency, rate, burst, tat, rest_until, *counts)
+                runs = yield from self._runs(name)
+                ended = [id for id, gone, _ in runs if gone]
+                if controlled and claimed is not None:
+                    # What has ended since the limit was locked is left to whoever locks it next.
+                    ended = []
+                plain = (concurrency, rate, burst, tat, rest_until, round)
+                states[name] = LimitState(name, *plain, len(runs) - len(ended), coming[name], ended)
         return states
+
+    def _runs(self, name: str) -> Plan[list[tuple[int, bool, EndedAttempt]]]:
+        """What runs behind a limit or has run: the message, and whether its lease is gone."""
+        rows = yield self._statement("limit_runs", data(name))
+        return [(int(row[0]), bool(row[1]), EndedAttempt(*row[2:])) for row in rows]
 
     def _coming(self, ids: set[int], now: int) -> Plan[Counter[str]]:
         rows = yield self._statement("limit_coming", now - COMING)
@@ -122,7 +170,12 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         return counts
 
     def _limit_start(self, started: Sequence[Limited], states: Sequence[LimitState]) -> Plan[None]:
-        rows = [(data(name), one.id, one.fence) for one in started for name in names_in(one.limits)]
+        rounds = {state.name: state.round for state in states}
+        rows = [
+            (data(name), one.id, one.fence, rounds[name])
+            for one in started
+            for name in names_in(one.limits)
+        ]
         yield from self._insert("add_limit_runs", rows)
         for state in states:
             if ended := sorted({*state.ended}.difference(one.id for one in started)):
@@ -231,9 +284,21 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
             yield self._statement("delete_own_wakes", own)
         yield from self._insert("add_wakes", wakes)
 
+    def _note_expired(self, ids: Sequence[int], now: int) -> Plan[None]:
+        """The leases of these messages were taken back."""
+        for (name,) in (yield self._statement("controlled_limits")):
+            rows = yield self._statement("lock_expired_runs", sorted(ids), bytes(name))
+            if mine := sorted(int(row[0]) for row in rows):
+                yield self._statement("note_expired_runs", mine, bytes(name), now)
+
     def _forget_limits(self, now: int, limit: int) -> Plan[None]:
         """Lanes in which nothing waits, and what is known of messages that were made due a while
         ago. A set's limits are locked before its queue is forgotten, as who adds it does."""
+        for name in [text(row[0]) or "" for row in (yield self._statement("controlled_limits"))]:
+            # So that what is shown of it is true if nothing more is claimed.
+            some = any(ended for _, ended, _ in (yield from self._runs(name)))
+            if some and (yield self._statement("lock_free_limit", data(name))):
+                yield from self._end_runs(name)
         queues = yield self._statement("limit_queues")
         if not queues:
             return
@@ -260,11 +325,15 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
                 yield self._statement("delete_limit_queue", queue, data(limits))
 
 
-def _shared_limit(row: Row, depths: Counter[str]) -> SharedLimit:
+def _control(columns: Sequence[Any]) -> LimitControl:
+    control = LimitControl(*columns)
+    return replace(control, recent=text(control.recent))
+
+
+def _shared_limit(row: Row, depths: Counter[str], now: int) -> SharedLimit:
     name = text(row[0]) or ""
-    concurrency, rate, burst, until, running = row[1:]
-    counts = int(running), depths[name]
-    return SharedLimit(name, concurrency, rate, burst, moment(until), *counts)
+    rate, burst, running = row[1:4]
+    return shown_limit(name, rate, burst, _control(row[4:]), now, int(running), depths[name])
 
 
 def _wakes(m: ParkedMessage, due: int, now: int) -> list[WakeRow]:

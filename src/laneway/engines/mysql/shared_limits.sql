@@ -1,19 +1,64 @@
 -- name: lock_limit
 -- $1: name.
-select concurrency, rate, burst, tat, rest_until from `laneway_shared_limit` force index (primary)
-where name = $1 for update
+select concurrency, rate, burst, tat, rest_until, round, adapt_min is not null or breaker_window is not null
+from `laneway_shared_limit` force index (primary) where name = $1 for update
+
+-- name: lock_free_limit
+-- $1: name. If nobody else holds it.
+select 1 from `laneway_shared_limit` force index (primary) where name = $1 for update skip locked
 
 -- name: look_limit
 -- $1: name.
-select concurrency, rate, burst, tat, rest_until from `laneway_shared_limit` force index (primary) where name = $1
+select concurrency, rate, burst, tat, rest_until, round, adapt_min is not null or breaker_window is not null
+from `laneway_shared_limit` force index (primary) where name = $1
+
+-- name: limit_control
+-- $1: name. The columns of LimitControl.
+select concurrency, set_concurrency, rest_until, adapt_min, adapt_max, adapted, successes, breaker_failures,
+    breaker_window, breaker_minimum, breaker_pause, opened_at, open_until, recent, round, adapt_round, breaker_round
+from `laneway_shared_limit` force index (primary) where name = $1
+
+-- name: set_limit_control
+-- $1: name, which we have locked, $2..$18: the columns of LimitControl.
+update `laneway_shared_limit` set concurrency = $2, set_concurrency = $3, rest_until = $4, adapt_min = $5,
+    adapt_max = $6, adapted = $7, successes = $8, breaker_failures = $9, breaker_window = $10, breaker_minimum = $11,
+    breaker_pause = $12, opened_at = $13, open_until = $14, recent = $15, round = $16, adapt_round = $17,
+    breaker_round = $18
+where name = $1
+
+-- name: controlled_limits
+-- Those that adapt or have a breaker.
+select name from `laneway_shared_limit` where adapt_min is not null or breaker_window is not null
+
+-- name: controlled_among
+-- $1: names.
+select name from `laneway_shared_limit` force index (primary)
+where name in ($1...) and (adapt_min is not null or breaker_window is not null)
+
+-- name: note_limits
+-- $1: (message id, fence), $2: name, $3: outcome, $4: now. What was taken back stays expired.
+update $1:pairs x straight_join `laneway_limit_lease` k force index (primary)
+    on k.name = $2 and k.message_id = x.id and k.fence = x.fence and coalesce(k.outcome, 0) <> 5
+set k.outcome = $3, k.ended_at = coalesce($4, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))
+
+-- name: lock_expired_runs
+-- $1: message ids, $2: name. What their holders are about to note is left out.
+select k.message_id from $1:ids x straight_join `laneway_limit_lease` k force index (primary)
+    on k.name = $2 and k.message_id = x.id
+for update skip locked
+
+-- name: note_expired_runs
+-- $1: message ids, whose rows we have locked, $2: name, $3: now.
+update $1:ids x straight_join `laneway_limit_lease` k force index (primary) on k.name = $2 and k.message_id = x.id
+set k.outcome = 5, k.ended_at = $3
 
 -- name: add_limit
 -- $1: name. (Ignoring one that is there would share a lock that nobody could take alone then.)
 insert into `laneway_shared_limit` (name) values ($1) on duplicate key update name = `laneway_shared_limit`.name
 
 -- name: limit_runs
--- $1: name. Who runs behind it, and whether the lease is gone.
-select k.message_id, l.message_id is null
+-- $1: name. Who runs behind it, whether the lease is gone, and how it ended.
+select k.message_id, l.message_id is null, k.round, k.outcome, k.ended_at
 from `laneway_limit_lease` k force index (primary)
 left join `laneway_lease` l force index (primary) on l.message_id = k.message_id and l.fence = k.fence
 where k.name = $1
@@ -27,9 +72,9 @@ delete t from $2:ids x straight_join `laneway_limit_lease` t force index (primar
 select message_id, limits from `laneway_limit_wait` force index (limit_wait_released) where released > $1
 
 -- name: add_limit_runs
--- $1: rows of name, message id, fence.
-insert into `laneway_limit_lease` (name, message_id, fence) values $1...
-on duplicate key update fence = values(fence)
+-- $1: rows of name, message id, fence, round.
+insert into `laneway_limit_lease` (name, message_id, fence, round) values $1...
+on duplicate key update fence = values(fence), round = values(round), outcome = null
 
 -- name: set_limit_arrival
 -- $1: name, which we have locked, $2: theoretical arrival time.
@@ -137,8 +182,8 @@ update `laneway_limit_lane` l force index (primary) set l.pass = l.pass + $3, l.
 where l.limits = $1 and l.channel_id = $2
 
 -- name: set_shared_limit
--- $1: name, which we have locked, $2: concurrency, $3: rate, $4: burst, $5: theoretical arrival time.
-update `laneway_shared_limit` set concurrency = $2, rate = $3, burst = $4, tat = $5 where name = $1
+-- $1: name, which we have locked, $2: rate, $3: burst, $4: theoretical arrival time.
+update `laneway_shared_limit` set rate = $2, burst = $3, tat = $4 where name = $1
 
 -- name: rest_shared_limit
 -- $1: name, which we have locked, $2: until.
@@ -149,11 +194,12 @@ update `laneway_shared_limit` set rest_until = greatest(coalesce(rest_until, 0),
 delete from `laneway_shared_limit` where name = $1
 
 -- name: shared_limits
--- $1: now.
-select l.name, l.concurrency, l.rate, l.burst, case when l.rest_until > $1 then l.rest_until end,
+select l.name, l.rate, l.burst,
     (select count(*) from `laneway_limit_lease` k force index (primary)
     straight_join `laneway_lease` e force index (primary) on e.message_id = k.message_id and e.fence = k.fence
-    where k.name = l.name)
+    where k.name = l.name),
+    concurrency, set_concurrency, rest_until, adapt_min, adapt_max, adapted, successes, breaker_failures,
+    breaker_window, breaker_minimum, breaker_pause, opened_at, open_until, recent, round, adapt_round, breaker_round
 from `laneway_shared_limit` l force index (primary) order by l.name
 
 -- name: all_limit_sets

@@ -60,6 +60,7 @@ class MysqlExpire(MysqlRequeue, MysqlCancel):
         if settings.history != b"none":
             yield from self._insert("add_history", [_history_row(lease) for lease in leases])
         yield self._statement("delete_leases", [lease.id for lease in leases])
+        yield from self._note_expired([lease.id for lease in leases], settings.now)
         yield from self._requeue([_requeued(x, settings) for x in leases if not _used_up(x)])
         # Whoever held it may have worked all the while.
         freed = [(x.channel_ref, x.claimed_at) for x in leases if x.counted]
@@ -67,6 +68,10 @@ class MysqlExpire(MysqlRequeue, MysqlCancel):
         if dying:
             yield from self._add_dead_letters(dying, settings.now)
         return ExpiredLeases(len(leases), len(dying), start)
+
+    def _note_expired(self, ids: Sequence[int], now: int) -> Plan[None]:
+        """The engine's: see its shared limits."""
+        raise NotImplementedError
 
     def _without_held_keys(self, leases: list[EndedLease]) -> Plan[list[EndedLease]]:
         """Upkeep waits for nobody: a message that would die while somebody holds its key, to

@@ -8,6 +8,7 @@ from typing import Any
 
 from laneway.names import check_schema
 from laneway.plan import Statement
+from laneway.shared_limits import PlainLimits
 from laneway.sqlfile import statements
 
 # SQL with the schema's real name in place of ``"laneway"``.
@@ -86,6 +87,7 @@ class PostgresqlBase:
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = check_schema(schema)
         self._clock = clock
+        self.plain_limits = PlainLimits()
 
     def _statement(self, name: str, *params: Any) -> Statement:
         return Statement(statement(name, self.schema), params, reads=only_reads(name))

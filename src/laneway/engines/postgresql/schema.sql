@@ -62,6 +62,7 @@ alter function "laneway".start_limited_v1 security definer;
 alter function "laneway".sweep_limited_v1 security definer;
 alter function "laneway".set_shared_limit_v1 security definer;
 alter function "laneway".rest_shared_limit_v1 security definer;
+alter function "laneway".note_limits_v1 security definer;
 alter function "laneway".remove_shared_limit_v1 security definer;
 alter function "laneway".shared_limits_v1 security definer;
 alter function "laneway".limited_channels_v1 security definer;
@@ -123,7 +124,7 @@ grant execute on function "laneway".claim_v1, "laneway".by_kind_v1, "laneway".co
     "laneway".notify_channel_v1, "laneway".upkeep_v1, "laneway".count_v1, "laneway".worker_seen_v1,
     "laneway".worker_gone_v1, "laneway".free_dead_keys_v1, "laneway".step_operation_v1,
     "laneway".stage_nodes_v1, "laneway".parents_v1, "laneway".throttle_v1, "laneway".admit_v1, "laneway".start_limited_v1, "laneway".sweep_limited_v1,
-    "laneway".rest_shared_limit_v1
+    "laneway".rest_shared_limit_v1, "laneway".note_limits_v1
     to "laneway_consumer";
 -- To fire due schedules; these hold payloads.
 grant select, update (next_at, look_at, last_at, fired, error) on "laneway".schedule to "laneway_consumer";

@@ -13,6 +13,7 @@ from laneway.engines.times import micros
 from laneway.errors import InvalidName
 from laneway.names import check_schema
 from laneway.plan import Plan, Statement
+from laneway.shared_limits import PlainLimits
 from laneway.sqlfile import statements
 
 # SQL for SQLite: the schema's name is the prefix of every table, in place of ``laneway_``.
@@ -77,6 +78,7 @@ class SqliteBase:
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = checked_schema(schema)
         self._clock = clock
+        self.plain_limits = PlainLimits()
 
     def _now(self) -> int:
         """The machine's clock: all clients of the file run on this machine."""

@@ -4,6 +4,7 @@ Every plan here runs under the write lock, so nothing else has to be locked.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 from datetime import timedelta
 
 from laneway.engines.fairness import Limited, LimitedClaims, rate_limit
@@ -16,11 +17,13 @@ from laneway.engines.shared_limits import (
     LimitState,
     LimitWait,
     Passes,
+    shown_limit,
 )
-from laneway.engines.times import micros, moment
+from laneway.engines.times import micros
+from laneway.limits import EndedAttempt, LimitControl
 from laneway.model import Return, Settled
 from laneway.plan import Plan
-from laneway.shared_limits import SharedLimit, SharedLimitChange, limits_of, names_in
+from laneway.shared_limits import LimitNote, SharedLimit, SharedLimitChange, limits_of, names_in
 
 from .base import Clock, listed
 from .channels import CountChanges
@@ -35,12 +38,25 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
     def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
         state = yield from self._begin_write()
         yield self._statement("add_limits", listed([name]), state.now)
-        ((*old, tat),) = yield self._statement("shared_limit", name)
-        concurrency, rate, burst = change.applied(*old)
+        ((rate, burst, tat),) = yield self._statement("shared_limit", name)
+        control = yield from self._limit_control(name)
+        _, rate, burst = change.applied(control.set_concurrency, rate, burst)
         limit = rate_limit(rate, burst)
         tat = None if limit is None or tat is None else min(tat, limit.latest(state.now))
-        yield self._statement("set_shared_limit", name, concurrency, rate, burst, tat)
-        return SharedLimit(name, concurrency, rate, burst)
+        yield self._statement("set_shared_limit", name, rate, burst, tat)
+        control.set(change.concurrency, change.adapt, change.breaker)
+        yield from self._limit_set_control(name, control)
+        self.plain_limits.forget(name)
+        return shown_limit(name, rate, burst, control, state.now)
+
+    def note_limits(self, notes: Sequence[LimitNote]) -> Plan[list[bool]]:
+        wanted = listed({note.name for note in notes})
+        names = {row[0] for row in (yield self._read_outside("controlled_limits", wanted))}
+        if mine := [tuple(note) for note in notes if note.name in names]:
+            state = yield from self._begin_write()
+            yield self._many("note_limit", [(*note, state.now) for note in mine])
+        self.plain_limits.learn({note.name for note in notes} - names)
+        return [note.name in names for note in notes]
 
     def rest_shared_limit(self, name: str, length: timedelta) -> Plan[None]:
         state = yield from self._begin_write()
@@ -52,10 +68,11 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         return bool((yield self._statement("remove_shared_limit", name)))
 
     def shared_limits(self) -> Plan[list[SharedLimit]]:
-        rows = yield self._read_outside("shared_limits", self._now())
+        rows = yield self._read_outside("shared_limits")
+        now = self._now()
         return [
-            SharedLimit(name, concurrency, rate, burst, moment(until), running, waiting)
-            for name, concurrency, rate, burst, until, running, waiting in rows
+            shown_limit(name, rate, burst, LimitControl(*control), now, running, waiting)
+            for name, rate, burst, running, waiting, *control in rows
         ]
 
     def limited_channels(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, str]]:
@@ -73,9 +90,24 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         yield from self._begin_write()
 
     def _limit_lock(self, names: Sequence[str], now: int) -> Plan[None]:
-        text = listed(names)
-        yield self._statement("add_limits", text, now)
-        yield self._statement("delete_ended_limit_leases", text)
+        yield self._statement("add_limits", listed(names), now)
+        yield from self._end_limit_leases(names)
+
+    def _end_limit_leases(self, names: Sequence[str]) -> Plan[None]:
+        ended = yield self._statement("delete_ended_limit_leases", listed(names))
+        if not ended:
+            return
+        rows = yield self._statement("controlled_limits", listed({row[0] for row in ended}))
+        for (name,) in rows:
+            gone = [EndedAttempt(*row[1:]) for row in ended if row[0] == name]
+            left = [row[0] for row in (yield self._statement("limit_rounds", name))]
+            yield from self._limit_end(name, gone, left)
+
+    def _limit_control(self, name: str) -> Plan[LimitControl]:
+        return LimitControl(*(yield self._statement("limit_control", name))[0])
+
+    def _limit_set_control(self, name: str, control: LimitControl) -> Plan[None]:
+        yield self._statement("set_limit_control", name, *astuple(control))
 
     def _limit_all_sets(self) -> Plan[list[str]]:
         return [row[0] for row in (yield self._statement("all_limit_sets"))]
@@ -88,7 +120,12 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         return {row[0]: LimitState(*row) for row in rows}
 
     def _limit_start(self, started: Sequence[Limited], states: Sequence[LimitState]) -> Plan[None]:
-        rows = [(name, one.id, one.fence) for one in started for name in names_in(one.limits)]
+        rounds = {state.name: state.round for state in states}
+        rows = [
+            (name, one.id, one.fence, rounds[name])
+            for one in started
+            for name in names_in(one.limits)
+        ]
         yield self._many("add_limit_lease", rows)
         rated = [(state.name, state.tat) for state in states if state.rate is not None]
         if rated:
@@ -179,6 +216,8 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         yield from self._update_counts(changes, state)
 
     def _forget_limits(self, now: int, limit: int) -> Plan[None]:
+        if names := [row[0] for row in (yield self._statement("ended_limits"))]:
+            yield from self._end_limit_leases(names)
         yield self._statement("forget_released", now, limit)
         gone = yield self._statement("forget_limit_lanes", limit)
         # Lanes are found by their queues: those stay until the last idle lane is gone.

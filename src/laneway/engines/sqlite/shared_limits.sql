@@ -8,10 +8,46 @@ delete from "laneway_limit_lease"
 where name in (select value from json_each($1)) and not exists (
     select 1 from "laneway_lease" l
     where l.fence = "laneway_limit_lease".fence and l.message_id = "laneway_limit_lease".message_id)
+returning name, round, outcome, ended_at
+
+-- name: controlled_limits
+-- $1: names. Those that adapt or have a breaker.
+select name from "laneway_shared_limit"
+where name in (select value from json_each($1)) and (adapt_min is not null or breaker_window is not null)
+
+-- name: limit_rounds
+-- $1: name. Of what runs behind it.
+select round from "laneway_limit_lease" where name = $1
+
+-- name: limit_control
+-- $1: name. The columns of LimitControl.
+select concurrency, set_concurrency, rest_until, adapt_min, adapt_max, adapted, successes, breaker_failures,
+    breaker_window, breaker_minimum, breaker_pause, opened_at, open_until, recent, round, adapt_round, breaker_round
+from "laneway_shared_limit" where name = $1
+
+-- name: set_limit_control
+-- $1: name, $2..$18: the columns of LimitControl.
+update "laneway_shared_limit" set concurrency = $2, set_concurrency = $3, rest_until = $4, adapt_min = $5,
+    adapt_max = $6, adapted = $7, successes = $8, breaker_failures = $9, breaker_window = $10, breaker_minimum = $11,
+    breaker_pause = $12, opened_at = $13, open_until = $14, recent = $15, round = $16, adapt_round = $17,
+    breaker_round = $18
+where name = $1
+
+-- name: note_limit
+-- $1: name, $2: message, $3: fence, $4: outcome, $5: now. What was taken back stays expired.
+update "laneway_limit_lease" set outcome = $4, ended_at = $5
+where name = $1 and message_id = $2 and fence = $3 and outcome is not 5
+
+-- name: ended_limits
+-- Those that adapt or have a breaker, and behind which something has ended.
+select l.name from "laneway_shared_limit" l
+where (l.adapt_min is not null or l.breaker_window is not null) and exists (
+    select 1 from "laneway_limit_lease" k where k.name = l.name and not exists (
+        select 1 from "laneway_lease" e where e.fence = k.fence and e.message_id = k.message_id))
 
 -- name: limit_states
 -- $1: names, $2: now, $3: messages that were claimed, which are not about to come.
-select l.name, l.concurrency, l.rate, l.burst, l.tat, l.rest_until,
+select l.name, l.concurrency, l.rate, l.burst, l.tat, l.rest_until, l.round,
     (select count(*) from "laneway_limit_lease" k cross join "laneway_lease" e
     where k.name = l.name and e.fence = k.fence and e.message_id = k.message_id),
     (select count(*) from "laneway_limit_wait" w
@@ -20,8 +56,8 @@ select l.name, l.concurrency, l.rate, l.burst, l.tat, l.rest_until,
 from json_each($1) j cross join "laneway_shared_limit" l where l.name = j.value
 
 -- name: add_limit_lease
--- $1: name, $2: message, $3: fence.
-insert or replace into "laneway_limit_lease" (name, message_id, fence) values ($1, $2, $3)
+-- $1: name, $2: message, $3: fence, $4: round.
+insert or replace into "laneway_limit_lease" (name, message_id, fence, round) values ($1, $2, $3, $4)
 
 -- name: set_limit_arrival
 -- $1: name, $2: theoretical arrival time.
@@ -134,11 +170,11 @@ where w.message_id = j.value and m.id = w.message_id
 
 -- name: shared_limit
 -- $1: name.
-select concurrency, rate, burst, tat from "laneway_shared_limit" where name = $1
+select rate, burst, tat from "laneway_shared_limit" where name = $1
 
 -- name: set_shared_limit
--- $1: name, $2: concurrency, $3: rate, $4: burst, $5: theoretical arrival time.
-update "laneway_shared_limit" set concurrency = $2, rate = $3, burst = $4, tat = $5 where name = $1
+-- $1: name, $2: rate, $3: burst, $4: theoretical arrival time.
+update "laneway_shared_limit" set rate = $2, burst = $3, tat = $4 where name = $1
 
 -- name: rest_shared_limit
 -- $1: name, $2: until.
@@ -149,8 +185,7 @@ update "laneway_shared_limit" set rest_until = max(coalesce(rest_until, 0), $2) 
 delete from "laneway_shared_limit" where name = $1 returning 1
 
 -- name: shared_limits
--- $1: now.
-select l.name, l.concurrency, l.rate, l.burst, case when l.rest_until > $1 then l.rest_until end,
+select l.name, l.rate, l.burst,
     (select count(*) from "laneway_limit_lease" k cross join "laneway_lease" e
     where k.name = l.name and e.fence = k.fence and e.message_id = k.message_id),
     (select count(*) from (
@@ -159,7 +194,9 @@ select l.name, l.concurrency, l.rate, l.burst, case when l.rest_until > $1 then 
             where instr(',' || q.limits || ',', ',' || l.name || ',')) s
         cross join "laneway_limit_wait" w cross join "laneway_message" m
         where w.limits = s.limits and w.released is null and m.id = w.message_id
-        limit 10000))
+        limit 10000)),
+    concurrency, set_concurrency, rest_until, adapt_min, adapt_max, adapted, successes, breaker_failures,
+    breaker_window, breaker_minimum, breaker_pause, opened_at, open_until, recent, round, adapt_round, breaker_round
 from "laneway_shared_limit" l order by l.name
 
 -- name: channels_behind_limits

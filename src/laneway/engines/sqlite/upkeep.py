@@ -91,6 +91,7 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
             row[0] for row in (yield self._statement("expired_claims", state.now, _LIMIT))
         )
         over = yield self._statement("expired_leases", fences, state.now, _LIMIT)
+        yield self._statement("note_expired_limits", listed(row[0] for row in over), state.now)
         released = yield from self._release(over)
         ended = yield from self._ended_leases(released)
         dead_rows = [SqliteDeadRow(f.id, *_LOST) for f in ended if f.spent + 1 >= f.max_attempts]

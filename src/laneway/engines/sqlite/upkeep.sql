@@ -27,7 +27,11 @@ select
             select 1 from "laneway_limit_lane" l where l.limits = q.limits and l.queue = q.queue and l.waiting)
         or (select min(i.pass) from "laneway_limit_lane" i where i.limits = q.limits and not i.waiting)
             <= (select min(l.pass) from "laneway_limit_lane" l where l.limits = q.limits and l.waiting))
-    or exists (select 1 from "laneway_limit_wait" where released < $1 - 60000000) as limits
+    or exists (select 1 from "laneway_limit_wait" where released < $1 - 60000000)
+    or exists (
+        select 1 from "laneway_shared_limit" l cross join "laneway_limit_lease" k
+        where (l.adapt_min is not null or l.breaker_window is not null) and k.name = l.name and not exists (
+            select 1 from "laneway_lease" e where e.fence = k.fence and e.message_id = k.message_id)) as limits
 
 -- name: expired_claims
 -- $1: now, $2: limit. Claims that may have expired leases.
@@ -37,6 +41,13 @@ select fence from "laneway_claim" where until <= $1 order by until limit $2
 -- $1: fences of claims, $2: now, $3: limit.
 select l.message_id, l.fence from json_each($1) j cross join "laneway_lease" l
 where l.fence = j.value and l.until <= $2 limit $3
+
+-- name: note_expired_limits
+-- $1: message ids, $2: now.
+update "laneway_limit_lease" set outcome = 5, ended_at = $2
+where name in (
+        select name from "laneway_shared_limit" where adapt_min is not null or breaker_window is not null)
+    and message_id in (select value from json_each($1))
 
 -- name: update_claim_ends
 -- $1: fences. Sets until to the earliest end of the leases that are left.

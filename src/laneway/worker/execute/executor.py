@@ -10,10 +10,11 @@ from types import TracebackType
 from typing import Any
 
 from laneway.client.aio.core import AsyncCore
-from laneway.client.shared.settle_items import held, said
+from laneway.client.shared.settle_items import held, limit_notes, said
 from laneway.client.sync.core import Core
 from laneway.durations import to_seconds
 from laneway.errors import DecodeError, LanewayError
+from laneway.limits import AttemptEnd
 from laneway.model import Settled
 from laneway.plan import Plan
 from laneway.worker.clock import now
@@ -31,7 +32,7 @@ from laneway.worker.outcomes import (
     Throttled,
     TracebackRule,
 )
-from laneway.worker.settle import entry_for, settle_plan
+from laneway.worker.settle import entry_for, settle_in_transaction
 
 from .batches import Batches
 from .handler_message import (
@@ -172,6 +173,9 @@ class HandlerExecutor:
         try:
             engine, length = self._core.engine, throttled.retry_after
             if throttled.limit is not None:
+                notes = limit_notes(engine, [job], AttemptEnd.THROTTLED)
+                if mine := [note for note in notes if note.name == throttled.limit]:
+                    await self._core.run(engine.note_limits(mine))
                 await self._core.run(engine.rest_shared_limit(throttled.limit, length))
                 return _rested(job, throttled)
             await self._core.run(engine.throttle(job.queue, job.channel, length))
@@ -286,7 +290,7 @@ class HandlerExecutor:
 
     def _settle_plan(self, job: Job, outcome: Outcome) -> Plan[list[Settled]] | None:
         entry = entry_for(job, outcome, self._core.options.max_payload, self._tracebacks)
-        return None if entry is None else settle_plan(self._core.engine, entry.verb, [entry])
+        return None if entry is None else settle_in_transaction(self._core.engine, entry)
 
 
 def _rested(job: Job, throttled: Throttled) -> Outcome:

@@ -297,7 +297,8 @@ create table if not exists `laneway_done` (
 -- Shared limits: docs/decisions/0021-shared-limits.md.
 --
 -- One row a limit; named by a message and never set: a row without limits. Whoever holds its lock decides who starts
--- behind it. tat: as in a channel. rest_until: nothing starts before (a handler raised Throttled).
+-- behind it. tat: as in a channel. rest_until: nothing starts before (a handler raised Throttled, or its breaker is
+-- open). concurrency: the number in force, set_concurrency: what was set. The rest: LimitControl in limits.py.
 create table if not exists `laneway_shared_limit` (
     name varbinary(100) primary key,
     concurrency bigint,
@@ -305,14 +306,34 @@ create table if not exists `laneway_shared_limit` (
     burst bigint,
     tat bigint,
     rest_until bigint,
-    created_at bigint not null default (timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))
+    created_at bigint not null default (timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
+    set_concurrency bigint,
+    adapt_min bigint,
+    adapt_max bigint,
+    adapted bigint,
+    successes bigint not null default 0,
+    breaker_failures double,
+    breaker_window bigint,
+    breaker_minimum bigint,
+    breaker_pause bigint,
+    opened_at bigint,
+    open_until bigint,
+    recent varbinary(1000),
+    round bigint not null default 0,
+    adapt_round bigint not null default 0,
+    breaker_round bigint not null default 0
 ) engine = InnoDB;
 
 -- Who runs behind a limit. A row counts while its lease exists; the next who needs the number deletes the others.
+-- outcome: how it ended or is about to end (AttemptEnd), of limits that adapt or have a breaker. round: of the limit,
+-- when it started.
 create table if not exists `laneway_limit_lease` (
     name varbinary(100) not null,
     message_id bigint not null,
     fence bigint not null,
+    round bigint not null default 0,
+    outcome tinyint,
+    ended_at bigint,
     primary key (name, message_id)
 ) engine = InnoDB;
 

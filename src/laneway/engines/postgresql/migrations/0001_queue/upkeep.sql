@@ -121,6 +121,10 @@ begin
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);
     end if;
 
+    if exists (select from shared_limit l where l.adapt_min is not null or l.breaker_window is not null) then
+        perform note_expired_limits_v1(v_back || v_dead, v_now);
+    end if;
+
     if exists (select from listener l where l.until > v_now) then
         perform add_events_v1(array['expired'], v_back || v_dead, v_now);
     end if;

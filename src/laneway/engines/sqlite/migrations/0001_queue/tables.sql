@@ -291,7 +291,8 @@ create index "laneway_done_expiry" on "laneway_done" (keep_until);
 -- Shared limits: docs/decisions/0021-shared-limits.md.
 --
 -- One row a limit; named by a message and never set: a row without limits. tat: as in a channel. rest_until:
--- nothing starts before (a handler raised Throttled).
+-- nothing starts before (a handler raised Throttled, or its breaker is open). concurrency: the number in force,
+-- set_concurrency: what was set. The rest: LimitControl in limits.py.
 create table "laneway_shared_limit" (
     name text primary key,
     concurrency integer check (concurrency >= 1),
@@ -300,14 +301,40 @@ create table "laneway_shared_limit" (
     tat integer,
     rest_until integer,
     created_at integer not null,
-    check ((rate is null) = (burst is null))
+    set_concurrency integer check (set_concurrency >= 1),
+    adapt_min integer check (adapt_min >= 1),
+    adapt_max integer check (adapt_max >= adapt_min),
+    adapted integer check (adapted between adapt_min and adapt_max),
+    successes integer not null default 0,
+    breaker_failures real check (breaker_failures > 0 and breaker_failures <= 1),
+    breaker_window integer,
+    breaker_minimum integer check (breaker_minimum >= 1),
+    breaker_pause integer,
+    opened_at integer,
+    open_until integer,
+    recent text,
+    round integer not null default 0,
+    adapt_round integer not null default 0,
+    breaker_round integer not null default 0,
+    check ((rate is null) = (burst is null)),
+    check ((adapt_min is null) = (adapted is null)),
+    check ((opened_at is null) = (open_until is null) and (opened_at is null or breaker_window is not null))
 ) without rowid;
 
+-- Those that want to know how what ran behind them ended.
+create index "laneway_shared_limit_controlled" on "laneway_shared_limit" (name)
+    where adapt_min is not null or breaker_window is not null;
+
 -- Who runs behind a limit. A row counts while its lease exists; the next who needs the number deletes the others.
+-- outcome: how it ended or is about to end (AttemptEnd), of limits that adapt or have a breaker. round: of the limit,
+-- when it started.
 create table "laneway_limit_lease" (
     name text not null,
     message_id integer not null,
     fence integer not null,
+    round integer not null default 0,
+    outcome integer check (outcome between 1 and 5),
+    ended_at integer,
     primary key (name, message_id)
 ) without rowid;
 

@@ -32,6 +32,7 @@ declare
     v_tat timestamptz[];
     v_rest timestamptz[];
     v_running bigint[];
+    v_round bigint[];
     -- How many were made due behind each limit and are about to start: theirs are not for those who come now.
     v_coming bigint[];
     v_waiting text[];
@@ -51,14 +52,13 @@ begin
     on conflict do nothing;
     perform from shared_limit l where l.name = any(v_names) order by l.name for update;
     -- Statements of their own: they see what was committed while this waited.
-    delete from limit_lease k where k.name = any(v_names)
-        and not exists (select from lease l where l.message_id = k.message_id and l.fence = k.fence offset 0);
+    perform end_limit_leases_v1(v_names);
     select array_agg(l.concurrency order by l.name), array_agg(l.rate order by l.name), array_agg(l.burst order by l.name),
         array_agg(l.tat order by l.name), array_agg(l.rest_until order by l.name),
-        array_agg((select count(*) from limit_lease k where k.name = l.name) order by l.name),
+        array_agg(l.round order by l.name), array_agg((select count(*) from limit_lease k where k.name = l.name) order by l.name),
         array_agg((select count(*) from limit_wait w where w.released > v_now - interval '1 second'
             and w.message_id <> all(p_ids) and l.name = any(string_to_array(w.limits, ','))) order by l.name)
-    into v_concurrency, v_rate, v_burst, v_tat, v_rest, v_running, v_coming
+    into v_concurrency, v_rate, v_burst, v_tat, v_rest, v_round, v_running, v_coming
     from shared_limit l where l.name = any(v_names);
     v_waiting := array(
         select x.limits from (select distinct k.limits from unnest(p_limits) k(limits)) x
@@ -112,11 +112,11 @@ begin
     end loop;
 
     if cardinality(v_start) > 0 then
-        insert into limit_lease (name, message_id, fence)
-        select n.name, x.id, x.fence
+        insert into limit_lease (name, message_id, fence, round)
+        select n.name, x.id, x.fence, v_round[array_position(v_names, n.name)]
         from unnest(v_start, v_start_fences, v_start_limits) x(id, fence, limits)
         cross join unnest(string_to_array(x.limits, ',')) n(name)
-        on conflict (name, message_id) do update set fence = excluded.fence;
+        on conflict (name, message_id) do update set fence = excluded.fence, round = excluded.round, outcome = null;
         update shared_limit l set tat = x.tat from unnest(v_names, v_tat) x(name, tat)
         where l.name = x.name and l.rate is not null;
         delete from limit_wait w where w.message_id = any(v_start);
@@ -310,6 +310,15 @@ declare
     v_locked bigint;
     v_count bigint;
 begin
+    -- So that what is shown of them is true if nothing more is claimed.
+    if exists (select from shared_limit l where l.adapt_min is not null or l.breaker_window is not null) then
+        perform end_limit_leases_v1(array(
+            select l.name from shared_limit l
+            where (l.adapt_min is not null or l.breaker_window is not null) and exists (
+                select from limit_lease k where k.name = l.name
+                    and not exists (select from lease e where e.message_id = k.message_id and e.fence = k.fence))
+            order by l.name for update skip locked));
+    end if;
     if not exists (select from limit_queue) then
         return 0;
     end if;
@@ -341,8 +350,7 @@ begin
         continue when v_locked < (select count(*) from limit_queue q where q.limits = v_limits);
         delete from limit_queue q where q.limits = v_limits
             and not exists (select from limit_lane l where l.limits = q.limits and l.waiting and l.queue = q.queue);
-        delete from limit_lease k where k.name = any(string_to_array(v_limits, ','))
-            and not exists (select from lease l where l.message_id = k.message_id and l.fence = k.fence);
+        perform end_limit_leases_v1(string_to_array(v_limits, ','));
     end loop;
     return v_count;
 end

@@ -83,12 +83,11 @@ begin
                 select from pause p where p.queue = q.name and p.kind is null and (p.until is null or p.until > v_now)));
         v_direct := not exists (
             select from pause p where p.queue = any(v_queues) and p.kind is not null and (p.until is null or p.until > v_now));
-        delete from limit_lease k where k.name = any(v_names)
-            and not exists (select from lease l where l.message_id = k.message_id and l.fence = k.fence offset 0);
+        perform end_limit_leases_v1(v_names);
         v_fence := nextval('fence');
         foreach v_limits in array v_sets loop
             exit when v_left <= 0;
-            select least(r.room, v_left) into v_room from limit_room_v1(v_limits, v_now) r;
+            select least(r.room, v_left) into v_room from limit_room_v1(v_limits, v_now, true) r;
             while v_room > 0 loop
                 -- Not more than a hundred at a time: it looks at as many channels.
                 select * into v_picked from pick_limited_v1(v_limits, v_queues, p_kinds, least(v_room, 100), v_direct, v_now);
@@ -102,9 +101,10 @@ begin
                     select m.id, v_fence, v_now + p_lease, v_now, m.channel_id, false, p_worker
                     from unnest(v_picked.start) x(id) join lateral (
                         select k.id, k.channel_id from message k where k.id = x.id offset 0) m on true;
-                    insert into limit_lease (name, message_id, fence)
-                    select n, x.id, v_fence from unnest(v_picked.start) x(id) cross join unnest(string_to_array(v_limits, ',')) n
-                    on conflict (name, message_id) do update set fence = excluded.fence;
+                    insert into limit_lease (name, message_id, fence, round)
+                    select l.name, x.id, v_fence, l.round from unnest(v_picked.start) x(id)
+                    cross join shared_limit l where l.name = any(string_to_array(v_limits, ','))
+                    on conflict (name, message_id) do update set fence = excluded.fence, round = excluded.round, outcome = null;
                     -- Rounded up to the clock's step: rounding to the nearest would let the rate creep over.
                     update shared_limit l set tat = greatest(l.tat, v_now)
                         + cardinality(v_picked.start) * ceil(1e6 / l.rate - 1e-3) * interval '1 microsecond'
@@ -221,8 +221,10 @@ end
 $$;
 
 -- How many messages may start behind a set of limits, and if none, when to look again. Its caller has the settings of
--- start_limited_v1.
-create or replace function "laneway".limit_room_v1(p_limits text, p_now timestamptz, out room bigint, out again timestamptz)
+-- start_limited_v1. p_locked: they are locked; what has ended since then is left to whoever locks them next.
+create or replace function "laneway".limit_room_v1(
+    p_limits text, p_now timestamptz, p_locked boolean default false, out room bigint, out again timestamptz
+)
 language plpgsql
 as $$
 begin
@@ -236,7 +238,7 @@ begin
             l.burst - date_part('epoch', greatest(l.tat, p_now) - p_now) * l.rate as starts,
             case when l.concurrency is not null then l.concurrency
                 - (select count(*) from limit_lease k where k.name = l.name
-                    and exists (select from lease e where e.message_id = k.message_id and e.fence = k.fence offset 0)) end as slots,
+                    and (p_locked or exists (select from lease e where e.message_id = k.message_id and e.fence = k.fence offset 0))) end as slots,
             -- Made due, and about to start.
             (select count(*) from limit_wait w where w.released > p_now - interval '1 second'
                 and l.name = any(string_to_array(w.limits, ','))) as coming
@@ -318,44 +320,6 @@ begin
 end
 $$;
 
--- Set a shared limit: what p_named names (null removes it), and no more. Holds from the next claim on; a lower
--- concurrency is met as leases end. A new rate has a burst of its own, one second's worth, unless one is named.
--- Answers no row, and writes nothing, if a burst has no rate to go with, or would last longer than a century.
--- Locks the limit's row: of two callers that change different limits, both changes hold.
-create or replace function "laneway".set_shared_limit_v1(
-    p_name text, p_named text[], p_concurrency bigint, p_rate double precision, p_burst bigint, p_now timestamptz default null
-) returns table (concurrency bigint, rate double precision, burst bigint)
-language plpgsql
-set search_path = "laneway", pg_temp
-as $$
-#variable_conflict use_column
-declare
-    v_now timestamptz := write_time_v1(p_now);
-    v_old shared_limit;
-    v_rate double precision;
-    v_burst bigint;
-begin
-    insert into shared_limit (name, created_at) values (p_name, v_now) on conflict do nothing;
-    select l.* into strict v_old from shared_limit l where l.name = p_name for update;
-    v_rate := case when 'rate' = any(p_named) then p_rate else v_old.rate end;
-    v_burst := case when 'burst' = any(p_named) then p_burst when 'rate' = any(p_named) then null else v_old.burst end;
-    if v_burst is null and v_rate is not null then
-        v_burst := greatest(1, ceil(v_rate));
-    end if;
-    if v_burst is not null and (v_rate is null or v_burst / v_rate > 100 * 366 * 86400.0) then
-        return;
-    end if;
-    return query
-    update shared_limit l set
-        concurrency = case when 'concurrency' = any(p_named) then p_concurrency else l.concurrency end,
-        rate = v_rate, burst = v_burst,
-        -- Of the starts under another rate, only this is kept: that the burst is used up.
-        tat = case when v_rate is not null and l.tat is not null then least(l.tat, v_now + ceil(v_burst / v_rate * 1e6) * interval '1 microsecond') end
-    where l.name = p_name
-    returning l.concurrency, l.rate, l.burst;
-end
-$$;
-
 -- Nothing starts behind the limit for p_length; a rest that lasts longer stays as it is.
 create or replace function "laneway".rest_shared_limit_v1(p_name text, p_length interval, p_now timestamptz default null)
 returns void
@@ -374,27 +338,6 @@ set search_path = "laneway", pg_temp
 as $$
     with gone as (delete from shared_limit l where l.name = p_name returning l.name)
     select exists (select from gone)
-$$;
-
--- The shared limits by name, with what runs and waits behind each, counted to p_most.
-create or replace function "laneway".shared_limits_v1(p_most integer default 10000, p_now timestamptz default null)
-returns table (
-    name text, concurrency bigint, rate double precision, burst bigint, rest_until timestamptz, running bigint, waiting bigint)
-language sql stable
-set search_path = "laneway", pg_temp
-as $$
-    select l.name, l.concurrency, l.rate, l.burst,
-        case when l.rest_until > coalesce(p_now, clock_timestamp()) then l.rest_until end,
-        (select count(*) from (
-            select from limit_lease k where k.name = l.name
-                and exists (select from lease e where e.message_id = k.message_id and e.fence = k.fence)
-            limit p_most) r),
-        (select coalesce(sum(w.n), 0)::bigint from (select distinct q.limits from limit_queue q) s
-        cross join lateral (select count(*) as n from (
-            select from limit_wait w where w.limits = s.limits and w.released is null
-                and exists (select from message m where m.id = w.message_id) limit p_most) c) w
-        where l.name = any(string_to_array(s.limits, ',')))
-    from shared_limit l order by l.name
 $$;
 
 -- Which of these channels wait for shared limits, and for which.

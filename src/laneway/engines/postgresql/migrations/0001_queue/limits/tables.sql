@@ -1,7 +1,13 @@
 -- Shared limits: docs/decisions/0021-shared-limits.md.
 --
 -- One row a limit; named by a message and never set: a row without limits. Whoever holds its lock decides who
--- starts behind it. tat: as in token. rest_until: nothing starts before (a handler raised Throttled).
+-- starts behind it. tat: as in token. rest_until: nothing starts before (a handler raised Throttled, or its breaker is
+-- open). concurrency: the number in force, which is all that claims read; set_concurrency: what was set.
+--
+-- adapted: the number that it has found between adapt_min and adapt_max; successes: how many of the next round it has.
+-- opened_at: since when the breaker is open, open_until: when it lets the next single one start. slots: what ended
+-- lately, by tenths of the breaker's window. round: counts decreases and openings; what started in a round before
+-- adapt_round says nothing about the number, before breaker_round nothing about the breaker.
 create table "laneway".shared_limit (
     name text collate "C" primary key,
     concurrency bigint check (concurrency >= 1),
@@ -10,15 +16,42 @@ create table "laneway".shared_limit (
     tat timestamptz,
     rest_until timestamptz,
     created_at timestamptz not null default clock_timestamp(),
-    check ((rate is null) = (burst is null))
+    set_concurrency bigint check (set_concurrency >= 1),
+    adapt_min bigint check (adapt_min >= 1),
+    adapt_max bigint check (adapt_max >= adapt_min),
+    adapted bigint check (adapted between adapt_min and adapt_max),
+    successes bigint not null default 0,
+    breaker_failures double precision check (breaker_failures > 0 and breaker_failures <= 1),
+    breaker_window interval,
+    breaker_minimum bigint check (breaker_minimum >= 1),
+    breaker_pause interval,
+    opened_at timestamptz,
+    open_until timestamptz,
+    slots bigint[],
+    slots_ended bigint[],
+    slots_failed bigint[],
+    round bigint not null default 0,
+    adapt_round bigint not null default 0,
+    breaker_round bigint not null default 0,
+    check ((rate is null) = (burst is null)),
+    check ((adapt_min is null) = (adapted is null)),
+    check ((opened_at is null) = (open_until is null) and (opened_at is null or breaker_window is not null))
 );
+-- Those that want to know how what ran behind them ended.
+create index shared_limit_controlled on "laneway".shared_limit (name)
+    where adapt_min is not null or breaker_window is not null;
 
 -- Who runs behind a limit. A row counts while its lease exists; whoever ends the lease does not look here, and
--- the next who needs the number deletes the row.
+-- the next who needs the number deletes the row. outcome: how it ended or is about to end, of limits that adapt or have
+-- a breaker: 1 completed, 2 failed, 3 timed out, 4 throttled, 5 expired; null: nothing is known. round: of the limit,
+-- when it started.
 create table "laneway".limit_lease (
     name text collate "C" not null,
     message_id bigint not null,
     fence bigint not null,
+    round bigint not null default 0,
+    outcome smallint check (outcome between 1 and 5),
+    ended_at timestamptz,
     primary key (name, message_id)
 );
 
