@@ -218,7 +218,7 @@ class EmbeddedMariaDB(EmbeddedServer):
         common = ["--no-defaults", f"--datadir={data}", *user]
         if is_mysql(self._program):
             hand_over(self.directory)
-            first = self.directory / "first.sql"
+            first = self.directory / "first-statements"
             first.write_text(_MYSQL_ROOT)
             return [self._program, *common, "--initialize-insecure", f"--init-file={first}"]
         installer = shutil.which("mariadb-install-db") or shutil.which("mysql_install_db")
