@@ -21,6 +21,7 @@ IN_MAKE_TEST = frozenset(
         "tests/lake/test_sync.py::test_sync_verify_purge_leave_what_is_young",
         "tests/lake/test_sync.py::test_compaction_keeps_every_row",
         "tests/lake/test_plain.py::test_all_rows_and_columns_arrive_once_and_old_ones_are_purged",
+        "tests/lake/test_report.py::test_time_in_a_workers_own_queue_is_waiting",
         "tests/lake/test_streams.py::test_purge_and_retention_wait_until_it_has_read",
         "tests/lake/test_erase.py::test_one_tenant_is_gone_and_all_others_are_whole",
         "tests/lake/test_synth.py::test_every_message_ends_once_or_is_alive",

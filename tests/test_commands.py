@@ -43,12 +43,12 @@ def test_the_demo_ends_in_a_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.repeats("the demo runs on a server of its own")
-def test_the_demo_leaves_nothing_in_a_given_database_and_ends_well_without_spark(
+def test_the_demo_leaves_nothing_in_a_given_database_and_ends_well_without_a_report(
     tmp_path: Path,
 ) -> None:
     file, without = tmp_path / "demo.db", tmp_path / "without"
     without.mkdir()
-    (without / "pyspark.py").write_text("raise ImportError('it is not installed here')")
+    (without / "pyarrow.py").write_text("raise ImportError('it is not installed here')")
     place = f"sqlite:///{file}"
     done = _run("laneway.cli", "demo", "--url", place, PYTHONPATH=str(without))
     _check_verdict(done)

@@ -14,7 +14,7 @@ from typing import Any
 from psycopg import ClientCursor, Connection
 
 from laneway.lake.folder import Folder
-from laneway.lake.report.objective import ERROR, GROWTH, Objective
+from laneway.lake.report.tables import ERROR, GROWTH, Objective
 
 Row = dict[str, Any]
 PROOF = Path(__file__).parent / "proof"

@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 from laneway.errors import LakeMismatch
 from laneway.lake import Lake
 from laneway.lake.folder import Folder
-from laneway.lake.report import create
+from laneway.lake.report import create, small
 from laneway.lake.report.create import Report, changed_days, current_state, saved_state
-from laneway.lake.report.objective import Objective
+from laneway.lake.report.tables import Objective
 from laneway.lake.synth import synthesize
 from laneway.lake.synth.history import write_lake
 from tests.lake.conftest import NOW
@@ -61,6 +61,7 @@ def test_the_callers_session_stays_as_it_was(
         return Report("page", 1)
 
     monkeypatch.setattr(create, "create_report", made)
+    monkeypatch.setattr(small, "is_small", lambda folder: False)
     spark.sql("select 1 as mine").createOrReplaceTempView("history")
     try:
         assert lake.report().days == 1

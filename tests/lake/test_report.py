@@ -6,11 +6,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.functions import array, lit
+from pyspark.sql.types import StructType
 
 from laneway.lake import Lake
 from laneway.lake.columns import HISTORY
 from laneway.lake.folder import batch_path
 from laneway.lake.report.create import create_report
+from laneway.lake.report.summaries import summary_sql
+from laneway.lake.report.tables import COLUMNS, DAILY, Objective, table_sql
+from tests.lake.conftest import NOW
 from tests.lake.proving import KEYS, Difference
 from tests.lake.scenes import Scene
 
@@ -23,6 +28,29 @@ def test_a_table_of_the_made_up_history_is_right(table: str, made_up: Scene) -> 
 @pytest.mark.parametrize("table", KEYS)
 def test_a_table_of_a_real_run_is_right(table: str, real: Scene) -> None:
     _judge(table, real.found[table], may_be_empty=table == "normal")
+
+
+@pytest.mark.parametrize("table", KEYS)
+def test_a_table_without_spark_is_the_same(table: str, real: Scene) -> None:
+    _judge(table, real.without_spark[table], may_be_empty=table == "normal")
+
+
+@pytest.mark.parametrize("table", KEYS)
+def test_a_table_of_the_made_up_history_without_spark(table: str, made_up: Scene) -> None:
+    _judge(table, made_up.without_spark[table])
+
+
+@pytest.mark.parametrize("table", KEYS)
+def test_the_columns_of_a_table_are_those_that_spark_computes(
+    table: str, real: Scene, spark: SparkSession
+) -> None:
+    """Real was read by Spark last: its views are there."""
+    arguments = {**Objective().arguments, "now": NOW, "days": array(lit(NOW.date()))}
+    arguments |= {"target": 0.99}
+    query = table_sql(table) if table in DAILY else summary_sql(table)
+    used = {name: value for name, value in arguments.items() if f":{name}" in query}
+    found = spark.sql(query, args=used).schema
+    assert found.simpleString() == StructType.fromDDL(COLUMNS[table]).simpleString()
 
 
 def _judge(table: str, found: Difference, may_be_empty: bool = False) -> None:
@@ -41,9 +69,9 @@ def test_a_report_of_nothing_new_computes_no_day(made_up: Scene, spark: SparkSes
     assert made_up.lake.folder.read_rows("report/tables/flow") == before
 
 
-def test_an_empty_lake_has_a_page(lake: Lake, spark: SparkSession) -> None:
+def test_an_empty_lake_has_a_page(lake: Lake) -> None:
     lake.sync()
-    done = create_report(spark, lake.folder)
+    done = create_report(None, lake.folder)
     page = lake.folder.read_text("report/report.html")
     assert done.days == 0 and "There is no history in this lake yet." in page
     assert "laneway lake sync" in page
@@ -63,7 +91,7 @@ def test_the_state_of_a_real_run_counts_what_just_happened(real: Scene) -> None:
     }  # fmt: skip
 
 
-def test_time_in_a_workers_own_queue_is_waiting(lake: Lake, spark: SparkSession) -> None:
+def test_time_in_a_workers_own_queue_is_waiting(lake: Lake) -> None:
     """Due at 10:00:00, claimed a second later, begun 30 s later, ended after 5 s of work."""
     due = datetime(2026, 11, 10, 10, tzinfo=UTC)
     seconds = {"due": 0, "published_at": 0, "first_published_at": 0}
@@ -73,7 +101,7 @@ def test_time_in_a_workers_own_queue_is_waiting(lake: Lake, spark: SparkSession)
     row |= {"attempt": 1, "outcome": "completed", "terminal": True, "dead": False}
     rows = pa.Table.from_pylist([row], schema=HISTORY)
     lake.folder.write_table(rows, f"{batch_path('2026-11-10', 0)}/part-00000.parquet")
-    create_report(spark, lake.folder)
+    create_report(None, lake.folder)
     (flow,) = lake.folder.read_rows("report/tables/flow")
     assert (flow["wait_us"], flow["run_us"]) == (31_000_000, 5_000_000)
     hours = {row["hour"]: row for row in lake.folder.read_rows("report/tables/hours")}

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from statistics import median
 from typing import Any
 
-from laneway.lake.report.objective import Objective
+from laneway.lake.report.tables import Objective
 
 Row = dict[str, Any]
 NOW = datetime(2026, 11, 10, 13, 20, tzinfo=UTC)

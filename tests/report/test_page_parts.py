@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from laneway.lake.folder import Folder
-from laneway.lake.report.objective import Objective
 from laneway.lake.report.page.facts import Facts
 from laneway.lake.report.page.failures import crashes, letters
 from laneway.lake.report.page.load import flow, tiles
 from laneway.lake.report.page.plots import Series, timeline
 from laneway.lake.report.page.verdict import judge
+from laneway.lake.report.tables import Objective
 from tests.report.history import HOUR, NOW, History, MadeUpFigures
 
 

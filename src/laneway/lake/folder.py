@@ -146,10 +146,16 @@ class Folder:
             ) from error
 
     def read_rows(self, path: str) -> list[dict[str, Any]]:
-        """All rows of a table that Spark has written, with partitions as columns."""
+        """All rows of a table of the report, with partitions as columns."""
+        found = self.read_dataset(path)
+        rows: list[dict[str, Any]] = [] if found is None else found.to_pylist()
+        return rows
+
+    def read_dataset(self, path: str) -> pa.Table | None:
+        """The same as Arrow; None if it has no files."""
         names = [name for name, _ in self._walk(path) if name.endswith(".parquet")]
         if not names:
-            return []
+            return None
         by_day = any("/day=" in name for name in names)
         dataset = ds.dataset(
             self._full(path),
@@ -157,8 +163,7 @@ class Folder:
             format="parquet",
             partitioning=ds.partitioning(_DAY, flavor="hive") if by_day else None,
         )
-        rows: list[dict[str, Any]] = dataset.to_table().to_pylist()
-        return rows
+        return dataset.to_table()
 
     def write_text(self, text: str, path: str) -> None:
         aside = self._aside(path)

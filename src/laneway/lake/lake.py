@@ -16,11 +16,13 @@ from laneway.extras import needs
 from laneway.names import check_name
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from .catalog import Catalog, RegisteredStream, Tenant
     from .folder import Folder
     from .purge import PurgeDay
     from .report.create import Report
-    from .report.objective import Objective
+    from .report.tables import Objective
     from .rewrite import Compacted, Erased, TenantData
     from .sync import Synced
     from .verify import Verified
@@ -213,25 +215,27 @@ class Lake:
 
     @plainly()
     def report(self, objective: "Objective | None" = None, note: str | None = None) -> "Report":
-        """Computes the tables and the page, with the running Spark session or a local one."""
-        from laneway.spark import session
-        from laneway.spark.environment import quick_java
-
+        """Computes the tables and the page: a small history in this process, a larger one with the
+        running Spark session or a local one."""
         from .owner import check_is_lake
-        from .report.build import is_small
         from .report.create import create_report
+        from .report.small import is_small
 
         check_is_lake(self._folder)
-        self._say("starting Spark")
         try:
-            # A session of its own, for its settings and views.
-            settings = quick_java() if is_small(self._folder) else {}
-            spark = session("lake", settings=settings).newSession()
+            spark = None if is_small(self._folder) else self._spark()
             return create_report(spark, self._folder, objective=objective, say=self._say, note=note)
         except Exception as error:
             if not _is_of_spark(error):
                 raise
             raise LakeMismatch(_failed(error)) from None
+
+    def _spark(self) -> "SparkSession":
+        """A session of its own, for its settings and views."""
+        from laneway.spark import session
+
+        self._say("starting Spark")
+        return session("lake").newSession()
 
 
 def _tenant(channel: str, queue: str | None) -> "Tenant":

@@ -70,9 +70,7 @@ def demo(
             help="Use this database instead, in a schema of its own that is removed at the end."
         ),
     ] = None,
-    report: Annotated[
-        bool, typer.Option(help="Build a report with Spark at the end, which takes half a minute.")
-    ] = True,
+    report: Annotated[bool, typer.Option(help="Build a report at the end.")] = True,
 ) -> None:
     """Show fairness, limits and crash recovery on a temporary server, with a verdict."""
     from laneway.dev.demo.__main__ import main

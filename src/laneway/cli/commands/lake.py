@@ -272,7 +272,7 @@ def report(
 
     A lake of several databases gets a report for each of them.
     """
-    from laneway.lake.report.objective import Objective
+    from laneway.lake.report.tables import Objective
 
     for name, opened in _folders(lake):
         made = opened.report(Objective(length(objective), share))

@@ -114,7 +114,7 @@ def demo_report(
 ) -> str:
     """Syncs and verifies the queue's history, makes up the ``days`` before it, and returns the path
     of the report's page. The page says which rows are real. Nothing is purged."""
-    _check_installed("pyspark", "pyarrow", "numpy")
+    _check_installed("pyarrow", "numpy")
     lake = Lake(url, root, schema=schema, say=say)
     synced = lake.sync()
     damaged = lake.verify().damaged
@@ -127,7 +127,6 @@ def demo_report(
     )
     if damaged:
         note += f" {len(damaged)} files are damaged!"
-    _start_small_spark()
     return lake.report(note=note).page
 
 
@@ -135,13 +134,6 @@ def _check_installed(*modules: str) -> None:
     for name in modules:
         with needs("A report", name, "lake"):
             import_module(name)
-
-
-def _start_small_spark() -> None:
-    """With settings for a few small queries."""
-    from laneway.spark.environment import quick_java, session
-
-    session("demo", settings={**quick_java(), "spark.sql.shuffle.partitions": "2"})
 
 
 def _first_start(lake: Lake) -> datetime | None:

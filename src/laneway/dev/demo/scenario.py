@@ -52,7 +52,7 @@ def run_demo(url: str, report: bool) -> bool:
 
 def build_report(url: str) -> None:
     """The same history as a page. If it cannot be built, the verdict stays as it is."""
-    print("Building a report: the history as Parquet, and Spark over it (half a minute) ...")
+    print("Building a report: the history as Parquet, and tables over it ...")
     try:
         page = demo_report(url, SCHEMA, mkdtemp(prefix="laneway-demo-"), say=_step)
     except LanewayError as error:

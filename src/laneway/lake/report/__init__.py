@@ -1,1 +1,1 @@
-"""The report: tables computed with Spark, and one page that shows them."""
+"""The report: tables that Spark computes, or SQLite if there is little, and a page of them."""

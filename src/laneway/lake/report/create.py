@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from laneway.lake.columns import LIVE
 from laneway.lake.folder import LIVE_NUMBERS, LIVE_ROWS, Folder, LakeFile
 
-from .build import Builder, Progress, is_small
-from .objective import Objective
+from .build import Builder, Progress
 from .page import write_page
-from .tables import DAILY, VIEWS, table_sql
+from .small import SmallBuilder
+from .tables import DAILY, VIEWS, Objective, table_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -107,16 +110,15 @@ class Report:
 
 
 def create_report(
-    spark: "SparkSession",
+    spark: "SparkSession | None",
     folder: Folder,
     *,
     objective: Objective | None = None,
     say: Progress = lambda text: None,
     note: str | None = None,
-    small: bool | None = None,
 ) -> Report:
-    """Writes ``report/`` beside the history. ``note`` is shown at the top of the page. ``small``:
-    in one task, which is faster for few rows; by default their number decides.
+    """Writes ``report/`` beside the history. ``note`` is shown at the top of the page. Without
+    ``spark`` it is computed in this process, which is much faster for few rows.
 
     >>> create_report(laneway.spark.session(), Folder("lake")).page
     """
@@ -125,12 +127,14 @@ def create_report(
     new = current_state(folder, objective, seen_at)
     days = changed_days(folder, saved_state(folder), new) if new.files else set()
     if new.files:
-        builder = Builder(
-            spark, folder, objective, say, small=is_small(folder) if small is None else small
-        )
+        builder: Builder | SmallBuilder
+        if spark is None:
+            builder = SmallBuilder(folder, objective, say)
+        else:
+            builder = Builder(spark, folder, objective, say)
         if days:
             builder.build_days(files_for(folder.history_files(), days), days)
-        builder.build_summaries(seen_at or _last_end(spark, folder))
+        builder.build_summaries(seen_at or _last_end(folder, new.files))
         new.save(folder)
     write_page(folder, PAGE, objective, seen_at, note)
     return Report(folder.url(PAGE), len(days))
@@ -145,6 +149,8 @@ def _seen(folder: Folder) -> datetime | None:
     return snapshot and datetime.fromisoformat(snapshot["seen_at"])
 
 
-def _last_end(spark: "SparkSession", folder: Folder) -> datetime:
-    rows = spark.read.parquet(folder.pattern("history")).selectExpr("unix_micros(max(ended_at))")
-    return datetime.fromtimestamp(rows.collect()[0][0] / 1e6, UTC)
+def _last_end(folder: Folder, paths: Iterable[str]) -> datetime:
+    last = max(map(_day, paths))
+    ends = [folder.read_table(path, ["ended_at"]) for path in paths if _day(path) == last]
+    moment: datetime = pc.max(pa.concat_tables(ends)["ended_at"]).as_py()
+    return moment.astimezone(UTC)

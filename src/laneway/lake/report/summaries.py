@@ -6,6 +6,8 @@ METRIC = "metric"
 """A view that the others read."""
 SUMMARIES = ("signatures", "redrive", "slo", "normal", "forecast", "outlook", "recent")
 """Each comes after those that it reads."""
+READ_BY_SUMMARIES = ("flow", "lanes", "failures", "letters", "percentiles", "hours")
+"""Daily tables."""
 
 
 def summary_sql(name: str) -> str:

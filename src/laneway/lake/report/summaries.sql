@@ -1,26 +1,25 @@
--- Queries of the tables over all days, in Spark SQL.
+-- Queries of the tables over all days, in Spark SQL of which small.py makes SQLite's (see tables.sql).
 
 -- name: metric
 -- View: four metrics for each queue and hour; an hour without messages counts as zero. Shares and percentiles of
 -- fewer than 20 starts are null, because they would only be noise.
 with range as (
-    select h.queue, explode(sequence(min(h.hour), date_trunc('HOUR', :now) - interval 1 hour, interval 1 hour)) as hour
-    from hours h
-    where h.hour < date_trunc('HOUR', :now)
-    group by h.queue
+    select b.queue, x.value as hour
+    from (select h.queue, min(h.hour) as hour from hours h where h.hour < date_trunc('HOUR', :now) group by h.queue) b
+    lateral view explode(sequence(b.hour, date_trunc('HOUR', :now) - interval 1 hour, interval 1 hour)) x as value
 ),
 wide as (
     select r.queue, r.hour, coalesce(h.came, 0) as came, coalesce(h.completed, 0) as completed,
-        case when h.starts_ended >= 20 then h.failing / h.starts_ended end as failing,
+        case when h.starts_ended >= 20 then try_divide(h.failing, h.starts_ended) end as failing,
         case when h.starts_ended >= 20 then p.p95 end as wait
     from range r
     left join hours h on h.queue = r.queue and h.hour = r.hour
     left join percentiles p on p.grain = 'hour' and p.measure = 'wait' and p.queue = r.queue and p.hour = r.hour
 )
-select w.queue, w.hour, m.metric, m.value
+select w.queue, w.hour, m.value as metric,
+    case m.value when 'came' then double(w.came) when 'completed' then double(w.completed) when 'failing share' then w.failing else w.wait end as value
 from wide w
-lateral view stack(4, 'came', double(w.came), 'completed', double(w.completed), 'failing share', w.failing, 'p95 wait', w.wait)
-    m as metric, value
+lateral view explode(array('came', 'completed', 'failing share', 'p95 wait')) m as value
 
 -- name: signatures
 -- Every failure ever seen [queue, kind, signature]: since when, how often in the last 24 hours, and whether it is new:
@@ -44,28 +43,37 @@ with message as (
         count_if(l.event = 'died') as died, count_if(l.event = 'redriven') as redriven,
         count_if(l.event = 'discarded') as discarded, count_if(l.event = 'recovered') as recovered,
         count_if(l.event = 'died' and l.again) as died_again,
-        max_by(struct(l.type, l.frame, l.text), l.at) filter (where l.event = 'died') as last_death,
+        max_by(l.type, l.at) filter (where l.event = 'died') as type, max_by(l.frame, l.at) filter (where l.event = 'died') as frame,
+        max_by(l.text, l.at) filter (where l.event = 'died') as text,
         max(l.at) filter (where l.event = 'died') as died_at
     from letters l
     group by l.message_id, l.queue, l.kind
 ),
 grouped as (
-    select m.queue, m.kind, m.last_death.type, m.last_death.frame, m.last_death.text,
+    select m.queue, m.kind, m.type, m.frame, m.text,
         count_if(m.died > m.redriven + m.discarded) as letters,
         min(m.died_at) filter (where m.died > m.redriven + m.discarded) as oldest,
         count_if(m.redriven > 0) as redriven, count_if(m.recovered > 0) as recovered,
         count_if(m.died_again > 0) as died_again, count_if(m.discarded > 0) as discarded
     from message m
-    where m.last_death is not null
-    group by m.queue, m.kind, m.last_death.type, m.last_death.frame, m.last_death.text
+    where m.died > 0
+    group by m.queue, m.kind, m.type, m.frame, m.text
 ),
-known as (
-    select g.*, s.last_at, coalesce(c.completed, 0) as completed_since
+seen as (
+    select g.*, s.last_at
     from grouped g
     join signatures s on s.queue = g.queue and s.kind = g.kind and s.type = g.type and s.frame = g.frame and s.text = g.text
-    left join lateral (
-        select sum(f.completed) as completed from flow f
-        where f.queue = g.queue and f.kind = g.kind and f.slot > s.last_at) c
+),
+since as (
+    select s.queue, s.kind, s.type, s.frame, s.text, sum(f.completed) as completed
+    from seen s
+    join flow f on f.queue = s.queue and f.kind = s.kind and f.slot > s.last_at
+    group by s.queue, s.kind, s.type, s.frame, s.text
+),
+known as (
+    select s.*, coalesce(c.completed, 0) as completed_since
+    from seen s
+    left join since c on c.queue = s.queue and c.kind = s.kind and c.type = s.type and c.frame = s.frame and c.text = s.text
 )
 select k.*,
     case
@@ -82,13 +90,13 @@ from known k
 
 -- name: slo
 -- Is the objective met [queue, window]: the share of late starts, and the burn rate of the error budget.
-select f.queue, w.hours as window_hours, sum(f.starts) as starts, sum(f.late) as late,
+select f.queue, w.value as window_hours, sum(f.starts) as starts, sum(f.late) as late,
     try_divide(sum(f.late), sum(f.starts)) as late_share,
     try_divide(sum(f.late), sum(f.starts)) / (1 - :target) as burn
 from flow f
-cross join (select explode(array(1, 6, 24, 72)) as hours) w
-where f.queue <> '' and f.slot >= :now - make_dt_interval(0, w.hours)
-group by f.queue, w.hours
+lateral view explode(array(1, 6, 24, 72)) w as value
+where f.queue <> '' and f.slot >= :now - make_dt_interval(0, w.value)
+group by f.queue, w.value
 
 -- name: normal
 -- Is this normal for the hour of the week [queue, hour of the last 24, metric]: the median of the same hours before
@@ -130,8 +138,9 @@ from spread s
 -- The expected backlog [queue, hour of the next 24]: usual arrivals of that hour (the median of the same hours of the
 -- week, else of the day) against the best hour of the last week.
 with ahead as (
-    select q.queue, explode(sequence(date_trunc('HOUR', :now), date_trunc('HOUR', :now) + interval 23 hours, interval 1 hour)) as hour
+    select q.queue, x.value as hour
     from (select distinct h.queue from hours h) q
+    lateral view explode(sequence(date_trunc('HOUR', :now), date_trunc('HOUR', :now) + interval 23 hours, interval 1 hour)) x as value
 ),
 usual as (
     select a.queue, a.hour,
@@ -217,10 +226,16 @@ have as (
     from live l
     where l.state = 'waiting'
     group by l.queue, l.channel
+),
+place as (
+    select e.queue, e.channel from ended e
+    union
+    select h.queue, h.channel from have h
 )
-select coalesce(e.queue, h.queue) as queue, coalesce(e.channel, h.channel) as channel,
+select p.queue, p.channel,
     coalesce(e.completed, 0) as completed, coalesce(e.failing, 0) as failing, coalesce(e.died, 0) as died,
     coalesce(e.last_completed, 0) as last_completed, coalesce(e.last_failing, 0) as last_failing,
     coalesce(h.waiting, 0) as waiting, h.oldest_s
-from ended e
-full join have h on h.queue = e.queue and h.channel = e.channel
+from place p
+left join ended e on e.queue = p.queue and e.channel = p.channel
+left join have h on h.queue = p.queue and h.channel = p.channel

@@ -1,4 +1,6 @@
--- Queries of the daily tables in Spark SQL, and of the views that they read. :days are the days that changed.
+-- Queries of the daily tables, and of the views that they read. :days are the days that changed.
+-- In Spark SQL, of which small.py makes SQLite's: rows come from lists by "lateral view explode(…) x as value" alone, and
+-- two whole numbers are divided by try_divide.
 
 -- name: attempt
 -- View: the history with what all tables need: the 5-minute slot and the hour in which it ended, whether work
@@ -8,7 +10,7 @@ select h.*,
     coalesce(h.started_at, h.claimed_at) as began,
     -- Waiting counts from when it was due, but not from before it was published.
     greatest(h.due, h.published_at) as ready,
-    timestamp_seconds(floor(unix_seconds(h.ended_at) / 300) * 300) as slot,
+    timestamp_micros(floor(unix_micros(h.ended_at) / 300e6) * 300000000) as slot,
     date_trunc('HOUR', h.ended_at) as hour,
     h.claimed_at is not null and h.outcome <> 'given_back' as begun,
     case when h.claimed_at is not null and h.outcome <> 'given_back'
@@ -20,17 +22,19 @@ select h.*,
     coalesce(h.published_at > h.first_published_at, false) as redriven_before
 from history h
 
+-- name: told
+-- View: failures, with the type and the text of each.
+select a.*,
+    coalesce(a.error_type, case when a.outcome = 'expired' then 'LeaseExpired' else a.reason end, 'unknown') as type,
+    coalesce(a.error, case when a.outcome = 'expired' then 'the lease ran out' end, '') as said
+from attempt a
+where a.failing
+
 -- name: signature
 -- View: the signature of a failure, the same for the same defect: the type of the error, the innermost frame of
--- the user's own code if the text is a traceback, and the last line with numbers and ids masked.
-with told as (
-    select a.*,
-        coalesce(a.error_type, case when a.outcome = 'expired' then 'LeaseExpired' else a.reason end, 'unknown') as type,
-        coalesce(a.error, case when a.outcome = 'expired' then 'the lease ran out' end, '') as said
-    from attempt a
-    where a.failing
-),
-seen as (
+-- the user's own code if the text is a traceback, and the last line with numbers and ids masked. SQLite has no such
+-- expressions: small.py has its own.
+with seen as (
     select t.*,
         try_element_at(filter(
             regexp_extract_all(t.said, r'File "[^"]+", line \d+, in \S+', 0),
@@ -96,9 +100,10 @@ group by a.day, a.slot, a.queue, a.channel, a.kind
 -- Waiting and running times [5 minutes, queue, channel, kind, measure], as sketches that can be added up: counts
 -- in buckets whose bounds grow by 2 %, so that a percentile of any sum of them is within 1 %.
 with long as (
-    select a.day, a.slot, a.queue, a.channel, a.kind, m.measure, m.us
+    select a.day, a.slot, a.queue, a.channel, a.kind, m.value as measure,
+        case m.value when 'wait' then a.wait_us else a.run_us end as us
     from attempt a
-    lateral view stack(2, 'wait', a.wait_us, 'run', a.run_us) m as measure, us
+    lateral view explode(array('wait', 'run')) m as value
     where array_contains(:days, a.day) and a.begun
 ),
 bucketed as (
@@ -126,15 +131,14 @@ with grouped as (
     group by s.queue, s.channel, s.state, first_border, last_border
 ),
 crossed as (
-    select g.queue, g.channel, g.state, b.border, sum(g.n) as n, min(g.oldest) as oldest
+    select g.queue, g.channel, g.state, b.value as border, sum(g.n) as n, min(g.oldest) as oldest
     from grouped g
-    lateral view explode(case when g.last_border >= g.first_border
-        then sequence(g.first_border, g.last_border) end) b as border
-    group by g.queue, g.channel, g.state, b.border
+    lateral view explode(case when g.last_border >= g.first_border then sequence(g.first_border, g.last_border) end) b as value
+    group by g.queue, g.channel, g.state, b.value
 ),
 fact as (
-    select c.queue, c.channel, (c.border - 1) * 300 as at, 0L as came, 0L as started,
-        case when c.state = 'waiting' then c.n else 0 end as waiting, 0L as waiting_before,
+    select c.queue, c.channel, (c.border - 1) * 300 as at, 0 as came, 0 as started,
+        case when c.state = 'waiting' then c.n else 0 end as waiting, 0 as waiting_before,
         case when c.state = 'running' then c.n else 0 end as running,
         case when c.state = 'waiting' then (c.border * 300000000 - c.oldest) / 1e6 end as oldest_s
     from crossed c
@@ -173,7 +177,7 @@ group by a.day, a.queue, a.kind, a.attempt
 select s.day, s.queue, s.kind, s.type, s.frame, s.text,
     count(*) as n, count(distinct s.message_id) as messages, count(distinct s.channel) as channels,
     count_if(s.dead) as dead, min(s.ended_at) as first_at, max(s.ended_at) as last_at,
-    left(min(s.said), 2000) as example
+    substr(min(s.said), 1, 2000) as example
 from signature s
 where array_contains(:days, s.day)
 group by s.day, s.queue, s.kind, s.type, s.frame, s.text
@@ -233,23 +237,27 @@ where array_contains(:days, a.day) and (a.outcome in ('redriven', 'discarded') o
 -- Percentiles in seconds, from merged sketches [hour by queue; day by queue, by channel, by kind]. Columns that are
 -- not part of a row's grain are null.
 with piece as (
-    select l.day, date_trunc('HOUR', l.slot) as hour, l.queue, l.channel, l.kind, l.measure, b.bucket, b.n
+    select l.day, date_trunc('HOUR', l.slot) as hour, l.queue, l.channel, l.kind, l.measure, b.value.bucket as bucket, b.value.n as n
     from latency l
-    lateral view explode(l.buckets) x as b
+    lateral view explode(l.buckets) b as value
     where array_contains(:days, l.day)
 ),
-merged as (
-    select p.day, p.hour, p.queue, p.channel, p.kind, p.measure, p.bucket, sum(p.n) as n,
-        case
-            when grouping(p.hour) = 0 then 'hour'
-            when grouping(p.channel) = 0 then 'channel'
-            when grouping(p.kind) = 0 then 'kind'
-            else 'day'
-        end as grain
+summed as (
+    -- First by what all grains keep, then once for each of them.
+    select p.day, p.hour, p.queue, p.channel, p.kind, p.measure, p.bucket, sum(p.n) as n
     from piece p
-    group by grouping sets (
-        (p.day, p.hour, p.queue, p.measure, p.bucket), (p.day, p.queue, p.measure, p.bucket),
-        (p.day, p.queue, p.channel, p.measure, p.bucket), (p.day, p.queue, p.kind, p.measure, p.bucket))
+    group by p.day, p.hour, p.queue, p.channel, p.kind, p.measure, p.bucket
+),
+grained as (
+    select s.day, case when g.value = 'hour' then s.hour end as hour, s.queue, case when g.value = 'channel' then s.channel end as channel,
+        case when g.value = 'kind' then s.kind end as kind, s.measure, s.bucket, s.n, g.value as grain
+    from summed s
+    lateral view explode(array('hour', 'day', 'channel', 'kind')) g as value
+),
+merged as (
+    select g.day, g.grain, g.hour, g.queue, g.channel, g.kind, g.measure, g.bucket, sum(g.n) as n
+    from grained g
+    group by g.day, g.grain, g.hour, g.queue, g.channel, g.kind, g.measure, g.bucket
 ),
 ranked as (
     select m.*,
@@ -263,9 +271,9 @@ valued as (
 )
 select v.day, v.grain, v.hour, v.queue, v.channel, v.kind, v.measure,
     max(v.whole) as n,
-    min(case when v.up_to >= ceil(0.50 * v.whole) then v.seconds end) as p50,
-    min(case when v.up_to >= ceil(0.95 * v.whole) then v.seconds end) as p95,
-    min(case when v.up_to >= ceil(0.99 * v.whole) then v.seconds end) as p99
+    min(case when v.up_to * 100 >= 50 * v.whole then v.seconds end) as p50,
+    min(case when v.up_to * 100 >= 95 * v.whole then v.seconds end) as p95,
+    min(case when v.up_to * 100 >= 99 * v.whole then v.seconds end) as p99
 from valued v
 group by v.day, v.grain, v.hour, v.queue, v.channel, v.kind, v.measure
 
@@ -283,11 +291,11 @@ with part as (
     group by s.queue, s.state, first_hour, last_hour
 ),
 spread as (
-    select p.queue, p.state, h.hour,
-        case when h.hour = p.last_hour then p.ends else p.n * 3600000000 end
-            - case when h.hour = p.first_hour then p.begins else 0 end as us
+    select p.queue, p.state, h.value as hour,
+        case when h.value = p.last_hour then p.ends else p.n * 3600000000 end
+            - case when h.value = p.first_hour then p.begins else 0 end as us
     from part p
-    lateral view explode(sequence(p.first_hour, p.last_hour)) h as hour
+    lateral view explode(sequence(p.first_hour, p.last_hour)) h as value
 ),
 busy as (
     select s.queue, s.hour, sum(case when s.state = 'waiting' then s.us else 0 end) as waited_us,
@@ -386,18 +394,18 @@ ranked as (
 ),
 top as (
     select r.day, r.queue, r.hour, max(r.channels) as channels, max(r.whole) as starts,
-        max(r.starts) / max(r.whole) as top_share, max_by(r.channel, struct(r.starts, r.channel)) as top_channel
+        try_divide(max(r.starts), max(r.whole)) as top_share, max_by(r.channel, struct(r.starts, r.channel)) as top_channel
     from ranked r
     group by r.day, r.queue, r.hour
 ),
 quiet as (
-    select r.queue, r.hour, b.bucket, sum(b.n) as n
+    select r.queue, r.hour, b.value.bucket as bucket, sum(b.value.n) as n
     from ranked r
     join latency l on l.day = r.day and l.queue = r.queue and l.channel = r.channel
         and date_trunc('HOUR', l.slot) = r.hour and l.measure = 'wait'
-    lateral view explode(l.buckets) x as b
+    lateral view explode(l.buckets) b as value
     where r.starts * r.channels < r.whole
-    group by r.queue, r.hour, b.bucket
+    group by r.queue, r.hour, b.value.bucket
 ),
 counted as (
     select q.*, sum(q.n) over (partition by q.queue, q.hour order by q.bucket) as up_to,
@@ -406,7 +414,7 @@ counted as (
 ),
 waited as (
     select c.queue, c.hour,
-        min(case when c.up_to >= ceil(0.95 * c.whole)
+        min(case when c.up_to * 100 >= 95 * c.whole
             then 2 * exp(c.bucket * :growth) / (exp(:growth) + 1) / 1e6 end) as quiet_p95
     from counted c
     group by c.queue, c.hour

@@ -8,7 +8,7 @@ from typing import Any
 
 from laneway.lake.folder import LIVE_NUMBERS, LIVE_ROWS, Folder
 from laneway.lake.report.build import TABLES
-from laneway.lake.report.objective import Objective
+from laneway.lake.report.tables import Objective
 
 Row = dict[str, Any]
 SHOWN = timedelta(days=14)

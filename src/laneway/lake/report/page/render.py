@@ -4,7 +4,7 @@ from datetime import datetime
 from importlib.resources import files
 
 from laneway.lake.folder import Folder
-from laneway.lake.report.objective import ERROR, Objective
+from laneway.lake.report.tables import ERROR, Objective
 
 from . import failures, load, tenants
 from .facts import Facts

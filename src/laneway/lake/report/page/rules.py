@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any, Protocol
 
-from laneway.lake.report.objective import Objective
+from laneway.lake.report.tables import Objective
 
 from .html import clock, length, number, percent
 
