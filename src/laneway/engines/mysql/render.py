@@ -20,14 +20,16 @@ from laneway.sqlfile import Piece, pieces, statements
 _PACKAGE = __package__
 FOLDER = files(_PACKAGE)
 
-_TABLE_FORMS = {
-    "ids": "json_table(%s, '$[*]' columns (id bigint path '$'))",
-    "keys": "json_table(%s, '$[*]' columns (id char(32) path '$'))",
-    "pairs": "json_table(%s, '$[*]' columns (id bigint path '$[0]', fence bigint path '$[1]'))",
-    "nodes": "json_table(%s, '$[*]' columns (id bigint path '$[0]', pending int path '$[1]', "
-    "missed int path '$[2]', children int path '$[3]', state varchar(16) path '$[4]', "
-    "turned int path '$[5]'))",
+_COLUMNS = {
+    "ids": "id bigint path '$'",
+    "keys": "id char(32) path '$'",
+    "pairs": "id bigint path '$[0]', fence bigint path '$[1]'",
+    "nodes": "id bigint path '$[0]', pending int path '$[1]', missed int path '$[2]', "
+    "children int path '$[3]', state varchar(16) path '$[4]', turned int path '$[5]'",
 }
+# MySQL locks no rows where a table function is joined directly: it takes a query around it.
+_LIST = "/*!80000 (select * from */ json_table(%s, '$[*]' columns (@)) /*!80000 l) */"
+_TABLE_FORMS = {form: _LIST.replace("@", columns) for form, columns in _COLUMNS.items()}
 _TABLE = re.compile(r"`laneway_(\w+)`")
 
 
