@@ -163,7 +163,7 @@ class MysqlRepair(ShapeLook, MysqlSchema):
             name = table.removeprefix(prefix)
             if kind == "column":
                 if ("view", name) not in found:
-                    found["column", f"{name}.{part}"] = text(row[3])
+                    found["column", f"{name}.{part}"] = _default(text(row[3]))
             elif kind != "index":
                 found[kind, name] = text(row[3])
             elif part == "PRIMARY":
@@ -171,3 +171,10 @@ class MysqlRepair(ShapeLook, MysqlSchema):
             else:
                 found["index", part] = None
         return found
+
+
+def _default(said: str | None) -> str | None:
+    """A column's default; MySQL writes bytes in hexadecimal."""
+    if said is not None and said.startswith("0x"):
+        return bytes.fromhex(said[2:]).decode()
+    return said
