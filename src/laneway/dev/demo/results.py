@@ -130,6 +130,17 @@ def demo_report(
     return lake.report(note=note).page
 
 
+def attempts_by_outcome(url: str, schema: str = "laneway") -> dict[str, int]:
+    """The same history, read and counted by Spark."""
+    _check_installed("pyspark")
+    from laneway.spark.environment import quick_java, session
+
+    spark = session("demo", settings={**quick_java(), "spark.sql.shuffle.partitions": "1"})
+    history = spark.read.format("laneway").option("url", url).option("schema", schema)
+    counted = history.option("what", "history").load().groupBy("outcome").count()
+    return {row["outcome"]: row["count"] for row in counted.orderBy("outcome").collect()}
+
+
 def _check_installed(*modules: str) -> None:
     for name in modules:
         with needs("A report", name, "lake"):

@@ -6,7 +6,7 @@ from tempfile import mkdtemp
 
 from laneway import LanewayError, Queue
 
-from .results import HistoryReader, Results, demo_report, summarize
+from .results import HistoryReader, Results, attempts_by_outcome, demo_report, summarize
 from .tenants import (
     BURST,
     LIMIT,
@@ -55,6 +55,9 @@ def build_report(url: str) -> None:
     print("Building a report: the history as Parquet, and tables over it ...")
     try:
         page = demo_report(url, SCHEMA, mkdtemp(prefix="laneway-demo-"), say=_step)
+        print("Reading the same history with Spark, which takes some seconds to start ...")
+        counted = attempts_by_outcome(url, SCHEMA)
+        print("  " + ", ".join(f"{n:,} {outcome}" for outcome, n in counted.items()))
     except LanewayError as error:
         print(f"No report this time: {error}.")
     else:
