@@ -60,7 +60,7 @@ class MinuteFilter:
 
     From ``since`` to before ``until``, in steps of whole minutes that begin at multiples of
     ``step`` since 1970. ``by`` keeps queues apart, or queues and kinds. Without ``times`` waits and
-    runs are zeros, which is half of the work on PostgreSQL.
+    runs are zeros, which is half of the work on PostgreSQL and MySQL.
     """
 
     since: datetime

@@ -161,7 +161,7 @@ class InspectVerbs:
         keeps 14 days.
 
         Queues and kinds are added up; ``by="queue"`` keeps queues apart, ``by="kind"`` queues and
-        kinds. With ``times=False`` waits and runs are zeros: half of the work on PostgreSQL.
+        kinds. With ``times=False`` waits and runs are zeros: half of the work.
 
         >>> lately = queue.minutes(queue="emails", step=timedelta(minutes=5))
         """

@@ -278,22 +278,26 @@ class MysqlMinutes(MysqlBase):
         begin, end = since // step * step, -(-until // step) * step
         names = data(wanted.queue), data(wanted.kind)
         apart = wanted.by is not None, wanted.by == "kind"
-        rows = yield self._statement("minutes", span, begin, end, step, *names, *apart)
+        params = (span, begin, end, step, *names, *apart)
+        if wanted.times:
+            rows = yield self._statement("minutes", *params)
+        else:
+            rows = yield self._statement("minutes_without_times", *params)
         return [_minute(row, wanted) for row in rows]
 
 
 def _minute(row: Row, wanted: MinuteFilter) -> Minute:
     at, queue, kind = row[:3]
     counts = dict(zip(COUNTS, map(int, row[3:_TIMES]), strict=True))
-    times = tuple(map(int, row[_TIMES:-3]))
+    times = tuple(map(int, row[_TIMES:-3])) or NO_TIMES * 2
     depth, oldest, partial = row[-3:]
     return Minute(
         moment(int(at) * MINUTE),
         wanted.queue if queue is None else text(queue),
         wanted.kind if kind is None else text(kind),
         **counts,
-        waits=times[: len(times) // 2] if wanted.times else NO_TIMES,
-        runs=times[len(times) // 2 :] if wanted.times else NO_TIMES,
+        waits=times[: len(times) // 2],
+        runs=times[len(times) // 2 :],
         depth=None if depth is None else int(depth),
         oldest_due=moment(oldest),
         exact=not int(partial),

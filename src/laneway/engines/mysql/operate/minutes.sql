@@ -216,3 +216,15 @@ from `laneway_minute` m cross join `laneway_fold` f
 where m.span = $1 and m.at >= $2 and m.at < $3 and ($5 is null or m.queue = $5) and ($6 is null or m.kind = $6)
 group by 1, 2, 3
 order by 1, 2, 3
+
+-- name: minutes_without_times
+-- The same without waits and runs.
+select (m.at div $4) * $4, case when $7 then m.queue end, case when $8 then m.kind end,
+    sum(published + 0e0), sum(started + 0e0), sum(completed + 0e0), sum(retried + 0e0), sum(failed + 0e0), sum(expired + 0e0), sum(deferred + 0e0),
+    sum(given_back + 0e0), sum(cancelled + 0e0), sum(lapsed + 0e0), sum(redriven + 0e0), sum(discarded + 0e0), sum(dead + 0e0),
+    sum(case when mod(m.at + $1, $4) = 0 or m.at = f.noted div $1 * $1 then m.depth end),
+    min(case when mod(m.at + $1, $4) = 0 or m.at = f.noted div $1 * $1 then m.oldest_due end), max(m.partial)
+from `laneway_minute` m cross join `laneway_fold` f
+where m.span = $1 and m.at >= $2 and m.at < $3 and ($5 is null or m.queue = $5) and ($6 is null or m.kind = $6)
+group by 1, 2, 3
+order by 1, 2, 3
