@@ -1,23 +1,24 @@
 """Shared limits: who starts, whose turn it is, and what a message's headers name."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from laneway.drivers.runner import drive
 from laneway.engines.fairness import Limited, LimitedClaims, LimitSteps, LimitWaits
+from laneway.engines.findings import limits_findings
 from laneway.engines.shared_limits import (
     Lane,
     LimitPlans,
     LimitState,
     Passes,
     decide,
-    limits_finding,
     room_of,
     shares,
 )
 from laneway.errors import InvalidName, InvalidOption
+from laneway.limits import Breaker
 from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row, Taken
 from laneway.shared_limits import SharedLimit, check_limits, limits_of, why_held
@@ -135,9 +136,22 @@ def test_why_a_channel_waits_is_said_in_words() -> None:
 
 def test_the_doctor_names_limits_that_nobody_has_set() -> None:
     known = [SharedLimit("a", 2), SharedLimit("b", rate=1.0, burst=1), SharedLimit("typo")]
-    finding = limits_finding(known)
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    (finding,) = limits_findings(known, now)
     assert finding.level == "warn" and "typo" in finding.message
-    assert limits_finding(known[:2]).level == "ok"
+    assert [one.level for one in limits_findings(known[:2], now)] == ["ok"]
+
+
+def test_the_doctor_names_breakers_that_stay_open() -> None:
+    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    fine, short = SharedLimit("fine", breaker=Breaker()), now - timedelta(minutes=9)
+    assert limits_findings([fine], now)[1].level == "ok"
+    known = [fine, SharedLimit("short", breaker=Breaker(), opened_at=short)]
+    assert limits_findings(known, now)[1].level == "ok"
+    known.append(SharedLimit("long", breaker=Breaker(), opened_at=now - timedelta(hours=1)))
+    _, finding = limits_findings(known, now)
+    assert (finding.check, finding.level) == ("breakers", "warn")
+    assert "long since 2026-01-01 11:00" in finding.message and "short" not in finding.message
 
 
 class Calls:

@@ -7,10 +7,11 @@ cost those who have none nothing. See docs/decisions/0021-shared-limits.md.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple, Protocol
 
+from .durations import to_seconds
 from .errors import DecodeError, InvalidName, InvalidOption, shown
 from .limits import Adapt, AttemptEnd, Breaker, burst_for
 from .model import KEEP, Keep
@@ -30,6 +31,10 @@ _QUOTED = f'"{LIMITS}"'
 
 _KNOWN = 10.0  # seconds
 
+SETTINGS = (
+    *("concurrency", "rate", "burst", "adapt_min", "adapt_max"),
+    *("failures", "window", "minimum", "pause"),
+)
 BreakerState = Literal["closed", "open", "probing"]
 
 
@@ -39,7 +44,9 @@ class SharedLimit:
 
     ``resting_until``: a handler raised Throttled, and nothing starts before that. ``adapted``: the
     concurrency that it has found. ``opened_at``: since when its breaker is open, ``probe_at``: when
-    the next one is let through; ``ended`` and ``failed``: attempts in the breaker's window."""
+    the next one is let through; ``ended`` and ``failed``: attempts in the breaker's window.
+    ``state`` is the breaker's; "probing": one at a time is let through. ``in_force``: how many may
+    run at once now, None if any number; beside what ran when the breaker opened."""
 
     name: str
     concurrency: int | None = None
@@ -55,6 +62,16 @@ class SharedLimit:
     probe_at: datetime | None = None
     ended: int = 0
     failed: int = 0
+    state: BreakerState | None = field(init=False, compare=False)
+    in_force: int | None = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        state: BreakerState | None = None if self.breaker is None else "closed"
+        if self.opened_at is not None:
+            state = "probing" if self.probe_at is None else "open"
+        number = self.concurrency if self.adapted is None else self.adapted
+        object.__setattr__(self, "state", state)
+        object.__setattr__(self, "in_force", number if self.opened_at is None else 1)
 
     @property
     def limited(self) -> bool:
@@ -63,21 +80,16 @@ class SharedLimit:
         return any(value is not None for value in set_to)
 
     @property
-    def state(self) -> BreakerState | None:
-        """Of its breaker. "probing": one at a time is let through."""
-        if self.breaker is None:
-            return None
-        if self.opened_at is None:
-            return "closed"
-        return "probing" if self.probe_at is None else "open"
-
-    @property
-    def in_force(self) -> int | None:
-        """How many may run at once now, None if any number; beside what ran when the breaker
-        opened."""
-        if self.opened_at is not None:
-            return 1
-        return self.concurrency if self.adapted is None else self.adapted
+    def settings(self) -> dict[str, float | None]:
+        """What it was set to, in plain numbers and seconds: the fields of forms."""
+        adapt, breaker = self.adapt, self.breaker
+        bounds = (None, None) if adapt is None else (adapt.min, adapt.max)
+        rule: tuple[float | None, ...] = (None,) * 4
+        if breaker is not None:
+            window, pause = to_seconds(breaker.window), to_seconds(breaker.pause)
+            rule = (breaker.failures, window, breaker.minimum, pause)
+        values = (self.concurrency, self.rate, self.burst, *bounds, *rule)
+        return dict(zip(SETTINGS, values, strict=True))
 
 
 def shared_limit_of(row: Sequence[Any]) -> SharedLimit:
@@ -223,6 +235,16 @@ def limits_of(headers: str | None) -> str | None:
         return ",".join(check_limits(names)) or None
     except (DecodeError, InvalidName, InvalidOption):
         return None
+
+
+def breaker_words(limit: SharedLimit) -> str:
+    """How its breaker is; nothing without one."""
+    if limit.state is None:
+        return ""
+    lately = f", {limit.failed} of {limit.ended} failed" if limit.ended else ""
+    since = "" if limit.opened_at is None else f" since {limit.opened_at:%H:%M:%S} UTC"
+    until = "" if limit.probe_at is None else f", next one at {limit.probe_at:%H:%M:%S} UTC"
+    return f"{limit.state}{since}{until}{lately}"
 
 
 def names_in(limits: str) -> Sequence[str]:

@@ -2,7 +2,8 @@
 
 from getpass import getuser
 
-from laneway import Queue
+from laneway import Adapt, Breaker, Queue
+from laneway.shared_limits import SETTINGS
 from tests.cli.commands import Cli
 
 
@@ -42,6 +43,25 @@ def test_limits(cli: Cli, queue: Queue) -> None:
     done = cli.run("limits")
     assert "default\ta\t1/1\t\t2/10\t1.0\tconcurrency" in done.stdout
     assert cli.json("limits")[0]["policy"]["concurrency"] == 1
+
+
+def test_shared_limits_that_adapt_and_break(cli: Cli, queue: Queue) -> None:
+    bounds = ("--concurrency", "5", "--adapt-min", "2", "--adapt-max", "9")
+    cli.run("shared-limits", "api", *bounds, "--failures", "0.2", "--pause", "2m")
+    assert queue.limits["api"].get().adapt == Adapt(2, 9)
+    done = cli.run("shared-limits", "api", "--minimum", "1", "--window", "1m")
+    assert queue.limits["api"].get().breaker == Breaker(0.2, 60, 1, 120)
+    assert "0/5" in done.stdout and "2 to 9" in done.stdout and "closed" in done.stdout
+    for number in range(2):
+        queue.publish(number, limits=["api"])
+    queue.claim()[0].fail("no")
+    assert not queue.claim()
+    (found,) = cli.json("shared-limits")
+    assert (found["state"], found["in_force"], found["adapted"]) == ("open", 1, 5)
+    assert found["breaker"]["pause"] == 120 and found["failed"] == 1
+    assert "open since" in cli.run("shared-limits").stdout
+    cli.run("shared-limits", "api", "--adapt-min", "0", "--failures", "0")
+    assert queue.limits["api"].get().settings | {"concurrency": None} == dict.fromkeys(SETTINGS)
 
 
 def test_removing_a_shared_limit_asks(cli: Cli, queue: Queue) -> None:

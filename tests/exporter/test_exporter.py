@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from laneway import Queue, Worker
+from laneway import Breaker, Queue, Worker
 from laneway.client.shared.options import looking_url
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.exporter import Exporter
@@ -71,6 +71,20 @@ def test_messages_ages_and_blocked_channels(any_queue: Queue) -> None:
     message.fail("no")
     again = scraped(Exporter(queue))
     assert again("laneway_messages", queue="default", state="dead") == 1
+
+
+def test_shared_limits_and_their_breakers(any_queue: Queue) -> None:
+    queue = any_queue
+    queue.limits["api"].set(concurrency=3, breaker=Breaker(minimum=1))
+    for number in range(2):
+        queue.publish(number, channel="c", limits=["api"])
+    while claim := queue.claim():
+        claim[0].fail("no")
+    again = scraped(Exporter(queue))
+    assert again("laneway_limit_breaker", limit="api", state="open") == 1
+    assert again("laneway_limit_breaker", limit="api", state="closed") == 0
+    assert again("laneway_limit_in_force", limit="api") == 1
+    assert again("laneway_limit_running", limit="api") == 0
 
 
 def test_counters_rise_by_what_happened_since_the_exporter_began(any_queue: Queue) -> None:

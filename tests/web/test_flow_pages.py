@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
@@ -11,7 +12,7 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
-from laneway import Queue
+from laneway import Adapt, Breaker, Queue
 from laneway.client.sync import flow as sync_flow
 from laneway.flow import FlowLink, NodeInfo
 from laneway.operator import ADMIN, Principal, Right
@@ -291,6 +292,36 @@ def test_shared_limits_say_what_runs_and_why_others_wait(pages: Dashboard, queue
     mark = parse_qs(same.headers["location"].partition("?")[2])["done"][0]
     unchanged = pages._results.read(mark, "local")
     assert unchanged is not None and "Nothing was changed" in unchanged.text
+
+
+def test_shared_limits_show_and_set_what_adapts_and_breaks(pages: Dashboard, queue: Queue) -> None:
+    held_by_a_limit(queue)
+    form = {"verb": "set_shared_limit", "back": "limits", "name": "stripe"}
+    empty = {f"was_{name}": "" for name in ("adapt_min", "adapt_max", "failures", "window")}
+    done = press(pages, **form, **empty, adapt_min="1", adapt_max="8", failures="0.5", window="")
+    found = queue.limits["stripe"].get()
+    assert (done.status, found.adapt, found.breaker) == (303, Adapt(1, 8), Breaker())
+    mark = parse_qs(done.headers["location"].partition("?")[2])["done"][0]
+    undo = pages._results.read(mark, "local")
+    assert undo is not None and undo.fields is not None
+    text = shown(pages, "/limits")
+    assert "1 of 1" in text and "closed" in text and 'name="adapt_max"' in ask(pages, "/limits")
+    assert press(pages, **form, minimum="1", was_minimum="10").status == 303
+    (entry,) = [e for e in queue.audit() if "minimum" in str(e.target)]
+    assert entry.action == "set_shared_limit"
+    press(pages, **{**undo.fields, "verb": "set_shared_limit", "back": "limits"})
+    assert queue.limits["stripe"].get() == replace(found, adapt=None, adapted=None, breaker=None)
+
+
+def test_a_breaker_that_is_open_says_so(pages: Dashboard, queue: Queue) -> None:
+    queue.limits["stripe"].set(breaker=Breaker(minimum=1))
+    for number in range(2):
+        queue.publish(number, channel="tenant-1", limits=["stripe"])
+    queue.claim()[0].fail("no")
+    assert not queue.claim()
+    text = shown(pages, "/limits")
+    assert "open since" in text and "1 of 1 failed" in text
+    assert "breaker open until" in text
 
 
 def test_removing_a_shared_limit_asks(pages: Dashboard, queue: Queue) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from laneway.inspection import Finding
 from laneway.operations import Minute, MinuteFilter, WorkerInfo
+from laneway.shared_limits import SharedLimit
 
 
 def schema_finding(version: int | None, known: int, schema: str) -> Finding:
@@ -156,3 +157,48 @@ def _length(time: timedelta) -> str:
     if seconds < 120:
         return f"{seconds} s"
     return f"{seconds // 60} min" if seconds < 7200 else f"{seconds // 3600} h"
+
+
+# Findings about shared limits.
+
+_SHOWN = 5
+_OPEN_LONG = timedelta(minutes=10)
+
+
+def limits_findings(limits: Sequence[SharedLimit], now: datetime) -> list[Finding]:
+    """Limits that messages name and nobody has set, by a typo or a late deploy; and breakers that
+    stay open."""
+    found = [_unset([limit.name for limit in limits if not limit.limited])]
+    if any(limit.breaker is not None for limit in limits):
+        opened = [limit for limit in limits if limit.opened_at is not None]
+        found.append(
+            _breakers([x for x in opened if x.opened_at and now - x.opened_at > _OPEN_LONG])
+        )
+    return found
+
+
+def _unset(names: Sequence[str]) -> Finding:
+    if not names:
+        return Finding("shared limits", "ok", "Every shared limit that messages name is set.")
+    says = f"Nobody has set limits that messages have named: {_some(names)}."
+    fix = "Set them, or remove those that no message names any more: laneway shared-limits."
+    return Finding("shared limits", "warn", says, fix)
+
+
+def _breakers(limits: Sequence[SharedLimit]) -> Finding:
+    if not limits:
+        return Finding("breakers", "ok", "No breaker of a shared limit has been open for long.")
+    each = [
+        f"{x.name} since {x.opened_at:%Y-%m-%d %H:%M} UTC, {x.waiting} messages wait"
+        for x in limits
+    ]
+    fix = (
+        "See in the workers' logs why messages behind it fail. It closes once one completes, and "
+        "if it is set anew: laneway shared-limits."
+    )
+    return Finding("breakers", "warn", f"Breakers stay open: {_some(each, '; ')}.", fix)
+
+
+def _some(texts: Sequence[str], between: str = ", ") -> str:
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return between.join(texts[:_SHOWN]) + more

@@ -15,7 +15,6 @@ from datetime import timedelta
 from heapq import heapify, heapreplace
 from typing import NamedTuple
 
-from laneway.inspection import Finding
 from laneway.limits import EndedAttempt, LimitControl
 from laneway.model import Return, Settled
 from laneway.plan import Plan, Taken
@@ -30,20 +29,6 @@ COMING = SECOND
 """A message that was made due counts as about to start for so long."""
 POLL = SECOND // 4
 """When to look again for a slot that nobody announces."""
-
-
-_SHOWN = 5
-
-
-def limits_finding(limits: Sequence[SharedLimit]) -> Finding:
-    """Of the doctor: limits that messages name and nobody has set, by a typo or a late deploy."""
-    names = [limit.name for limit in limits if not limit.limited]
-    if not names:
-        return Finding("shared limits", "ok", "Every shared limit that messages name is set.")
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    says = f"Nobody has set limits that messages have named: {', '.join(names[:_SHOWN])}{more}."
-    fix = "Set them, or remove those that no message names any more: laneway shared-limits."
-    return Finding("shared limits", "warn", says, fix)
 
 
 class LimitState:

@@ -27,6 +27,7 @@ class MetricInfo(NamedTuple):
 
 _QUEUE = ("queue",)
 _KIND = ("queue", "kind")
+_LIMIT = ("limit",)
 
 METRICS = (
     MetricInfo("laneway_up", "gauge", (), "1 if the last read of the database worked, else 0"),
@@ -58,6 +59,25 @@ METRICS = (
         "gauge",
         ("queue", "reason"),
         "Channels whose messages wait for a pause or a limit, of the 1,000 fullest limited ones",
+    ),
+    MetricInfo("laneway_limit_running", "gauge", _LIMIT, "Messages that run behind a shared limit"),
+    MetricInfo(
+        "laneway_limit_waiting",
+        "gauge",
+        _LIMIT,
+        "Messages that wait for a shared limit, counted to 10,000; of the first 100 limits by name",
+    ),
+    MetricInfo(
+        "laneway_limit_in_force",
+        "gauge",
+        _LIMIT,
+        "How many may run at once behind a shared limit now; none if any number may",
+    ),
+    MetricInfo(
+        "laneway_limit_breaker",
+        "gauge",
+        ("limit", "state"),
+        "1 for the state in which the breaker of a shared limit is: closed, open or probing",
     ),
     MetricInfo("laneway_workers", "gauge", ("state",), "Worker processes by state"),
     MetricInfo("laneway_queue_workers", "gauge", _QUEUE, "Running workers that serve the queue"),

@@ -17,6 +17,7 @@ with needs("The exporter", "prometheus-client", "metrics"):
 GAUGES_KEPT = 300.0
 """Seconds for which the last numbers are still shown when the database does not answer."""
 _STATES = ("waiting", "scheduled", "leased", "dead")
+_BREAKERS = ("closed", "open", "probing")
 _WORKER_STATES = ("running", "stopping", "vanished")
 Values = Mapping[Any, float]
 """By the values of the labels."""
@@ -56,6 +57,14 @@ def _now(snapshot: Snapshot) -> Iterator[Metric]:
     )
     yield _gauge("laneway_channels", {(n.queue,): n.channels for n in queues})
     yield _gauge("laneway_channels_blocked", snapshot.blocked)
+    limits = snapshot.limits
+    yield _gauge("laneway_limit_running", {(x.name,): x.running for x in limits})
+    yield _gauge("laneway_limit_waiting", {(x.name,): x.waiting for x in limits})
+    in_force = {(x.name,): x.in_force for x in limits if x.in_force is not None}
+    yield _gauge("laneway_limit_in_force", in_force)
+    broken = [x for x in limits if x.state is not None]
+    states = {(x.name, state): float(x.state == state) for x in broken for state in _BREAKERS}
+    yield _gauge("laneway_limit_breaker", states)
 
 
 def _workers(snapshot: Snapshot) -> Iterator[Metric]:

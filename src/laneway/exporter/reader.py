@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, TimeoutError
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,12 +14,14 @@ from datetime import datetime, timedelta
 from laneway.client.sync.queue import Queue
 from laneway.model import QueueStats
 from laneway.operations import Minute, WorkerInfo
+from laneway.shared_limits import SharedLimit
 
 from .counters import WINDOW
 
 _MOST_CHANNELS = 1000
 _MOST_QUEUES = 1000
 _MOST_WORKERS = 10_000
+_MOST_LIMITS = 100
 _MINUTE = timedelta(minutes=1)
 
 
@@ -32,6 +34,7 @@ class Snapshot:
     blocked: dict[tuple[str, str], int]
     workers: list[WorkerInfo]
     minutes: list[Minute]
+    limits: Sequence[SharedLimit] = ()
 
 
 def read_snapshot(queue: Queue) -> Snapshot:
@@ -45,6 +48,7 @@ def read_snapshot(queue: Queue) -> Snapshot:
         _blocked(queue),
         queue.workers(limit=_MOST_WORKERS),
         queue.minutes(since=since, until=at + _MINUTE, by="kind"),
+        queue.limits.list()[:_MOST_LIMITS],
     )
 
 

@@ -1,13 +1,15 @@
 """What an operator does to channels, messages and flows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from laneway.contract import BATCH
-from laneway.durations import Duration
+from laneway.durations import Duration, to_seconds
 from laneway.errors import InvalidOption
 from laneway.flow import DeadNode, FlowInfo, FlowPage, FlowPlace, FlowState, NodeInfo
+from laneway.limits import Adapt, Breaker
 from laneway.model import KEEP, Cancelled, HistoryKept, Keep, MadeDue, Policy, Published, Settings
 from laneway.operations import BulkAction, Fairness, Pause
 from laneway.shared_limits import SharedLimit
@@ -113,10 +115,27 @@ class ChannelActions(Base):
         concurrency: int | Keep | None = KEEP,
         rate: float | Keep | None = KEEP,
         burst: int | Keep | None = KEEP,
+        adapt_min: int | Keep | None = KEEP,
+        adapt_max: int | Keep | None = KEEP,
+        failures: float | Keep | None = KEEP,
+        window: Duration | Keep | None = KEEP,
+        minimum: int | Keep | None = KEEP,
+        pause: Duration | Keep | None = KEEP,
     ) -> SharedLimit:
-        """Changes what is named of a shared limit, and nothing else."""
-        limits: dict[str, Any] = {"concurrency": concurrency, "rate": rate, "burst": burst}
-        named = {key: value for key, value in limits.items() if value is not KEEP}
+        """Changes what is named of a shared limit, and nothing else. None of its breaker or of the
+        bounds that it adapts between removes all of that."""
+        plain: dict[str, Any] = {"concurrency": concurrency, "rate": rate, "burst": burst}
+        bounds: dict[str, Any] = {"adapt_min": adapt_min, "adapt_max": adapt_max}
+        rule: dict[str, Any] = {"failures": failures, "window": window}
+        rule |= {"minimum": minimum, "pause": pause}
+        limits = {key: value for key, value in plain.items() if value is not KEEP}
+        named = {**limits, **_given(bounds), **_given(rule)}
+        if _given(bounds) or _given(rule):
+            before = self._queue.limits[name].get()
+            if some := _given(bounds):
+                limits["adapt"] = _adapt(before.adapt, some)
+            if some := _given(rule):
+                limits["breaker"] = _breaker(before.breaker, some)
         target = {"name": name, "limits": named}
         return self._acting("set_shared_limit", target).limits[name].set(**limits)
 
@@ -359,3 +378,27 @@ def _made_due(answers: Sequence[MadeDue]) -> int:
 
 def _cancelled(answers: Sequence[Cancelled]) -> int:
     return sum(answer.status in ("cancelled", "requested") for answer in answers)
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """With durations in seconds: the audit keeps them."""
+    return {
+        name: to_seconds(value) if isinstance(value, timedelta) else value
+        for name, value in values.items()
+        if value is not KEEP
+    }
+
+
+def _adapt(before: Adapt | None, given: Mapping[str, Any]) -> Adapt | None:
+    """With what was not given as it was."""
+    if None in given.values():
+        return None
+    least, most = given.get("adapt_min"), given.get("adapt_max")
+    if most is None and before is None:
+        raise InvalidOption("a limit adapts between two bounds: give adapt_max too")
+    kept = before or Adapt(1, most or 1)
+    return Adapt(kept.min if least is None else least, kept.max if most is None else most)
+
+
+def _breaker(before: Breaker | None, given: Mapping[str, Any]) -> Breaker | None:
+    return None if None in given.values() else replace(before or Breaker(), **given)

@@ -7,7 +7,7 @@ from laneway.errors import InvalidOption
 from laneway.model import Keep, Policy
 from laneway.operator import VERBS
 from laneway.operator.verbs import check
-from laneway.shared_limits import SharedLimit
+from laneway.shared_limits import SETTINGS, SharedLimit
 
 from .api import parameters_of
 from .context import Answer, Context, PageView, checked_back
@@ -19,7 +19,7 @@ from .sentences import UNDO, said
 _OURS = ("verb", "back", "sure", "typed", "expected", "about")
 # In front of the name of a field: what it held when the page was made.
 _WAS = "was_"
-_LIMITS = ("concurrency", "rate", "burst", "backlog", "weight")
+_LIMITS = (*SETTINGS, "backlog", "weight")
 _UNCHANGED = ActionResult("Nothing was changed: every limit is as it was.", good=False)
 # What deletes something, or ends it for good.
 ASKED = {
@@ -125,17 +125,21 @@ def _undo_shared_limit(context: Context, kept: dict[str, str], names: Sequence[s
     before = found.get(kept.get("name", ""), SharedLimit(""))
     # A new rate brings a burst of its own.
     names = [*names, *(["burst"] if "rate" in names and "burst" not in names else [])]
-    return _restored("set_shared_limit", before, kept, names)
+    # Bounds go together, and so do the parts of a breaker.
+    for some in (SETTINGS[3:5], SETTINGS[5:]):
+        if set(names) & set(some):
+            names = [*(name for name in names if name not in some), *some]
+    return _restored("set_shared_limit", before.settings, kept, names)
 
 
 def _undo_limit(context: Context, kept: dict[str, str], names: Sequence[str]) -> Undo:
     before: Policy = context.operator.channel(kept["channel"], queue=kept.get("queue")).policy
-    return _restored("limit", before, kept, names)
+    values = {name: getattr(before, name) for name in names}
+    return _restored("limit", values, kept, names)
 
 
 def _restored(
-    verb: str, before: Policy | SharedLimit, kept: dict[str, str], names: Sequence[str]
+    verb: str, before: Mapping[str, float | None], kept: dict[str, str], names: Sequence[str]
 ) -> Undo:
-    values = {name: getattr(before, name) for name in names}
-    texts = {name: "" if v is None else f"{v:g}" for name, v in values.items()}
+    texts = {name: "" if (v := before[name]) is None else f"{v:g}" for name in names}
     return verb, "Restore the old limits", {**kept, **texts}

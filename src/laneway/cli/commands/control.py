@@ -41,6 +41,8 @@ _SHARED = (
     Column("rate", right=True),
     Column("burst", right=True),
     Column("waiting", right=True),
+    Column("adapts", wide=80),
+    Column("breaker"),
     Column("rests until", wide=80),
 )
 
@@ -162,6 +164,23 @@ def shared_limits(
         float | None, typer.Option(min=0, help="Starts a second; 0 removes this.")
     ] = None,
     burst: Annotated[int | None, typer.Option(min=1, help="How many may start at once.")] = None,
+    adapt_min: Annotated[
+        int | None, typer.Option(min=0, help="Find the number itself, from this; 0: do not.")
+    ] = None,
+    adapt_max: Annotated[int | None, typer.Option(min=1, help="Up to this.")] = None,
+    failures: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Open its breaker at this share of failures; 0: never."),
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option(help="Of what ended in so long, e.g. 30s (the default).")
+    ] = None,
+    minimum: Annotated[
+        int | None, typer.Option(min=1, help="If so many have ended; 10 by default.")
+    ] = None,
+    pause_for: Annotated[
+        str | None, typer.Option("--pause", help="Start nothing for so long, then one; 1m.")
+    ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the limit.")] = False,
     yes: Yes = False,
     url: Url = None,
@@ -174,8 +193,14 @@ def shared_limits(
         changes["concurrency"] = concurrency or None
     if rate is not None:
         changes["rate"] = rate or None
-    if burst is not None:
-        changes["burst"] = burst
+    if adapt_min is not None:
+        changes["adapt_min"] = adapt_min or None
+    if failures is not None:
+        changes["failures"] = failures or None
+    given = {"burst": burst, "adapt_max": adapt_max, "minimum": minimum}
+    changes |= {key: value for key, value in given.items() if value is not None}
+    lengths = {"window": window, "pause": pause_for}
+    changes |= {key: length(value) for key, value in lengths.items() if value is not None}
     if name is None and (changes or remove):
         raise typer.BadParameter("name the limit to set")
     with open_queue(url, schema) as client:
@@ -221,10 +246,14 @@ def _what(queue: str, kind: str | None) -> str:
 
 
 def _shared_row(limit: "SharedLimit") -> tuple[object, ...]:
-    full = "∞" if limit.concurrency is None else limit.concurrency
+    full = "∞" if limit.in_force is None else limit.in_force
     rate = "" if limit.rate is None else f"{limit.rate:g}/s"
     rests = "" if limit.resting_until is None else f"{limit.resting_until:%H:%M:%S}"
-    return limit.name, f"{limit.running}/{full}", rate, limit.burst, limit.waiting, rests
+    adapts = "" if limit.adapt is None else f"{limit.adapt.min} to {limit.adapt.max}"
+    from laneway.shared_limits import breaker_words
+
+    plain = limit.name, f"{limit.running}/{full}", rate, limit.burst, limit.waiting
+    return *plain, adapts, breaker_words(limit), rests
 
 
 def _limits_row(info: "ChannelInfo") -> tuple[object, ...]:

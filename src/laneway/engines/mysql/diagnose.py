@@ -7,11 +7,11 @@ from laneway.engines.findings import (
     WORKERS_LOOKED,
     WaitingQueue,
     lately,
+    limits_findings,
     schema_finding,
     service_findings,
     upkeep_finding,
 )
-from laneway.engines.shared_limits import limits_finding
 from laneway.engines.times import SECOND, moment
 from laneway.inspection import Finding
 from laneway.plan import Plan, Row
@@ -89,8 +89,8 @@ class MysqlDiagnose(MysqlRepair, MysqlService):
         workers = yield from engine.workers(WORKERS_LOOKED)
         waiting = yield from self._waiting_work()
         minutes = yield from engine.minutes(lately(now))
-        limits = limits_finding((yield from engine.shared_limits()))
-        return [*service_findings(now, workers, waiting, minutes), limits]
+        limits = limits_findings((yield from engine.shared_limits()), now)
+        return [*service_findings(now, workers, waiting, minutes), *limits]
 
 
 def _server_findings(server: MysqlServerSettings) -> Iterator[Finding]:

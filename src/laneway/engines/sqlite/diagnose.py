@@ -8,11 +8,11 @@ from laneway.engines.findings import (
     WORKERS_LOOKED,
     WaitingQueue,
     lately,
+    limits_findings,
     schema_finding,
     service_findings,
     upkeep_finding,
 )
-from laneway.engines.shared_limits import limits_finding
 from laneway.engines.times import micros, moment
 from laneway.inspection import Finding
 from laneway.plan import Plan
@@ -53,8 +53,8 @@ class SqliteDiagnose(SqliteRepair):
         workers = yield from engine.workers(WORKERS_LOOKED)
         waiting = yield from self._waiting_work()
         minutes = yield from engine.minutes(lately(now))
-        limits = limits_finding((yield from engine.shared_limits()))
-        return [*service_findings(now, workers, waiting, minutes), limits]
+        limits = limits_findings((yield from engine.shared_limits()), now)
+        return [*service_findings(now, workers, waiting, minutes), *limits]
 
     def _waiting_work(self) -> Plan[list[WaitingQueue]]:
         rows = yield self._read_outside("waiting_work", self._now())

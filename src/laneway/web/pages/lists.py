@@ -7,7 +7,7 @@ from typing import Any
 from laneway.inspection import ChannelInfo, ChannelPage, Finding
 from laneway.operations import AuditEntry
 from laneway.schedule import Schedule
-from laneway.shared_limits import SharedLimit, why_held
+from laneway.shared_limits import SharedLimit, breaker_words, why_held
 from laneway.topic import Subscription
 from laneway.web.context import PAGE_ROWS, Context, PageView
 from laneway.web.rendering import visible
@@ -74,11 +74,12 @@ def limits(context: Context) -> PageView:
     return PageView("limits.html", "Limits", values)
 
 
-def _shared_limits(context: Context) -> list[tuple[SharedLimit, str]]:
-    """Each with what holds back those that wait for it."""
+def _shared_limits(context: Context) -> list[tuple[SharedLimit, str, str]]:
+    """Each with what holds back those that wait for it, and how its breaker is."""
     found: Sequence[SharedLimit] = context.read("shared_limits")
     return [
-        (one, why_held(one.name, {one.name: one}) if one.waiting else "") for one in found[:_MOST]
+        (one, why_held(one.name, {one.name: one}) if one.waiting else "", breaker_words(one))
+        for one in found[:_MOST]
     ]
 
 
