@@ -201,7 +201,7 @@ fuzz: $(STAMP) #: Hostile values in every parameter of every method, on every da
 bench-looks: $(STAMP) #: Every page, API call and command that looks, on every database: below 50 ms? MESSAGES=10000000 CHANNELS=1000000 DEAD=1000000
 	@$(BIN)/python -m benchmarks.every_look --messages $(or $(MESSAGES),10000000) --channels $(or $(CHANNELS),1000000) --dead $(or $(DEAD),1000000)
 
-.PHONY: bench-looks bench-worker bench-recovery bench-flat bench-spark bench-lake bench-fair bench-events bench-kinds bench-flows flow-graphs bench-limits bench-blocked
+.PHONY: bench-looks bench-worker bench-recovery bench-flat bench-spark bench-lake bench-fair bench-events bench-kinds bench-flows flow-graphs bench-limits bench-blocked bench-peers
 
 bench-worker: $(STAMP) #: The worker: throughput against a bare loop, pick-up latency, memory
 	@$(BIN)/python -m benchmarks.worker
@@ -236,6 +236,9 @@ flow-graphs: $(STAMP) #: Random flows under kill -9 of workers and servers, on a
 
 bench-flows: $(STAMP) #: What does a flow cost beside plain messages? MESSAGES=100000
 	@$(BIN)/python -m benchmarks.flows --messages $(or $(MESSAGES),100000)
+
+bench-peers: $(STAMP) #: Laneway beside pgqueuer, pgmq, procrastinate, chancy and dbos; pip into .cache/peers; ROUNDS=3 MESSAGES=5000
+	@$(BIN)/python -m benchmarks.peers --rounds $(or $(ROUNDS),3) --messages $(or $(MESSAGES),5000)
 
 bench-events: $(STAMP) #: What do events cost, with nobody listening and with a reader?
 	@$(BIN)/python -m benchmarks.events

@@ -5,6 +5,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
 from benchmarks import (
@@ -14,6 +15,7 @@ from benchmarks import (
     flat,
     flows,
     kinds,
+    peers,
     recovery,
     report,
     sqlite,
@@ -69,6 +71,21 @@ def test_flows_are_compared_with_plain_messages(tmp_path: Path) -> None:
     table = report.Table("flows", flows._COLUMNS)
     flows.measure("SQLite", f"sqlite:///{tmp_path}/flows.db", 1_200, 1, table)
     assert [row["shape"] for row in table.records()] == list(flows.SHAPES)
+
+
+@pytest.mark.repeats("a short run of the benchmark")
+def test_peers_drain_everything_and_leave_no_process(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our own side: the others would have to be installed."""
+    monkeypatch.setitem(peers.AT_ONCE, "laneway", (100,))
+    ours = {"laneway": peers.environment("laneway", tmp_path)}
+    size = peers.Size(300, 60.0, 1, (2,), 3)
+    rates, picked = peers.measure(bench, ours, size)
+    assert [(row["at once"], row["handled"]) for row in rates.records()] == [("100", 300)]
+    assert [row["messages"] for row in picked.records()] == [3]
+    left = [process.cmdline() for process in psutil.Process().children(recursive=True)]
+    assert not [words for words in left if "benchmarks.peer_sides" in words]
 
 
 @pytest.mark.repeats("a short run of the benchmark")
