@@ -28,6 +28,12 @@ _CONTENDED_CLAIM = (
     "select id from laneway.claim_v1(array['q'], 1, '30 s', 'me', p_contended => true)"
 )
 
+_FLOORS_OF_A_CLAIM = """
+select c.id, c.answer, c.turn_floor <= (select min(t.turn) from laneway.token t)
+from laneway.claim_v1(array['q'], 1, '30 s', 'me', p_turn_floor => now() - interval '1 day',
+    p_wake_floor => now() - interval '1 day', p_contended => true) c
+"""
+
 
 def _left(world: World) -> int:
     (number,) = world.own.execute(_LEFT).fetchone() or (-1,)
@@ -415,3 +421,31 @@ def test_a_claim_that_never_commits_keeps_only_its_own_channels(world: World, cr
             got += [id for (id,) in world.own.execute(claim.encode()).fetchall() if id]
         assert held and set(got) == wanted - set(held)
         slow.rollback()
+
+
+def test_a_claim_beside_others_waits_for_the_only_channel(world: World) -> None:
+    """One channel has all that is due. The first claim makes its row, the second gets the rest; a
+    third, which waits in vain, says so and keeps its floors: nothing is hidden from the next."""
+    world.clear()
+    wanted = [world.publish(world.own) for _ in range(3)]
+    got: list[int] = []
+
+    def claim(connection: psycopg.Connection) -> None:
+        got.extend(id for (id,) in connection.execute(_CONTENDED_CLAIM.encode()) if id)
+
+    with world.sessions(2) as (owner, claimer):
+        owner.begin()
+        owner.do(claim)
+        assert got == wanted[:1]
+        claimer.do(claim)
+        assert claimer.is_waiting
+        owner.commit()
+        world.stepper.release([claimer])
+        assert got == wanted[:2]
+        owner.begin()
+        owner.do(lambda connection: connection.execute("select from laneway.channel for update"))
+        *rows, last = world.own.execute(_FLOORS_OF_A_CLAIM.encode()).fetchall()
+        assert (rows, last) == ([], (None, "busy", True))
+        owner.rollback()
+    claim(world.own)
+    assert got == wanted

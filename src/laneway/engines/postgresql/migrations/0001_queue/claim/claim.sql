@@ -27,6 +27,7 @@
 -- A claim that scans all channels holds the queues' lock alone, one that scans a part shares it; both are
 -- only tried, so nobody waits for them. p_contended is the caller's memory of having met others; now and
 -- then it scans all channels nevertheless, so that none waits for a claim that holds its part and is slow.
+-- If one channel has all that is due, there is nothing to divide: the claim waits for it before it scans.
 --
 -- Pauses: a queue that is paused is left out, and then no floors are answered: they would not cover it.
 -- A lock for each queue, shared with other claims, makes pause_queue_v1 wait for this claim's end; it is
@@ -79,6 +80,7 @@ declare
     v_snapshot pg_snapshot;
     v_newer bigint;
     v_no_floors boolean;
+    v_claimed text;
     -- This pass: when, where to scan from, for how many messages, and what was found.
     v_now timestamptz;
     v_turn_from timestamptz;
@@ -102,9 +104,11 @@ declare
     v_lock bigint := hashtextextended(p_queues::text || coalesce(p_kinds::text, ''), 'token'::regclass::oid::bigint);
     v_divide boolean := not p_contended or random() < 0.9;
     v_part integer;
+    v_sole uuid;
     v_tried_parts integer[] := '{}';
     -- The queues that may be claimed from, whether one of the others is paused, and until when.
     v_queues text[];
+    v_pauses boolean;
     v_paused text[];
     v_paused_until timestamptz;
     -- Whether all that waits is found by its kind (kind_queue; null: nobody claims by kind), and the lanes that
@@ -117,27 +121,39 @@ declare
     v_all boolean;
     -- How many messages a channel of weight 1 is likely to start.
     v_each integer := p_quantum;
-    v_lanes text[] := case when p_kinds is not null then array(select '=' || k from unnest(p_kinds) k) || '-'::text end;
+    v_lanes text[];
 begin
+    if p_kinds is not null then
+        v_lanes := array(select '=' || k from unnest(p_kinds) k) || '-'::text;
+    end if;
     if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'laneway: claim needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation')
             using errcode = 'invalid_transaction_state', hint = 'Claim on a connection of its own.';
     end if;
 
-    v_queues := array(
-        select q.name from unnest(p_queues) q(name)
-        where pg_try_advisory_xact_lock_shared(hashtextextended(q.name, 'pause'::regclass::oid::bigint)));
+    if cardinality(p_queues) = 1
+        and pg_try_advisory_xact_lock_shared(hashtextextended(p_queues[1], 'pause'::regclass::oid::bigint)) then
+        v_queues := p_queues;
+    else
+        v_queues := array(
+            select q.name from unnest(p_queues) q(name)
+            where pg_try_advisory_xact_lock_shared(hashtextextended(q.name, 'pause'::regclass::oid::bigint)));
+    end if;
     -- A statement of its own: it sees what was committed before the locks were got.
     v_now := coalesce(p_now, clock_timestamp());
-    select array_agg(p.queue) filter (where p.kind is null), min(p.until) filter (where p.kind is null),
-        jsonb_agg(jsonb_build_array(p.queue, p.kind, extract(epoch from least(
-            p.until - v_now, greatest(least(v_now - p.since, interval '5 minutes'), interval '10 seconds')))))
-            filter (where p.kind is not null),
+    select exists (select from pause p where p.queue = any(p_queues)),
         (select bool_and(k.settled) from kind_queue k where k.queue = any(p_queues)),
         (select min(k.limits) from limit_queue k where k.queue = any(p_queues)),
         exists (select from fair_queue f where f.queue = any(p_queues))
-    into v_paused, v_paused_until, v_end.headers, v_settled, v_end.key, v_fair
-    from pause p where p.queue = any(p_queues) and (p.until is null or p.until > v_now);
+    into v_pauses, v_settled, v_end.key, v_fair;
+    if v_pauses then
+        select array_agg(p.queue) filter (where p.kind is null), min(p.until) filter (where p.kind is null),
+            jsonb_agg(jsonb_build_array(p.queue, p.kind, extract(epoch from least(
+                p.until - v_now, greatest(least(v_now - p.since, interval '5 minutes'), interval '10 seconds')))))
+                filter (where p.kind is not null)
+        into v_paused, v_paused_until, v_end.headers
+        from pause p where p.queue = any(p_queues) and (p.until is null or p.until > v_now);
+    end if;
     if v_end.headers is not null and p_put_back then
         return query
         select * from claim_put_back_v1(
@@ -180,7 +196,7 @@ begin
             v_newer := (age('3'::xid)::bigint + 3 - pg_snapshot_xmax(v_snapshot)::text::bigint) & 4294967295;
             v_no_floors := v_newer > 1000 or p_limit < 1 or pg_current_xact_id_if_assigned() is not null
                 or coalesce(current_setting('laneway.claimed', true), '') <> '' or v_paused is not null;
-            perform set_config('laneway.claimed', 'once', true);
+            v_claimed := set_config('laneway.claimed', 'once', true);
             -- A clock that was set back makes the floors worthless.
             v_turn_from := case when p_turn_floor <= v_now then p_turn_floor else 'epoch' end;
             v_wake_from := case when p_wake_floor <= v_now then p_wake_floor else 'epoch' end;
@@ -193,8 +209,31 @@ begin
 
         v_part := null;
         if v_lanes is null and v_end.contended and (v_pass > 1 or v_divide) and (v_pass <= 2 or not v_holding) then
-            v_part := claim_part_v1(
-                p_queues, v_turn_from, v_wake_from, least(v_left + 20, 100), v_tried_parts, v_lock, v_now);
+            select p.part, p.sole into v_part, v_sole
+            from claim_part_v1(p_queues, v_turn_from, v_wake_from, least(v_left + 20, 100), v_tried_parts, v_lock, v_now) p;
+            if v_sole is not null and not v_holding then
+                -- One channel has all that is due: wait for it now, once, instead of finding it locked after the scan.
+                perform from channel c where c.id = v_sole for no key update skip locked;
+                v_holding := found;
+                if not v_holding then
+                    begin
+                        perform from channel c where c.id = v_sole for no key update;
+                        v_holding := found;
+                    exception when lock_not_available then
+                        v_end.answer := 'busy';
+                        if v_pass = 1 then
+                            -- Nothing was scanned: the floors stay as they are.
+                            v_scan.turn_floor := v_turn_from;
+                            v_scan.wake_floor := v_wake_from;
+                            v_end.open_xids := p_open_xids;
+                            v_end.open_turns := p_open_turns;
+                            v_end.open_wakes := p_open_wakes;
+                        end if;
+                        exit;
+                    end;
+                    v_now := coalesce(p_now, clock_timestamp());
+                end if;
+            end if;
         end if;
         v_want := v_left * v_further;
         if v_lanes is null then
@@ -252,7 +291,11 @@ begin
         end if;
         while v_scan.yield < v_left and v_scan.yield < v_scan.total loop
             v_rounds := v_rounds * 2;
-            v_scan.yield := (select sum(least(s, v_rounds * p_quantum)) from unnest(v_scan.waiting) s);
+            if cardinality(v_scan.waiting) = 1 then
+                v_scan.yield := least(v_scan.total, v_rounds * p_quantum);
+            else
+                v_scan.yield := (select sum(least(s, v_rounds * p_quantum)) from unnest(v_scan.waiting) s);
+            end if;
         end loop;
 
         -- Never before the scan: what was due then must be found.
@@ -337,51 +380,6 @@ begin
     v_end.wake_floor := case when not v_no_floors then least(v_scan.wake_floor, v_first) end;
     v_end.until := v_end.claimed_at + p_lease;
     return next v_end;
-end
-$$;
-
--- Part of claim: take one of the sixteen parts of the channels, for a claim that runs beside others.
---
--- Keeps: a part is held by one claim until it commits; all wakes of a channel are in one part. Of the
--- parts with work it takes the one whose work is oldest and that no other claim holds. Null: there is
--- none, or all work is in one part, so that there is nothing to divide.
---
--- Locks: the advisory lock of the queues, shared (a claim that scans all channels holds it alone), then
--- that of the part. Both are only tried, so nobody waits here.
---
--- p_limit: how many tokens and wakes of each queue to look at. p_tried: parts in which all channels were
--- locked by others. p_lock: the lock of the queues; the next sixteen numbers are those of the parts.
-create or replace function "laneway".claim_part_v1(
-    p_queues text[], p_turn_from timestamptz, p_wake_from timestamptz, p_limit integer, p_tried integer[],
-    p_lock bigint, p_now timestamptz
-) returns integer
-language plpgsql
-as $$
-declare
-    v_part integer;
-begin
-    perform pg_try_advisory_xact_lock_shared(p_lock);
-    for v_part in
-        select p.part from (select e.part, min(e.at) as at, count(*) over () as parts from (
-            select channel_part_v1(t.channel_id) as part, t.turn as at
-            from unnest(p_queues) q(name) cross join lateral (
-                select k.channel_id, k.turn from token k
-                where k.queue = q.name and k.turn >= p_turn_from and k.turn <= p_now
-                order by k.turn limit p_limit) t
-            union all
-            select channel_part_v1(w.channel_id), w.at
-            from unnest(p_queues) q(name) cross join lateral (
-                select k.channel_id, k.at from wake k
-                where k.queue = q.name and k.at >= p_wake_from and k.at <= p_now
-                order by k.at limit p_limit) w
-        ) e group by e.part) p
-        where p.parts > 1 and p.part <> all(p_tried) order by p.at
-    loop
-        if pg_try_advisory_xact_lock(p_lock + 1 + v_part) then
-            return v_part;
-        end if;
-    end loop;
-    return null;
 end
 $$;
 

@@ -34,6 +34,56 @@ as $$
     where pg_visible_in_snapshot(o.xid::text::xid8, pg_current_snapshot())
 $$;
 
+-- Part of claim: take one of the sixteen parts of the channels, for a claim that runs beside others.
+--
+-- Keeps: a part is held by one claim until it commits; all wakes of a channel are in one part. Of the
+-- parts with work it takes the one whose work is oldest and that no other claim holds. part is null: there is
+-- none, or all work is in one part, so that there is nothing to divide. sole: the channel that has all of it.
+--
+-- Locks: the advisory lock of the queues, shared (a claim that scans all channels holds it alone), then
+-- that of the part. Both are only tried, so nobody waits here.
+--
+-- p_limit: how many tokens and wakes of each queue to look at. p_tried: parts in which all channels were
+-- locked by others. p_lock: the lock of the queues; the next sixteen numbers are those of the parts.
+create or replace function "laneway".claim_part_v1(
+    p_queues text[], p_turn_from timestamptz, p_wake_from timestamptz, p_limit integer, p_tried integer[],
+    p_lock bigint, p_now timestamptz, out part integer, out sole uuid
+)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    v_part record;
+begin
+    perform pg_try_advisory_xact_lock_shared(p_lock);
+    for v_part in
+        select p.part, p.parts, case when p.parts = 1 and p.channels = 1 and p.read < p_limit then p.sole end as sole
+        from (select e.part, min(e.at) as at, count(*) over () as parts, count(*) as read,
+            count(distinct e.channel_id) as channels, (array_agg(e.channel_id))[1] as sole from (
+            select t.channel_id, channel_part_v1(t.channel_id) as part, t.turn as at
+            from unnest(p_queues) q(name) cross join lateral (
+                select k.channel_id, k.turn from token k
+                where k.queue = q.name and k.turn >= p_turn_from and k.turn <= p_now
+                order by k.turn limit p_limit) t
+            union all
+            select w.channel_id, channel_part_v1(w.channel_id), w.at
+            from unnest(p_queues) q(name) cross join lateral (
+                select k.channel_id, k.at from wake k
+                where k.queue = q.name and k.at >= p_wake_from and k.at <= p_now
+                order by k.at limit p_limit) w
+        ) e group by e.part) p
+        where p.part <> all(p_tried) order by p.at
+    loop
+        if v_part.parts = 1 then
+            sole := v_part.sole;
+        elsif pg_try_advisory_xact_lock(p_lock + 1 + v_part.part) then
+            part := v_part.part;
+            exit;
+        end if;
+    end loop;
+end
+$$;
+
 -- Part of claim: which channels come next, as many as may fill p_want places of the batch.
 --
 -- Keeps: the ring (tokens with a turn) and the wakes are merged by time, from the given floors to p_now.
@@ -76,6 +126,49 @@ begin
     -- many, every eighth of these eight times as many again, and so on; and consumes all that it finds.
     if v_far and p_part is null then
         v_span := greatest(v_span, least(v_span * 8 ^ floor(1 - ln(1 - random()) / ln(8)), 20000));
+    end if;
+    -- Nobody has news, as while a backlog is drained: then the ring alone says who is next.
+    if p_part is null and not exists (
+        select from wake k where k.queue = any(p_queues) and k.at >= v_wake_from and k.at <= p_now
+    ) then
+        select array_agg(r.channel_id) filter (where r.before < p_want), array_agg(r.n) filter (where r.before < p_want),
+            sum(r.n) filter (where r.before < p_want), sum(r.supply) filter (where r.before < p_want),
+            max(r.turn) filter (where r.before < p_want), coalesce(min(r.turn), p_now), count(*) >= p_want
+        into v_found.channels, v_found.waiting, v_found.total, v_found.yield, v_found.last, v_found.turn_floor, v_found.ring_cut
+        from (
+            select r.channel_id, r.turn, r.n, r.supply,
+                sum(r.supply) over (order by r.turn, r.weight desc, r.channel_id rows unbounded preceding) - r.supply as before
+            from (
+                select t.channel_id, t.turn, t.n, coalesce(k.weight, 1) as weight,
+                    case when k.paused then 0 else floor(greatest(0, least(
+                        t.n, case when t.credit >= 1 then t.credit else greatest(1, p_quantum * coalesce(k.weight, 1)) end,
+                        k.concurrency::double precision - t.leased,
+                        k.burst - date_part('epoch', greatest(t.tat, p_now) - p_now) * k.rate + 1e-9))) end::integer as supply
+                from unnest(p_queues) q(name) cross join lateral (
+                    select k.channel_id, k.turn, k.n, k.leased, k.credit, k.tat
+                    from token k where k.queue = q.name and k.turn >= v_turn_from and k.turn <= p_now
+                    order by k.turn limit p_want) t
+                left join lateral (
+                    select k.weight, k.concurrency, k.rate, k.burst,
+                        k.paused and coalesce(k.paused_until > p_now, true) as paused
+                    from channel k where k.id = t.channel_id
+                        and (k.weight <> 1 or k.concurrency is not null or k.rate is not null or k.paused)
+                    offset 0
+                ) k on true offset 0
+            ) r
+        ) r;
+        if cardinality(p_open_xids) > 0 then
+            select o.turn < v_turn_from or o.wake < v_wake_from into v_repeat
+            from claim_rescan_v1(p_open_xids, p_open_turns, p_open_wakes) o;
+        end if;
+        if v_repeat is not true then
+            v_found.plain := true;
+            v_found.wake_floor := p_now;
+            v_found.unread := false;
+            v_found.turn_from := v_turn_from;
+            v_found.wake_from := v_wake_from;
+            return v_found;
+        end if;
     end if;
     loop
         with ring as materialized (
