@@ -16,6 +16,8 @@ import pytest
 from psycopg import sql
 
 from laneway import Queue
+from laneway.errors import InvalidPayload
+from laneway.spark import store
 from laneway.spark.options import parse
 from laneway.spark.publish import load as loading
 from laneway.spark.publish.load import JobIsOver, load
@@ -217,6 +219,47 @@ def test_keys_of_a_frame(job: None, queue: Queue, place: Place) -> None:
     assert found == [b"1", b"2", b"4", b"5", b"old"], "by due time: the job's is when it began"
     assert queue.publish(b"again", key="a").id == first.id
     assert queue.publish(b"again", key="b").status == "existing"
+
+
+def test_tasks_of_one_process_share_a_connection(
+    job: None, queue: Queue, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as it works and the last task ended well."""
+    monkeypatch.setattr(store, "_KEPT_FOR", 600.0)
+    connections = store.TaskConnections()
+    monkeypatch.setattr(loading, "TASKS", connections)
+
+    def backend() -> int | None:
+        kept = connections._kept
+        return None if kept is None else kept.connection.info.backend_pid
+
+    parts = loaded(place, rows(b"a"))
+    first = backend()
+    parts += loaded(place, rows(b"b"))
+    assert backend() == first is not None
+    look(place, "select pg_terminate_backend(%s, 10000)", first)
+    parts += loaded(place, rows(b"c"))
+    second = backend()
+    assert second not in (None, first)
+    with pytest.raises(InvalidPayload):
+        loaded(place, rows(b"d", headers=["no object"]))
+    assert backend() in (None, second)
+    assert publish(place, parts) == (3, 0, False)
+    with pytest.raises(JobIsOver):
+        loaded(place, rows(b"e"))
+    assert backend() is None
+
+
+def test_a_connection_of_a_task_is_not_kept_for_long(
+    job: None, queue: Queue, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "_KEPT_FOR", 0.1)
+    connections = store.TaskConnections()
+    with connections.transaction(parse(options(place), "write").address) as one:
+        backend = one.connection.info.backend_pid
+    while look(place, "select pid from pg_stat_activity where pid = %s", backend):
+        pass
+    assert one.connection.closed
 
 
 def test_a_key_whose_time_is_over_is_free(job: None, queue: Queue, place: Place) -> None:

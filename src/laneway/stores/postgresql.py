@@ -40,6 +40,17 @@ class PostgresqlStore(Store):
     def transaction(self) -> AbstractContextManager[Any]:
         return self.connection.transaction()
 
+    def lives(self) -> bool:
+        """Whether the server still has this connection: one that ended it, or went away, has said
+        so by now."""
+        if self.connection.closed:
+            return False
+        try:
+            self.connection.execute("select")
+        except psycopg.OperationalError:
+            return False
+        return True
+
     def _execute(self, text: str, values: dict[str, Any], *, streamed: bool = False) -> Any:
         return self.connection.execute(text.encode(), values)
 

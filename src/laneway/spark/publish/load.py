@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from laneway.engines.postgresql.publish import channel_id
 from laneway.errors import LanewayError
 from laneway.spark.options import SparkOptions
-from laneway.spark.store import transaction
+from laneway.spark.store import TASKS
 from laneway.stores.postgresql import PostgresqlStore
 
 from .copying import HEAD, PG_EPOCH, TAIL, as_interval, joined, row_fields
@@ -75,7 +75,7 @@ def load(
     if batch is None:
         return parts, rows
     label = Label(options["queue"] or "default", options["channel"] or "default", **defaults)
-    with transaction(options.address) as store:
+    with TASKS.transaction(options.address) as store:
         while batch is not None:
             part = LoadedPart(store, job, label, batch.schema.names)
             with store.copy("copy_in", table="message", columns=part.columns) as copy:
