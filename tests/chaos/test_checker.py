@@ -255,6 +255,33 @@ def test_what_keeps_to_a_shared_limit_breaks_nothing(forger: Forger) -> None:
     assert forger.broken() == set()
 
 
+def _behind_a_breaker(forger: Forger, *claims: tuple[float, float, str]) -> None:
+    forger.line("limit_set", 50.0, by="o", name="api", pause=5.0)
+    for number, (claimed, ended, outcome) in enumerate(claims, 10):
+        n = forger.publish(number, 190.0, channel=f"tenant-{number}", limits=["api"])
+        forger.start(number, number, claimed, n)
+        forger.settle(number, number, ended, "complete")
+        forger.row(number, number, claimed, ended, outcome, channel=f"tenant-{number}")
+
+
+def test_what_starts_while_a_breaker_is_open(forger: Forger) -> None:
+    _behind_a_breaker(forger, (200, 201, "failed"), (203, 204, "completed"))
+    assert "breakers" in forger.broken()
+
+
+def test_two_that_are_let_through_by_a_breaker_at_once(forger: Forger) -> None:
+    probes = (207.0, 210.0, "completed"), (208.0, 211.0, "completed")
+    _behind_a_breaker(forger, (200, 201, "failed"), *probes)
+    assert "breakers" in forger.broken()
+
+
+def test_what_keeps_to_a_breaker_breaks_no_rule_of_it(forger: Forger) -> None:
+    old = (199.0, 203.0, "failed")  # it ran when the breaker opened
+    after = (207.0, 208.0, "completed"), (209.0, 211.0, "completed"), (209.5, 211.0, "completed")
+    _behind_a_breaker(forger, (200, 201, "failed"), old, *after)
+    assert "breakers" not in forger.broken()
+
+
 def _crowd(forger: Forger, count: int) -> None:
     forger.line("policy_tried", 50.0, by="o", number=1, channel="full", backlog=2)
     forger.line("policy_set", 50.1, by="o", number=1)

@@ -379,17 +379,9 @@ def rate_excess(records: RunRecords) -> Violations:
 
 def shared_limits(records: RunRecords) -> Violations:
     """More leases at once behind a limit that channels share, or more starts than its rate lets."""
-    started = {(line["id"], line["fence"]) for line in records.by_what["start"]}
     for line in records.by_what["limit_set"]:
         name, rate = line["name"], line.get("rate")
-        named = {n for n, tried in records.tried.items() if name in tried.get("limits", ())}
-        claims = [
-            claim
-            for claim in records.claims
-            if records.name_of.get(claim.id) in named
-            # A claim puts back what has to wait for a limit.
-            and (claim.outcome != "given_back" or (claim.id, claim.fence) in started)
-        ]
+        claims = list(_behind(records, name))
         for claim in claims:
             held = sum(_overlap(other, claim) for other in claims)
             if held > line.get("concurrency", NEVER):
@@ -398,6 +390,53 @@ def shared_limits(records: RunRecords) -> Violations:
             terms = PolicyPeriod(0, NEVER, NEVER, rate, line["burst"], NEVER)
             if (excess := _excess([claim.claimed for claim in claims], terms)) > 0:
                 yield f"limit {name}: {excess:.1f} starts too many in a window"
+
+
+def _behind(records: RunRecords, name: str) -> Iterator[ClaimRecord]:
+    """What started behind a limit. A claim puts back what has to wait for it."""
+    started = {(line["id"], line["fence"]) for line in records.by_what["start"]}
+    named = {n for n, tried in records.tried.items() if name in tried.get("limits", ())}
+    for claim in records.claims:
+        put_back = claim.outcome == "given_back" and (claim.id, claim.fence) not in started
+        if records.name_of.get(claim.id) in named and not put_back:
+            yield claim
+
+
+def breakers(records: RunRecords) -> Violations:
+    """A start behind a limit whose breaker, which any failure opens, is open; or two at once before
+    one of those that were let through has completed."""
+    rows = {
+        (row["message_id"], row["fence"]): row for some in records.rows.values() for row in some
+    }
+    for line in records.by_what["limit_set"]:
+        if "pause" not in line:
+            continue
+        claims = list(_behind(records, line["name"]))
+        failed = [claim for claim in claims if claim.outcome in ("retried", "failed", "expired")]
+        for end in failed:
+            # What ran when another one opened it says nothing.
+            near = [f for f in failed if end.claimed - TOLERANCE < f.ended < end.ended + TOLERANCE]
+            if len(near) > 1:
+                continue
+            told = records.told_ended(rows[end.id, end.fence]) + TOLERANCE
+            until = end.ended + line["pause"]
+            later = [claim for claim in claims if claim.claimed > max(told, end.ended)]
+            for claim in later:
+                if claim.claimed < until - TOLERANCE:
+                    yield f"limit {line['name']}: {claim.id} started while its breaker was open"
+            done = ("completed", "deferred")
+            closed = min(
+                (
+                    c.ended
+                    for c in claims
+                    if c.outcome in done and c.claimed > end.ended - TOLERANCE
+                ),
+                default=NEVER,
+            )
+            probes = [claim for claim in later if claim.claimed < closed - TOLERANCE]
+            for claim in probes:
+                if sum(_overlap(other, claim) for other in probes) > 1:
+                    yield f"limit {line['name']}: {claim.id} beside another that was let through"
 
 
 def _excess(times: list[float], terms: PolicyPeriod) -> float:
@@ -1048,7 +1087,7 @@ def sampled(records: RunRecords) -> Violations:
 RULES: tuple[Callable[[RunRecords], Violations], ...] = (
     lost, unexpected, mixed_up, two_states, stuck, history, unexplained_duplicates, fences,
     stale_accepted, completed_unworked, wrongly_lost, over_limit, rate_excess,
-    shared_limits, backlog, order, priorities, paused_starts, too_early, clock, keys,
+    shared_limits, breakers, backlog, order, priorities, paused_starts, too_early, clock, keys,
     expired_early, expired_unexplained, budget, states, cancelled, cancels_ignored, made_due,
     operations, effects, results, flows, zombies, late_starts, needless_errors, minutes, stats,
     sampled,

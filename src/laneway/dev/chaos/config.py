@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from laneway import Queue
+from laneway import Adapt, Breaker, Queue
 from laneway.plan import Plan, Row, Statement
 from laneway.sqlfile import read_blocks
 
@@ -29,6 +29,9 @@ SHARED = ("shared-0", "shared-1")
 """Channels of messages that wait for limits which they share."""
 SLOTS, PACE = "slots", "pace"
 SHARED_SLOTS, SHARED_RATE, SHARED_BURST = 2, 4.0, 3
+ADAPTING, ADAPTS = "adapting", Adapt(1, 3)
+BREAKING, BREAKS = "breaking", Breaker(failures=0.001, window=60, minimum=1, pause=2)
+"""Any failure opens it."""
 PAUSABLE_KIND, ENDLESS, SPREAD = "mail", "endless", "spread"
 ENDLESS_FOR = 40.0  # seconds, unless it is cancelled
 LIMIT = 2

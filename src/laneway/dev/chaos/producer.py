@@ -12,7 +12,9 @@ from laneway.errors import PublishRefused
 
 from .child import begin, config_text, stop_on_sigterm
 from .config import (
+    ADAPTING,
     BOUNDED,
+    BREAKING,
     BURST,
     CHANGING,
     DELAYED,
@@ -64,6 +66,7 @@ class Producer:
             self._poison: 1, self._prioritized: 1, self._over_backlog: 2, self._concurrent: 2,
             self._late_commit: 1, self._rated: 1, self._pausable: 4, self._far: 1,
             self._endless: 1, self._doomed: 2, self._flow: 2, self._shared: 1, self._burst: 1,
+            self._controlled: 1,
         }  # fmt: skip
         action = self._rng.choices(list(actions), list(actions.values()))[0]
         action()
@@ -129,6 +132,18 @@ class Producer:
         limits = self._rng.choice(([SLOTS], [PACE], [SLOTS, PACE]))
         messages = [self._message(place, "slow") for place in (*SHARED, self._rng.choice(SHARED))]
         self._publish([replace(message, limits=limits) for message in messages])
+
+    def _controlled(self) -> None:
+        """Behind a limit that adapts, and one with a breaker, which some of them open."""
+        adapting = [self._message(place, "slow") for place in SHARED]
+        breaking = [self._message(place) for place in SHARED]
+        if self._rng.random() < 0.3:
+            breaking.append(self._message(self._rng.choice(SHARED), "fail"))
+            breaking[-1].payload["fails"] = 1
+        self._publish(
+            [replace(message, limits=[ADAPTING]) for message in adapting]
+            + [replace(message, limits=[BREAKING]) for message in breaking]
+        )
 
     def _concurrent(self) -> None:
         """From threads, so that they are batched into one commit; each gets its own result."""

@@ -12,13 +12,18 @@ from typing import Any
 
 from laneway import LanewayError, Policy, Queue
 from laneway.dev.embedded import PgBouncer, pgbouncer_binary
+from laneway.durations import to_seconds
 from laneway.errors import InvalidOption, SchemaMissing
 
 from .app_connection import Blocker
 from .checker import check, read_ledgers
 from .config import (
+    ADAPTING,
+    ADAPTS,
     BACKLOG,
     BOUNDED,
+    BREAKING,
+    BREAKS,
     BURST,
     ENDLESS,
     LIMIT,
@@ -183,6 +188,7 @@ class _Run:
             self._limit(queue, number, channel(name, target), target, POLICIES[name])
         self._share(queue, SLOTS, concurrency=SHARED_SLOTS)
         self._share(queue, PACE, rate=SHARED_RATE, burst=SHARED_BURST)
+        self._control(queue)
         return queue.history_since().position, queue.clock()
 
     def _limit(self, queue: Queue, number: int, name: str, target: str, policy: Policy) -> None:
@@ -196,6 +202,14 @@ class _Run:
     def _share(self, queue: Queue, name: str, **limits: Any) -> None:
         queue.limits[name].set(**limits)
         self._ledger.record("limit_set", name=name, **limits)
+
+    def _control(self, queue: Queue) -> None:
+        """Limits that adapt and break; for the checker: how many at most, and the pause."""
+        queue.limits[ADAPTING].set(concurrency=2, adapt=ADAPTS)
+        self._ledger.record("limit_set", name=ADAPTING, concurrency=ADAPTS.max)
+        queue.limits[BREAKING].set(concurrency=SHARED_SLOTS, breaker=BREAKS)
+        pause = to_seconds(BREAKS.pause)
+        self._ledger.record("limit_set", name=BREAKING, concurrency=SHARED_SLOTS, pause=pause)
 
     def _remove(self, queue: Queue) -> None:
         with suppress(SchemaMissing):
