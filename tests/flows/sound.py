@@ -16,7 +16,7 @@ Fetch = Callable[[str, str], Sequence[Sequence[Any]]]
 def flow_violations(fetch: Fetch, dialect: str) -> list[str]:
     """Empty if all is well."""
     counts = _counts(fetch, dialect == "mysql")
-    return [*_places(fetch), *_parents(fetch), *counts]
+    return [*_places(fetch), *_parents(fetch, dialect), *counts]
 
 
 def _text(value: Any) -> str:
@@ -40,19 +40,30 @@ def _places(fetch: Fetch) -> Iterator[str]:
                 yield f"node {id} is {_text(state)}, and not where it should be ({name})"
 
 
-def _parents(fetch: Fetch) -> Iterator[str]:
+def _parents(fetch: Fetch, dialect: str) -> Iterator[str]:
     nodes = {
         int(row[0]): (*map(int, row[1:4]), _text(row[4]))
         for row in fetch("id, pending, missed, died, state", "flow_node")
     }
     undecided: Counter[int] = Counter()
     missed: Counter[int] = Counter()
-    for parent, child, strict in fetch("parent, child, strict", "flow_edge"):
+    # By child, or by the edge's number on MySQL.
+    left = {
+        (int(parent), bool(strict)): int(start)
+        for parent, start, *kinds in fetch("parent, start, strict, others", "flow_undecided")
+        for strict, decided in zip((True, False), kinds, strict=True)
+        if decided
+    }
+    place = "number" if dialect == "mysql" else "child"
+    for parent, child, strict, number in fetch(f"parent, child, strict, {place}", "flow_edge"):
         if int(parent) not in nodes or int(child) not in nodes:
             yield f"an edge from {parent} to {child}, of which one is no node"
             continue
         _, _, died, state = nodes[int(parent)]
-        if state in OPEN and not (died and not strict):
+        rest = left.get((int(parent), bool(strict)))
+        if (state in OPEN and not (died and not strict)) or (
+            rest is not None and int(number) >= rest
+        ):
             undecided[int(child)] += 1
         elif state != "completed" or (died and not strict):
             missed[int(child)] += 1

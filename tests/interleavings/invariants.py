@@ -164,7 +164,9 @@ cross join lateral (
             as missed
     from (
         select p.state, p.died, e.strict,
-            p.state not in ('held', 'live', 'dead') or p.died and not e.strict as decided
+            (p.state not in ('held', 'live', 'dead') or p.died and not e.strict) and not exists (
+                select from flow_undecided u where u.parent = p.id and u.start <= n.id
+                    and case when e.strict then u.strict else u.others end) as decided
         from flow_edge e join flow_node p on p.id = e.parent where e.child = n.id
     ) e
 ) e

@@ -54,6 +54,7 @@ VERBS = {
     "give_back_v1": WORKING,
     "once_v1": WORKING,
     "upkeep_v1": WORKING,
+    "decide_left_v1": WORKING,
     "worker_seen_v1": WORKING,
     "worker_gone_v1": WORKING,
     "count_v1": WORKING,
@@ -102,7 +103,7 @@ PARTS = (
     "claim_scan_kinds claim_serve_kinds claim_visit_kinds lane_turn lowest_lanes next_slots "
     "startable_kind token_of claim_put_back "
     "add_staged announce_nodes cleanup_flows close_flow decide_nodes end_nodes release_nodes "
-    "revive_nodes "
+    "revive_nodes lock_ends decided_edges decide_locked undecided_nodes cancel_waiting "
     "wait_for_limits make_due limit_room limit_pass pick_limited started_limited cleanup_limits "
     "control_limit end_limit_leases note_expired_limits "
     "pace starts"
@@ -127,7 +128,7 @@ PUBLIC_VIEWS = (
 PRIVATE = (
     "counting live_count minute staged_count dead_total "
     "message wake channel token lease history dead dead_count dedupe done stray sleeper "
-    "result progress flow flow_id flow_count flow_node flow_edge flow_held "
+    "result progress flow flow_id flow_count flow_node flow_edge flow_held flow_undecided "
     "worker cancel_request audit_id_seq operation_id_seq listener mail fence listener_id "
     "mail_number kind_queue shared_limit limit_lease limit_lane limit_wait limit_queue "
     "publication staged staged_part staged_part_id staged_work staged_row "

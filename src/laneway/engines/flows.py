@@ -55,11 +55,30 @@ class FlowNodeRow(NamedTuple):
 
 
 class FlowEdgeRow(NamedTuple):
-    """``strict``: the child waits for the parent's completion, and a dead parent holds it."""
+    """``strict``: the child waits for the parent's completion, and a dead parent holds it.
+    ``position``: among the edges of the parent, in the order in which they are decided."""
 
     parent: int
     child: int
     strict: int
+    position: int
+
+
+class UndecidedRow(NamedTuple):
+    """Edges that the end of a node decides: those from a position on, ``strict`` ones or the
+    ``others``, or both. ``missed``: the parent has not completed. It is stored as far as one call
+    does not decide them all, and upkeep goes on with it."""
+
+    parent: int
+    strict: int
+    others: int
+    missed: int
+    start: int
+    flow_id: int
+
+
+MOST_DECIDED = 5_000
+"""Edges that one call decides, so that none takes long."""
 
 
 class StagedRow(NamedTuple):
@@ -85,6 +104,10 @@ class FlowChanges:
         self.released: list[int] = []
         self.dropped: list[int] = []
         self.ended: set[int] = set()
+        self.undecided: dict[tuple[int, int], UndecidedRow] = {}
+        self.decided: list[tuple[int, int]] = []
+        """Of stored rows, by their keys: those of which nothing is left."""
+        self.room = MOST_DECIDED
         self._turns: dict[tuple[int, str | None, str], int] = {}
 
     def turn(self, node: FlowNodeRow, state: str) -> None:
@@ -131,15 +154,25 @@ class FlowEnds:
         """Locked, in the order of their ids, where others could change them."""
         raise NotImplementedError
 
-    def _lock_ahead(self, ids: Sequence[int], outcome: str, changes: FlowChanges) -> Plan[None]:
-        """All that the end of these can touch, in one order, where others could change it."""
+    def _lock_ahead(self, ended: Sequence[UndecidedRow], changes: FlowChanges) -> Plan[None]:
+        """What the end of these can touch, in one order, where others could change it."""
         yield from ()
 
     def _child_edges(
-        self, ids: Iterable[int], changes: FlowChanges
-    ) -> Plan[Sequence[tuple[int, int, int]]]:
-        """As FlowEdgeRow: those whose parents these are."""
+        self, ended: Sequence[UndecidedRow], changes: FlowChanges
+    ) -> Plan[tuple[Sequence[Sequence[int]], Mapping[int, int]]]:
+        """As FlowEdgeRow, in the order of their positions: those that these decide. And of which
+        parents not all are there: those that are locked, and not more than there is room for. For
+        these, the position of the first that is missing."""
         raise NotImplementedError
+
+    def _undecided_rows(self, parents: Sequence[int]) -> Plan[list[UndecidedRow]]:
+        """What is left of these nodes."""
+        raise NotImplementedError
+
+    def _is_left(self, row: UndecidedRow, child: int) -> bool:
+        """Whether a child that comes now will be decided with the rest of its parent's."""
+        return child >= row.start
 
     def _staged_rows(self, adders: Mapping[int, FlowNodeRow]) -> Plan[list[StagedRow]]:
         raise NotImplementedError
@@ -160,20 +193,38 @@ class FlowEnds:
         """Some of these messages ended, or became dead letters (``outcome`` "dead"); those that are
         nodes decide their children. ``fences``: of those that a holder completed."""
         changes = FlowChanges()
-        yield from self._lock_ahead(ids, outcome, changes)
+        strict, missed = outcome != "dead", outcome != "completed"
+        ended = [UndecidedRow(id, strict, True, missed, 0, 0) for id in ids]
+        yield from self._lock_ahead(ended, changes)
         nodes = yield from self._known_rows(ids, changes)
         if not nodes:
             return
-        decided: list[tuple[FlowNodeRow, str]] = []
         for node in nodes.values():
             changes.turn(node, outcome)
-            decided.append((node, outcome))
-        yield from self._decide(decided, changes)
+        # Each edge is decided once: those that do not wait for the parent's completion when it dies
+        # for the first time, or ends.
+        ended = [
+            UndecidedRow(node.id, strict, not node.died, missed, 0, node.flow_id)
+            for node in nodes.values()
+        ]
+        yield from self._decide(ended, changes)
         yield from self._take_staged(nodes, fences, outcome, changes)
         died = {
             id: row._replace(died=1) for id, row in changes.nodes.items() if row.state == "dead"
         }
         changes.nodes |= died
+        yield from self._write_flow_changes(changes, state)
+
+    def _go_on(self, rows: Sequence[UndecidedRow], state: Any) -> Plan[None]:
+        """Part of upkeep: with what the ends of nodes have left; of each node one row."""
+        changes = FlowChanges()
+        yield from self._lock_ahead(rows, changes)
+        known = yield from self._known_rows((row.parent for row in rows), changes)
+        gone = [row for row in rows if row.parent not in known]
+        changes.decided += [row[:2] for row in gone]
+        yield from self._decide([row for row in rows if row.parent in known], changes)
+        written = changes.undecided.keys()
+        changes.decided += [row[:2] for row in rows if row[:2] not in written and row not in gone]
         yield from self._write_flow_changes(changes, state)
 
     def _known_rows(self, ids: Iterable[int], changes: FlowChanges) -> Plan[dict[int, FlowNodeRow]]:
@@ -184,27 +235,28 @@ class FlowEnds:
             changes.known |= yield from self._node_rows(unknown)
         return {id: changes.known[id] for id in wanted if id in changes.known}
 
-    def _decide(
-        self, decided: Sequence[tuple[FlowNodeRow, str]], changes: FlowChanges
-    ) -> Plan[None]:
+    def _decide(self, ended: Sequence[UndecidedRow], changes: FlowChanges) -> Plan[None]:
         """Level by level: a child that is not to be run decides its own children in turn."""
-        while decided:
-            parents = {node.id: (node, outcome) for node, outcome in decided}
-            edges = yield from self._child_edges(parents, changes)
+        while ended:
+            edges, left = yield from self._child_edges(ended, changes)
             counts: dict[int, int] = {}
             missed: dict[int, int] = {}
-            decides = {id: _decides(*how) for id, how in parents.items()}
-            for parent, child, strict in edges:
-                strict_ones, others, misses = decides[parent]
+            rows = {row.parent: row for row in ended}
+            for parent, child, strict, _ in edges:
+                _, strict_ones, others, misses, *_ = rows[parent]
                 if strict_ones if strict else others:
                     counts[child] = counts.get(child, 0) + 1
                     missed[child] = missed.get(child, 0) + misses
-            decided = yield from self._count_down(counts, missed, changes)
+            changes.room -= len(edges)
+            for parent, position in left.items():
+                row = rows[parent]._replace(start=position)
+                changes.undecided[row.parent, row.strict] = row
+            ended = yield from self._count_down(counts, missed, changes)
 
     def _count_down(
         self, counts: Mapping[int, int], missed: Mapping[int, int], changes: FlowChanges
-    ) -> Plan[list[tuple[FlowNodeRow, str]]]:
-        """Returns those that are skipped."""
+    ) -> Plan[list[UndecidedRow]]:
+        """Returns what is to be decided because nodes are skipped."""
         known = yield from self._known_rows((i for i in counts if i not in changes.nodes), changes)
         skipped = []
         for id, count in counts.items():
@@ -224,7 +276,7 @@ class FlowEnds:
                 changes.released.append(id)
             else:
                 changes.dropped.append(id)
-                skipped.append((node, turned))
+                skipped.append(UndecidedRow(id, True, True, True, 0, node.flow_id))
         return skipped
 
     def _take_staged(
@@ -252,6 +304,8 @@ class FlowEnds:
                 *(row.id, row.flow_id, len(row.parents), 0, row.run_when, "held", 0)
             )
         yield from self._add_staged(taken, sorted(gone), changes)
+        named = {parent for row in taken for parent in row.parents} - new
+        left = yield from self._left_of_ended(named, before, changes)
         counts: Counter[int] = Counter()
         missed: Counter[int] = Counter()
         for row in taken:
@@ -260,6 +314,11 @@ class FlowEnds:
             for parent in row.parents:
                 found = before.get(parent) if parent not in new else None
                 strict = row.run_when == "completed"
+                if any(
+                    (rest.strict if strict else rest.others) and self._is_left(rest, row.id)
+                    for rest in left.get(parent, ())
+                ):
+                    continue
                 if found and (found.state not in OPEN or (found.died and not strict)):
                     counts[row.id] += 1
                     missed[row.id] += found.state != "completed"
@@ -267,9 +326,14 @@ class FlowEnds:
         skipped = yield from self._count_down(ready, missed, changes)
         yield from self._decide(skipped, changes)
 
-
-def _decides(parent: FlowNodeRow, outcome: str) -> tuple[bool, bool, bool]:
-    """Whether the edges to those who wait for its completion are decided, whether the others are,
-    and whether it has missed that. ``parent``: as it was before. Each edge is decided once: those
-    that do not wait for the parent's completion when it dies for the first time, or ends."""
-    return outcome != "dead", not parent.died, outcome != "completed"
+    def _left_of_ended(
+        self, old: Iterable[int], nodes: Mapping[int, FlowNodeRow], changes: FlowChanges
+    ) -> Plan[dict[int, list[UndecidedRow]]]:
+        """What is left of those that have ended or died, by parent: stored, or by this call."""
+        known = [nodes[id] for id in old if id in nodes]
+        ended = [node.id for node in known if node.state not in OPEN or node.died]
+        rows = (yield from self._undecided_rows(sorted(ended))) if ended else []
+        left: dict[int, list[UndecidedRow]] = {}
+        for row in (*rows, *changes.undecided.values()):
+            left.setdefault(row.parent, []).append(row)
+        return left

@@ -296,9 +296,9 @@ def _link(side: Literal["parent", "child"], row: Row) -> FlowLink:
 
 def _flow(row: Row) -> FlowInfo:
     id, queue, name, created, cancelled, ended, *rest = row
-    held, live, dead, completed, failed, skipped = map(int, rest)
+    held, live, dead, completed, failed, skipped, undecided = map(int, rest)
     state = "cancelled" if cancelled is not None else "failed" if failed else "completed"
-    state = "running" if live else "dead" if dead else state
+    state = "running" if live or undecided else "dead" if dead else state
     times = moment(created), moment(cancelled), moment(ended)
     counts = held, live, dead, completed, failed, skipped
     return FlowInfo(int(id), plain(queue), plain(name), *times, state, *counts)  # type: ignore[arg-type]

@@ -1,11 +1,11 @@
 -- Statements on nodes, edges and what is held look rows up by whole primary keys: see the migration.
 
 -- name: reach_nodes
--- $1: ids of nodes. What was added by their holders, their edges, and what the children are now: as one text, which is
--- cheaper for drivers in Python. Only reads, to know what to lock.
-select concat_ws(',', p.id, p.flow_id, p.added, e.child, e.strict, c.state, c.run_when, c.missed)
-from $1:ids x straight_join `laneway_flow_node` p force index (primary) on p.id = x.id
-left join `laneway_flow_edge` e force index (primary) on e.parent = p.id
+-- $1: (node, number), $2: how many edges of each, from that number on. What was added by their holders, their edges, and
+-- what the children are now: as one text, which is cheaper for drivers in Python. Only reads, to know what to lock.
+select concat_ws(',', p.id, p.flow_id, p.added, e.child, e.strict, e.number, c.state, c.run_when, c.missed)
+from $1:pairs x straight_join `laneway_flow_node` p force index (primary) on p.id = x.id
+left join `laneway_flow_edge` e force index (primary) on e.parent = p.id and e.number >= x.fence and e.number <= x.fence + $2
 left join `laneway_flow_node` c force index (primary) on c.id = e.child
 
 -- name: lock_nodes
@@ -14,11 +14,31 @@ select concat_ws(',', n.id, n.flow_id, n.pending, n.missed, n.run_when, n.state,
 from $1:ids x straight_join `laneway_flow_node` n force index (primary) on n.id = x.id
 for update
 
--- name: child_edges
+-- name: late_edges
 -- $1: (parent, number), locked by us.
-select e.parent, e.child, e.strict
+select e.parent, e.child, e.strict, e.number
 from $1:pairs x straight_join `laneway_flow_edge` e force index (primary) on e.parent = x.id and e.number = x.fence
 lock in share mode
+
+-- name: undecided_of
+-- $1: (node, strict). What is left of these nodes.
+select u.parent, u.strict, u.others, u.missed, u.start, u.flow_id
+from $1:pairs x straight_join `laneway_flow_undecided` u force index (primary) on u.parent = x.id and u.strict = x.fence
+lock in share mode
+
+-- name: undecided_rows
+-- $1: how many. What the ends of nodes have left.
+select parent, strict, others, missed, start, flow_id from `laneway_flow_undecided` order by parent limit $1
+
+-- name: set_undecided
+-- $1: rows.
+insert into `laneway_flow_undecided` (parent, strict, others, missed, start, flow_id) values $1...
+on duplicate key update start = values(start)
+
+-- name: delete_undecided
+-- $1: (node, strict).
+delete u from $1:pairs x
+straight_join `laneway_flow_undecided` u force index (primary) on u.parent = x.id and u.strict = x.fence
 
 -- name: lock_flows_shared
 -- $1: ids in order. Those that add nodes; which were cancelled is known until our end.
@@ -160,7 +180,8 @@ where e.child = $1 order by e.place
 -- $1: queue, null for all; $2: the id of the last one seen, or null; $3: how many.
 select f.id, f.queue, f.name, f.created_at, f.cancelled_at, f.ended_at, f.held + coalesce(sum(k.held), 0),
     f.live + coalesce(sum(k.live), 0), f.dead + coalesce(sum(k.dead), 0), f.completed + coalesce(sum(k.completed), 0),
-    f.failed + coalesce(sum(k.failed), 0), f.skipped + coalesce(sum(k.skipped), 0)
+    f.failed + coalesce(sum(k.failed), 0), f.skipped + coalesce(sum(k.skipped), 0),
+    exists (select 1 from `laneway_flow_undecided` u where u.flow_id = f.id)
 from (
     select * from `laneway_flow` where ($1 is null or queue = $1) and ($2 is null or id < $2) order by id desc limit $3
 ) f left join `laneway_flow_count` k on k.flow_id = f.id
@@ -172,7 +193,8 @@ order by f.id desc
 -- $1: id.
 select f.id, f.queue, f.name, f.created_at, f.cancelled_at, f.ended_at, f.held + coalesce(sum(k.held), 0),
     f.live + coalesce(sum(k.live), 0), f.dead + coalesce(sum(k.dead), 0), f.completed + coalesce(sum(k.completed), 0),
-    f.failed + coalesce(sum(k.failed), 0), f.skipped + coalesce(sum(k.skipped), 0)
+    f.failed + coalesce(sum(k.failed), 0), f.skipped + coalesce(sum(k.skipped), 0),
+    exists (select 1 from `laneway_flow_undecided` u where u.flow_id = f.id)
 from `laneway_flow` f left join `laneway_flow_count` k force index (flow_count_flow) on k.flow_id = f.id
 where f.id = $1
 group by f.id, f.queue, f.name, f.created_at, f.cancelled_at, f.ended_at, f.held, f.live, f.dead, f.completed, f.failed,

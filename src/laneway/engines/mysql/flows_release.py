@@ -2,8 +2,8 @@
 
 Invariant: all that the end of nodes can touch is locked by one statement, in the order of ids, so
 that two calls that end parents of the same children do not wait in a circle. What to lock is read
-before, without a lock; whatever has changed until it is locked is locked late, and the server ends
-one of two that meet then. Locks flows before nodes, and both after leases, channels and letters.
+before, without a lock; whatever turns out to be missing is left to upkeep, unless it comes after
+all that is locked. Locks flows before nodes, and both after leases, channels and letters.
 """
 
 import json
@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 from laneway.contract import BATCH
 from laneway.engines.flows import (
+    MOST_DECIDED,
     FlowChanges,
     FlowEdgeRow,
     FlowEnds,
     FlowNodeRow,
     StagedRow,
+    UndecidedRow,
 )
 from laneway.plan import Plan
 
@@ -35,6 +37,7 @@ class ReachedEdge(NamedTuple):
     parent: int
     child: int
     strict: int
+    number: int
     state: str
     run_when: str
     missed: int
@@ -48,21 +51,24 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         if ids:
             yield from self._end_nodes(ids, fences, outcome, now)
 
-    def _lock_ahead(self, ids: Sequence[int], outcome: str, changes: FlowChanges) -> Plan[None]:
+    def _lock_ahead(self, ended: Sequence[UndecidedRow], changes: FlowChanges) -> Plan[None]:
         """These, their children, and theirs as far as they may turn out to be skipped."""
-        wanted, looked_at, level, first = set(ids), set[int](), sorted(set(ids)), True
-        adders: dict[int, int] = {}
-        while level:
-            edges, added = yield from self._edges_from(level)
-            if first and outcome == "completed":
-                adders = added
+        before = {row.parent: row for row in ended}
+        level, wanted = sorted(before), set(before)
+        first, adders = True, dict[int, int]()
+        while level and len(wanted) < 2 * MOST_DECIDED:
+            starts = [(id, before[id].start if first else 0) for id in level]
+            edges, added = yield from self._edges_from(starts)
+            adders = adders or added
+            if len(edges) > MOST_DECIDED:
+                edges.sort(key=lambda edge: (edge.parent, edge.number))
+                del edges[MOST_DECIDED:]
             for edge in edges:
-                changes.edges[edge.parent].append(FlowEdgeRow(*edge[:3]))
-            looked_at.update(level)
-            before = outcome if first else None
-            spreading = {edge.child for edge in edges if _may_be_skipped(edge, before)}
+                changes.edges[edge.parent].append(FlowEdgeRow(*edge[:4]))
+            how = before if first else {}
+            spreading = {edge.child for edge in edges if _may_be_skipped(edge, how)}
+            level, first = sorted(spreading - wanted), False
             wanted |= {edge.child for edge in edges}
-            level, first = sorted(spreading - looked_at), False
         if adders:
             # Whoever cancels the flow has it locked, and finds what was added before.
             yield from self._cancelled_flows(adders.values())
@@ -71,17 +77,19 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
                     wanted.update(json.loads(parents))
         changes.known |= yield from self._node_rows(sorted(wanted))
 
-    def _edges_from(self, ids: Sequence[int]) -> Plan[tuple[list[ReachedEdge], dict[int, int]]]:
+    def _edges_from(
+        self, starts: Sequence[tuple[int, int]]
+    ) -> Plan[tuple[list[ReachedEdge], dict[int, int]]]:
         """The edges from here, and the flows of those to whom something was added."""
         edges, adders = [], {}
-        for part in parts(ids):
-            for (text,) in (yield self._statement("reach_nodes", part)):
+        for part in parts(starts):
+            for (text,) in (yield self._statement("reach_nodes", part, MOST_DECIDED)):
                 parent, flow, added, *rest = plain(text).split(",")
                 if added != "0":
                     adders[int(parent)] = int(flow)
                 if rest:
-                    child, strict, state, when, missed = rest
-                    numbers = int(parent), int(child), int(strict)
+                    child, strict, number, state, when, missed = rest
+                    numbers = int(parent), int(child), int(strict), int(number)
                     edges.append(ReachedEdge(*numbers, state, when, int(missed)))
         return edges, adders
 
@@ -95,21 +103,70 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         return found
 
     def _child_edges(
-        self, ids: Iterable[int], changes: FlowChanges
-    ) -> Plan[Sequence[tuple[int, int, int]]]:
-        """As they were read before the lock, if no more have come to them since."""
+        self, ended: Sequence[UndecidedRow], changes: FlowChanges
+    ) -> Plan[tuple[Sequence[Sequence[int]], Mapping[int, int]]]:
+        """As they were read before the lock, and those that have come since, up to the first that
+        is not locked. One that comes after all that is locked may be locked late."""
+        yield from self._read_late(ended, changes)
         edges: list[FlowEdgeRow] = []
+        left: dict[int, int] = {}
+        for row in ended:
+            node = changes.nodes.get(row.parent) or changes.known[row.parent]
+            read = changes.edges[row.parent]
+            if len(read) == node.children - row.start and len(edges) + len(read) <= changes.room:
+                for edge in read:
+                    if edge.child not in changes.known:
+                        break
+                else:
+                    edges += read
+                    continue
+            start = row.start
+            for edge in sorted(read, key=lambda edge: edge.position):
+                missing = edge.position != start or edge.child not in changes.known
+                if missing or len(edges) >= changes.room:
+                    break
+                edges.append(edge)
+                start += 1
+            if start < node.children:
+                left[row.parent] = start
+        return edges, left
+
+    def _read_late(self, ended: Sequence[UndecidedRow], changes: FlowChanges) -> Plan[None]:
         unread: list[tuple[int, int]] = []
-        for id in ids:
-            node = changes.nodes.get(id) or changes.known[id]
-            if len(changes.edges[id]) == node.children:
-                edges += changes.edges[id]
-            else:
-                unread += [(id, number) for number in range(node.children)]
+        for one in ended:
+            node = changes.nodes.get(one.parent) or changes.known[one.parent]
+            start = one.start + len(changes.edges[one.parent])
+            last = min(node.children, start + MOST_DECIDED - len(unread))
+            unread += [(one.parent, number) for number in range(start, last)]
+        if not unread or len(changes.known) > MOST_DECIDED:
+            return
+        late: set[int] = set()
         for part in parts(unread):
-            rows = yield self._statement("child_edges", part)
-            edges += [FlowEdgeRow(*map(int, row)) for row in rows]
-        return edges
+            for row in (yield self._statement("late_edges", part)):
+                edge = FlowEdgeRow(*map(int, row))
+                changes.edges[edge.parent].append(edge)
+                late.add(edge.child)
+        last_locked = max(changes.known)
+        if after := sorted(id for id in late - changes.known.keys() if id > last_locked):
+            changes.known |= yield from self._node_rows(after)
+
+    def _undecided_rows(self, parents: Sequence[int]) -> Plan[list[UndecidedRow]]:
+        """By whole keys, and as they are now: what a caller's snapshot shows may be old."""
+        keys = [(id, strict) for id in parents for strict in (0, 1)]
+        rows = yield self._statement("undecided_of", keys)
+        return [UndecidedRow(*map(int, row)) for row in rows]
+
+    def _is_left(self, row: UndecidedRow, child: int) -> bool:
+        return True  # a new edge has the last number
+
+    def _decide_left(self, now: int) -> Plan[int]:
+        """Part of upkeep, which nobody else runs: what the ends of nodes have left, a bounded
+        number of children."""
+        rows = yield self._statement("undecided_rows", MOST_DECIDED)
+        left = {int(row[0]): UndecidedRow(*map(int, row)) for row in rows}
+        if left:
+            yield from self._go_on(list(left.values()), now)
+        return len(left)
 
     def _cancelled_flows(self, ids: Iterable[int]) -> Plan[set[int]]:
         rows = yield self._statement("lock_flows_shared", sorted(set(ids)))
@@ -146,7 +203,7 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
                 strict = int(row.run_when == "completed")
                 edges.append((parent, node.children, row.id, strict, place))
                 changes.nodes[parent] = node._replace(children=node.children + 1)
-                changes.edges[parent].append(FlowEdgeRow(parent, row.id, strict))
+                changes.edges[parent].append(FlowEdgeRow(parent, row.id, strict, node.children))
         yield from self._insert("add_edges", edges)
         for part in parts(keys):
             yield self._statement("delete_added", part)
@@ -165,6 +222,10 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         for part in parts(sorted(rows)):
             yield self._statement("set_nodes", part, now)
         yield from self._insert("add_flow_counts", changes.count_rows())
+        for part in parts(changes.decided):
+            yield self._statement("delete_undecided", part)
+        if changes.undecided:
+            yield from self._insert("set_undecided", list(changes.undecided.values()))
         for part in parts(changes.dropped):
             yield self._statement("delete_held", part)
         for part in parts(sorted(changes.released)):
@@ -192,12 +253,16 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
             changes.turn(node, "live")
         yield from self._write_flow_changes(changes, now)
 
-    def _tend_flows(self, counted: bool, expired: bool, now: int, limit: int) -> Plan[int]:
-        """Part of upkeep: add up the counts of flows, note which have ended, and forget those that
-        ended long enough ago, a bounded number of nodes each time. Waits for nobody."""
+    def _tend_flows(
+        self, counted: bool, expired: bool, undecided: bool, now: int, limit: int
+    ) -> Plan[int]:
+        """Part of upkeep: go on with what ends of nodes have left, add up the counts of flows, note
+        which have ended, and forget those that ended long enough ago, a bounded number of nodes
+        each time."""
+        done = (yield from self._decide_left(now)) if undecided else 0
         if counted:
             yield from self._add_up_flows(now, 10 * limit)
-        return (yield from self._forget_flows(now, limit)) if expired else 0
+        return done + ((yield from self._forget_flows(now, limit)) if expired else 0)
 
     def _add_up_flows(self, now: int, limit: int) -> Plan[None]:
         rows = yield self._statement("counted_flows", limit)
@@ -233,6 +298,8 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
             ids = [int(row[0]) for row in nodes]
             if ids:
                 yield self._statement("delete_node_edges", ids)
+                keys = [(id, strict) for id in ids for strict in (0, 1)]
+                yield self._statement("delete_undecided", keys)
                 yield self._statement("delete_nodes", ids)
             done += len(ids)
             if done >= limit:
@@ -250,15 +317,15 @@ def plain(text: bytes | str) -> str:
     return text.decode() if isinstance(text, bytes) else text
 
 
-def _may_be_skipped(edge: ReachedEdge, outcome: str | None) -> bool:
-    """``outcome``: of its parent; None: that may be skipped itself."""
-    if edge.state != "held" or edge.run_when == "ended" or outcome == "dead":
+def _may_be_skipped(edge: ReachedEdge, ended: Mapping[int, UndecidedRow]) -> bool:
+    """``ended``: the parents, if these have ended; another one may be skipped itself."""
+    if edge.state != "held" or edge.run_when == "ended":
         return False
-    if outcome is None:
+    if edge.parent not in ended:
         return True
-    if outcome == "completed":
+    if not ended[edge.parent].missed:
         return edge.run_when == "failed" or edge.missed > 0
-    return edge.run_when == "completed"
+    return bool(edge.strict and ended[edge.parent].strict)
 
 
 def _added_keys(nodes: Iterable[FlowNodeRow]) -> list[tuple[int, int]]:

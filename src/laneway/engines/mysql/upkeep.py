@@ -33,6 +33,7 @@ class UpkeepSettings(NamedTuple):
     backoff_max: int
     flows_counted: int
     flows_expired: int
+    flows_undecided: int
 
 
 class ExpiredLeases(NamedTuple):
@@ -312,8 +313,8 @@ class MysqlUpkeep(
         tidied += yield from self._forget_workers(settings.now)
         tidied += yield from self._delete_expired_results(settings.now, _LIMIT)
         tidied += yield from self._delete_old_progress(settings.now, _LIMIT)
-        flows = bool(settings.flows_counted), bool(settings.flows_expired)
-        tidied += yield from self._tend_flows(*flows, settings.now, _LIMIT)
+        counted, expired, undecided = (bool(column) for column in settings[-3:])
+        tidied += yield from self._tend_flows(counted, expired, undecided, settings.now, _LIMIT)
         yield from self._forget_limits(settings.now, _LIMIT)
         stamp = yield from self._stamp_history()
         yield from self._save_fold_end(stamp, settings.now)

@@ -187,9 +187,11 @@ update `laneway_turnstile` force index (primary) set n = $1 where name = $2
 select n from `laneway_turnstile` where name = $1 for update skip locked
 
 -- name: upkeep_settings
--- $1: now. The last columns: whether counts of flows have changed, and whether some are no longer kept.
+-- $1: now. The last columns: whether counts of flows have changed, whether some are no longer kept, and whether ends of
+-- nodes have left something.
 select coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
     history, history_days, backoff_initial, backoff_max,
     exists (select 1 from `laneway_flow_count`),
-    exists (select 1 from `laneway_flow` where expires_at <= coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))))
+    exists (select 1 from `laneway_flow` where expires_at <= coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))),
+    exists (select 1 from `laneway_flow_undecided`)
 from `laneway_setting`

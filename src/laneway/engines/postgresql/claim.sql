@@ -38,6 +38,10 @@ select counted, more from "laneway".count_v1(CAST($1 AS integer), CAST($2 AS tim
 select ran, expired, buried, lapsed, tidied, partitioned, floor
 from "laneway".upkeep_v1(CAST($1 AS integer), CAST($2 AS timestamptz), CAST($3 AS timestamptz))
 
+-- name: decide_left
+-- $1: now. How many nodes of flows had children left to decide.
+select "laneway".decide_left_v1(CAST($1 AS timestamptz))
+
 -- name: admit
 -- $1: message ids, $2: fences, $3: the limits of each, $4: now. Answers those that may start.
 select "laneway".admit_v1(CAST($1 AS bigint[]), CAST($2 AS bigint[]), CAST($3 AS text[]), CAST($4 AS timestamptz))

@@ -81,6 +81,7 @@ alter function "laneway".once_v1 security definer;
 alter function "laneway".sleep_v1 security definer;
 alter function "laneway".free_dead_keys_v1 security definer;
 alter function "laneway".upkeep_v1 security definer;
+alter function "laneway".decide_left_v1 security definer;
 alter function "laneway".worker_seen_v1 security definer;
 alter function "laneway".worker_gone_v1 security definer;
 alter function "laneway".count_v1 security definer;
@@ -121,7 +122,7 @@ grant execute on function "laneway".results_v1 to "laneway_producer";
 
 grant execute on function "laneway".claim_v1, "laneway".by_kind_v1, "laneway".complete_v1, "laneway".complete_kept_v1, "laneway".extend_progress_v1, "laneway".hold_progress_v1, "laneway".defer_v1, "laneway".fail_v1,
     "laneway".extend_v1, "laneway".hold_v1, "laneway".give_back_v1, "laneway".once_v1, "laneway".sleep_v1,
-    "laneway".notify_channel_v1, "laneway".upkeep_v1, "laneway".count_v1, "laneway".worker_seen_v1,
+    "laneway".notify_channel_v1, "laneway".upkeep_v1, "laneway".decide_left_v1, "laneway".count_v1, "laneway".worker_seen_v1,
     "laneway".worker_gone_v1, "laneway".free_dead_keys_v1, "laneway".step_operation_v1,
     "laneway".stage_nodes_v1, "laneway".parents_v1, "laneway".throttle_v1, "laneway".admit_v1, "laneway".start_limited_v1, "laneway".sweep_limited_v1,
     "laneway".rest_shared_limit_v1, "laneway".note_limits_v1

@@ -49,7 +49,7 @@ where e.child = $1 and n.id = e.parent order by e.place
 -- name: flows
 -- $1: queue, null for all; $2: the id of the last one seen, or null; $3: how many.
 select id, queue, name, created_at, cancelled_at, ended_at,
-    case when live > 0 then 'running' when dead > 0 then 'dead' when cancelled_at is not null then 'cancelled'
+    case when live > 0 or exists (select 1 from "laneway_flow_undecided" u where u.flow_id = "laneway_flow".id) then 'running' when dead > 0 then 'dead' when cancelled_at is not null then 'cancelled'
         when failed > 0 then 'failed' else 'completed' end,
     held, live, dead, completed, failed, skipped
 from "laneway_flow"
@@ -59,7 +59,7 @@ order by id desc limit $3
 -- name: flow
 -- $1: id.
 select id, queue, name, created_at, cancelled_at, ended_at,
-    case when live > 0 then 'running' when dead > 0 then 'dead' when cancelled_at is not null then 'cancelled'
+    case when live > 0 or exists (select 1 from "laneway_flow_undecided" u where u.flow_id = "laneway_flow".id) then 'running' when dead > 0 then 'dead' when cancelled_at is not null then 'cancelled'
         when failed > 0 then 'failed' else 'completed' end,
     held, live, dead, completed, failed, skipped
 from "laneway_flow" where id = $1
@@ -112,7 +112,7 @@ with recursive found (id, n) as (
     from found f where f.id is not null and f.n < $1
 )
 select v.id, v.queue, v.name, v.created_at, v.cancelled_at, v.ended_at,
-    case when v.live > 0 then 'running' when v.dead > 0 then 'dead' when v.cancelled_at is not null then 'cancelled'
+    case when v.live > 0 or exists (select 1 from "laneway_flow_undecided" u where u.flow_id = v.id) then 'running' when v.dead > 0 then 'dead' when v.cancelled_at is not null then 'cancelled'
         when v.failed > 0 then 'failed' else 'completed' end,
     v.held, v.live, v.dead, v.completed, v.failed, v.skipped
 from found f cross join "laneway_flow" v where v.id = f.id order by f.n

@@ -46,6 +46,7 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
         workers: bool,
         history: bool,
         results: bool,
+        undecided: bool,
         flows: bool,
         limits: bool,
     ) -> Plan[UpkeepReport]:
@@ -71,6 +72,8 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
         if results:
             tidied += len((yield self._statement("delete_expired_results", state.now, _LIMIT)))
             tidied += len((yield self._statement("delete_old_progress", state.now, _LIMIT)))
+        if undecided:
+            tidied += yield from self._decide_left(state)
         if flows:
             tidied += yield from self._forget_flows(state, _LIMIT)
         if limits:

@@ -20,6 +20,7 @@ select
     exists (select 1 from "laneway_result" where expires_at <= $1)
         or exists (select 1 from "laneway_progress" p where p.at < $1 - 60000000 and not exists (
             select 1 from "laneway_lease" l where l.fence = p.fence and l.message_id = p.message_id)) as results,
+    exists (select 1 from "laneway_flow_undecided") as undecided,
     exists (select 1 from "laneway_flow" where ended_at is null and held = 0 and live = 0 and dead = 0)
         or exists (select 1 from "laneway_flow" where expires_at <= $1) as flows,
     exists (

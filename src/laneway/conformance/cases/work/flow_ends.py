@@ -47,6 +47,38 @@ async def when(world: World) -> None:
     await complete(world, *got.values())
 
 
+@case("flows", "an end that decides thousands of children goes in parts, and upkeep goes on")
+async def in_parts(world: World) -> None:
+    world.needs("flows")
+    async with world.queue.flow("in parts") as flow:
+        adder, parent = flow.add("adder"), flow.add("parent")
+        skipped = [flow.add("skipped", after=parent, when="failed") for _ in range(5_000)]
+        begun = [flow.add(f"begun {n}", after=parent) for n in range(10)]
+        flow.add("last", after=[*skipped, *begun], when="ended")
+    assert flow.id is not None
+    got = await claim(world)
+    await complete(world, got["parent"])
+    info = await world.queue.flows.get(flow.id)
+    assert (info.state, info.completed) == ("running", 1)
+    assert info.held >= 11, "some are left"
+    # What comes to it in the middle is decided once.
+    async with got["adder"].flow() as more:
+        more.add("strict", after=parent.id or 0)
+        more.add("both", after=[parent.id or 0, adder.id or 0], when="ended")
+        more.add("none", after=parent.id or 0, when="failed")
+    await complete(world, got["adder"])
+    for _ in range(10):
+        await world.queue.upkeep()
+    assert counts(await world.queue.flows.get(flow.id)) == (1, 12, 0, 2, 0, 5_001)
+    got = await claim(world)
+    assert set(got) == {"strict", "both", *(f"begun {n}" for n in range(10))}
+    await complete(world, *got.values())
+    got = await claim(world)
+    assert set(got) == {"last"}
+    await complete(world, *got.values())
+    assert (await world.queue.flows.get(flow.id)).state == "completed"
+
+
 @case("flows", "with several parents: all completed, one failed, all ended")
 async def several(world: World) -> None:
     world.needs("flows")

@@ -5,7 +5,14 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from laneway.engines.flows import FlowChanges, FlowEnds, FlowNodeRow, StagedRow
+from laneway.engines.flows import (
+    MOST_DECIDED,
+    FlowChanges,
+    FlowEnds,
+    FlowNodeRow,
+    StagedRow,
+    UndecidedRow,
+)
 from laneway.engines.minutes import MINUTE, MinuteFigures
 from laneway.engines.sqlite.base import WriteState, listed
 from laneway.engines.sqlite.channels import CountChanges, SqliteChannelRows
@@ -28,9 +35,34 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
         return {row[0]: FlowNodeRow(*row) for row in rows}
 
     def _child_edges(
-        self, ids: Iterable[int], changes: FlowChanges
-    ) -> Plan[Sequence[tuple[int, int, int]]]:
-        return (yield self._statement("child_edges", listed(ids)))  # type: ignore[return-value]
+        self, ended: Sequence[UndecidedRow], changes: FlowChanges
+    ) -> Plan[tuple[Sequence[Sequence[int]], Mapping[int, int]]]:
+        limit = max(changes.room, 0)
+        if any(row.start for row in ended):
+            starts = listed((row.parent, row.start) for row in ended)
+            rows = yield self._statement("child_edges_from", starts, limit + 1)
+        else:
+            parents = listed(row.parent for row in ended)
+            rows = yield self._statement("child_edges", parents, limit + 1)
+        if len(rows) <= limit:
+            return rows, {}
+        # They come in the order of the parents, and of each parent's children.
+        stopped, first, *_ = rows[limit]
+        number = next(n for n, row in enumerate(ended) if row.parent == stopped)
+        left = {row.parent: row.start for row in ended[number:]}
+        return rows[:limit], left | {stopped: first}
+
+    def _undecided_rows(self, parents: Sequence[int]) -> Plan[list[UndecidedRow]]:
+        rows = yield self._statement("undecided_of", listed(parents))
+        return [UndecidedRow(*row) for row in rows]
+
+    def _decide_left(self, state: WriteState) -> Plan[int]:
+        """Part of upkeep: what the ends of nodes have left, a bounded number of children."""
+        rows = yield self._statement("undecided_rows", MOST_DECIDED)
+        left = {row.parent: row for row in map(UndecidedRow._make, rows)}
+        if left:
+            yield from self._go_on(list(left.values()), state)
+        return len(left)
 
     def _staged_rows(self, adders: Mapping[int, FlowNodeRow]) -> Plan[list[StagedRow]]:
         rows = yield self._statement("staged_rows", listed(adders))
@@ -53,6 +85,10 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
     def _write_flow_changes(self, changes: FlowChanges, state: WriteState) -> Plan[None]:
         yield self._many("write_node", _node_values(changes, state.now))
         yield self._many("count_flow", changes.count_rows())
+        if changes.decided:
+            yield self._many("delete_undecided", changes.decided)
+        if changes.undecided:
+            yield self._many("set_undecided", list(changes.undecided.values()))
         if changes.dropped:
             yield self._statement("delete_held", listed(changes.dropped))
         if changes.released:
@@ -100,6 +136,7 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
             row[0] for row in (yield self._statement("expired_flow_nodes", state.now, limit))
         )
         yield self._statement("delete_flow_edges", nodes)
+        yield self._statement("forget_undecided", nodes)
         yield self._statement("delete_flow_nodes", nodes)
         gone = yield self._statement("delete_flows", state.now)
         if gone:

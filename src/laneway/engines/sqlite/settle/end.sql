@@ -142,8 +142,36 @@ select n.id, n.flow_id, n.pending, n.missed, n.run_when, n.state, n.died
 from json_each($1) j cross join "laneway_flow_node" n where n.id = j.value group by n.id
 
 -- name: child_edges
--- $1: ids of parents.
-select e.parent, e.child, e.strict from json_each($1) j cross join "laneway_flow_edge" e where e.parent = j.value
+-- $1: ids of parents, $2: how many. In the order of the parents, and of each parent's children.
+select e.parent, e.child, e.strict, e.child from json_each($1) j cross join "laneway_flow_edge" e
+where e.parent = j.value limit $2
+
+-- name: child_edges_from
+-- $1: parents, each with the child to begin with, $2: how many. As child_edges.
+select e.parent, e.child, e.strict, e.child from json_each($1) j cross join "laneway_flow_edge" e
+where e.parent = json_extract(j.value, '$[0]') and e.child >= json_extract(j.value, '$[1]') limit $2
+
+-- name: undecided_of
+-- $1: ids of nodes. What is left of them.
+select u.parent, u.strict, u.others, u.missed, u.start, u.flow_id
+from json_each($1) j cross join "laneway_flow_undecided" u where u.parent = j.value
+
+-- name: undecided_rows
+-- $1: how many. What the ends of nodes have left.
+select parent, strict, others, missed, start, flow_id from "laneway_flow_undecided" order by parent limit $1
+
+-- name: set_undecided
+-- $1..$6: the columns.
+insert or replace into "laneway_flow_undecided" (parent, strict, others, missed, start, flow_id)
+values ($1, $2, $3, $4, $5, $6)
+
+-- name: delete_undecided
+-- $1: node, $2: strict.
+delete from "laneway_flow_undecided" where parent = $1 and strict = $2
+
+-- name: forget_undecided
+-- $1: ids of nodes.
+delete from "laneway_flow_undecided" where parent in (select value from json_each($1))
 
 -- name: staged_rows
 -- $1: ids of messages. What their holders added to their flows.

@@ -238,6 +238,20 @@ create table if not exists `laneway_flow_held` (
     payload longblob not null
 ) engine = InnoDB row_format = dynamic;
 
+-- Children of nodes that ended, or died, which are not decided yet: from this number on. There were too many for one call,
+-- or somebody else came in between; upkeep goes on with them. strict: those that wait for the parent's completion;
+-- others: those that do not; missed: the parent has not completed. Whoever writes a row has its parent locked.
+create table if not exists `laneway_flow_undecided` (
+    parent bigint not null,
+    strict boolean not null,
+    others boolean not null,
+    missed boolean not null,
+    start int not null,
+    flow_id bigint not null,
+    primary key (parent, strict),
+    key flow_undecided_flow (flow_id)
+) engine = InnoDB;
+
 -- Nodes that were released and not counted yet: upkeep counts messages by their ids, and theirs are old.
 create table if not exists `laneway_flow_released` (
     id bigint primary key

@@ -8,6 +8,11 @@ create or replace function "laneway".upkeep_v1(
 language plpgsql
 set search_path = "laneway", pg_temp
 as $$
+declare
+    v_dead bigint[];
+    v_lapsed bigint[];
+    v_left bigint[];
+    v_locked bigint[];
 begin
     -- Else a role that was only granted this verb could drop history with a time in the future.
     if p_now is not null and not pg_has_role(session_user, current_user, 'member') then
@@ -22,10 +27,25 @@ begin
         floor := p_floor;
         return;
     end if;
-    select e.expired, e.buried, e.floor into expired, buried, floor
+    select e.expired, e.buried, e.floor, e.nodes into expired, buried, floor, v_dead
     from expire_leases_v1(p_limit, p_floor, p_now) e;
-    lapsed := lapse_v1(p_limit, p_now);
-    tidied := settle_strays_v1(p_now) + cleanup_v1(p_limit, p_now)
+    select l.lapsed, l.nodes into lapsed, v_lapsed from lapse_v1(p_limit, p_now) l;
+    v_left := case when exists (select from flow_undecided) then undecided_nodes_v1() end;
+    -- All nodes at once, and after everything else that this may wait for.
+    if v_dead is not null or v_lapsed is not null or v_left is not null then
+        v_locked := (
+            select l.locked from lock_ends_v1(coalesce(v_dead, '{}') || coalesce(v_lapsed, '{}'), true, true, '{}', coalesce(v_left, '{}')) l);
+        if v_dead is not null then
+            perform end_nodes_v1(v_dead, null, 'dead', write_time_v1(p_now), v_locked);
+        end if;
+        if v_lapsed is not null then
+            perform end_nodes_v1(v_lapsed, null, 'lapsed', write_time_v1(p_now), v_locked);
+        end if;
+        if v_left is not null then
+            perform decide_locked_v1(v_left, v_locked, write_time_v1(p_now));
+        end if;
+    end if;
+    tidied := coalesce(cardinality(v_left), 0) + settle_strays_v1(p_now) + cleanup_v1(p_limit, p_now)
         + control_cleanup_v1(p_limit, p_now) + cleanup_workers_v1(p_now) + cleanup_results_v1(p_limit, p_now)
         + cleanup_flows_v1(p_limit, p_now) + cleanup_limits_v1(p_limit, p_now)
         + case when exists (select from staged_part) or exists (select from staged) then sweep_staged_v1(10 * p_limit) else 0 end;
@@ -36,11 +56,12 @@ $$;
 -- Part of upkeep: expired leases. The message waits again in its channel, longer each time; one that has
 -- reached max_attempts becomes a dead letter here, before it can be delivered again.
 --
--- Locks leases with SKIP LOCKED: one that its holder is settling is left to the holder.
+-- Locks leases with SKIP LOCKED: one that its holder is settling is left to the holder. nodes: those of flows that died,
+-- or null; the caller ends them.
 -- p_floor: where the live part of lease_until began at the last call, null for a full scan.
 create or replace function "laneway".expire_leases_v1(
     p_limit integer, p_floor timestamptz default null, p_now timestamptz default null,
-    out expired bigint, out buried bigint, out floor timestamptz
+    out expired bigint, out buried bigint, out floor timestamptz, out nodes bigint[]
 )
 language plpgsql
 set search_path = "laneway", pg_temp
@@ -130,7 +151,7 @@ begin
     end if;
     buried := coalesce(cardinality(v_dead), 0);
     if buried > 0 then
-        perform move_to_dead_v1(v_dead, array_fill('max_attempts'::text, array[buried::integer]),
+        nodes := move_to_dead_v1(v_dead, array_fill('max_attempts'::text, array[buried::integer]),
             array_fill('LeaseExpired'::text, array[buried::integer]),
             array_fill('the lease ran out before the work was settled'::text, array[buried::integer]), v_now);
     end if;
@@ -138,9 +159,11 @@ end
 $$;
 
 -- Part of upkeep: waiting messages whose expires_at has passed end as 'lapsed'. Claims skip them;
--- here they are deleted. Locks their channels, as a claim does (SKIP LOCKED).
-create or replace function "laneway".lapse_v1(p_limit integer, p_now timestamptz default null)
-returns bigint
+-- here they are deleted. Locks their channels, as a claim does (SKIP LOCKED), and keys that are free. nodes: those of
+-- flows, or null; the caller ends them.
+create or replace function "laneway".lapse_v1(
+    p_limit integer, p_now timestamptz default null, out lapsed bigint, out nodes bigint[]
+)
 language plpgsql
 set search_path = "laneway", pg_temp
 set jit = off
@@ -155,13 +178,14 @@ declare
     v_past bigint[];
     v_channel_ids uuid[];
 begin
+    lapsed := 0;
     select array_agg(x.id), array_agg(distinct x.channel_id) into v_past, v_channel_ids
     from (select m.id, m.channel_id from message m
         where m.expires_at <= v_now and (m.part is null or m.part not in (select p.id from staged_part p))
             and not exists (select from lease l where l.message_id = m.id offset 0)
         order by m.expires_at limit p_limit) x;
     if v_past is null then
-        return 0;
+        return;
     end if;
     v_now := write_time_v1(p_now);
     insert into channel (id, queue, name)
@@ -169,10 +193,11 @@ begin
     from message m where m.id = any(v_past) order by m.channel_id
     on conflict do nothing;
     v_channel_ids := array(select c.id from channel c where c.id = any(v_channel_ids) for no key update skip locked);
-    return cardinality(end_waiting_v1(
+    select cardinality(e.ended), e.nodes into lapsed, nodes
+    from end_waiting_v1(
         -- Read again: one that was replaced (replace_v1) may have more time.
         array(select m.id from message m
-            where m.id = any(v_past) and m.channel_id = any(v_channel_ids) and m.expires_at <= v_now), 'lapsed', v_now));
+            where m.id = any(v_past) and m.channel_id = any(v_channel_ids) and m.expires_at <= v_now), 'lapsed', v_now, false) e;
 end
 $$;
 

@@ -78,11 +78,15 @@ declare
     v_left bigint[] := p_ids;
     v_leased bigint[];
     v_asked bigint[];
+    v_nodes bigint[];
+    v_ended bigint[] := '{}';
 begin
     for v_try in 1..5 loop
         v_leased := '{}';
-        for id, status in select c.id, c.status from cancel_v1(v_left, p_now) c loop
-            if status = 'leased' then
+        for id, status, v_nodes in select c.id, c.status, c.nodes from cancel_waiting_v1(v_left, p_now) c loop
+            if id is null then
+                v_ended := v_ended || v_nodes;
+            elsif status = 'leased' then
                 v_leased := v_leased || id;
             else
                 return next;
@@ -105,6 +109,10 @@ begin
         exit when v_left = '{}';
     end loop;
     return query select x.id, 'leased' from unnest(v_leased) x(id);
+    -- Last, and once: whoever has nodes locked waits for nothing else.
+    if v_ended <> '{}' then
+        perform end_nodes_v1(v_ended, null, 'cancelled', write_time_v1(p_now));
+    end if;
 end
 $$;
 

@@ -190,3 +190,17 @@ create table "laneway_flow_held" (
     payload blob not null
 );
 create index "laneway_flow_held_adder" on "laneway_flow_held" (adder) where adder is not null;
+
+-- Children of nodes that ended, or died, which are not decided yet: from this id on. There were too many for one call;
+-- upkeep goes on with them. strict: those that wait for the parent's completion; others: those that do not; missed: the
+-- parent has not completed.
+create table "laneway_flow_undecided" (
+    parent integer not null,
+    strict integer not null,
+    others integer not null,
+    missed integer not null,
+    start integer not null,
+    flow_id integer not null,
+    primary key (parent, strict)
+) without rowid;
+create index "laneway_flow_undecided_flow" on "laneway_flow_undecided" (flow_id);

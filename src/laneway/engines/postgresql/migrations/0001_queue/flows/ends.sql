@@ -3,11 +3,13 @@
 --
 -- Keeps: an edge is decided once. A parent that dies decides the children that do not wait for its completion; the
 -- others when it completes after a redrive, or ends otherwise.
--- Locks all nodes that this can touch in one order, so that two that end parents of the same children do not wait for each
--- other in a circle; flows before nodes. Whoever adds nodes has the parents locked, so edges that are read after the lock
--- are all there are.
-create or replace function "laneway".end_nodes_v1(p_ids bigint[], p_fences bigint[], p_outcome text, p_now timestamptz)
-returns void
+-- Locks flows, then all nodes that it writes by one statement in the order of ids, and nothing after that: whatever it
+-- has not locked is not decided here but left in flow_undecided. So nobody waits in a circle, and no call takes long.
+-- Whoever adds nodes has the parents locked, so edges that are read after the lock are all there are.
+-- p_locked: what the caller has locked with lock_ends_v1, together with other nodes that it ends.
+create or replace function "laneway".end_nodes_v1(
+    p_ids bigint[], p_fences bigint[], p_outcome text, p_now timestamptz, p_locked bigint[] default null
+) returns void
 language plpgsql
 set search_path = "laneway", pg_temp
 set jit = off
@@ -20,10 +22,13 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
     v_staged boolean := exists (select from flow_held h where h.adder = any(p_ids));
-    v_locked bigint[];
+    v_locked bigint[] := p_locked;
+    v_edges bigint;
+    v_found bigint;
     v_died bigint[];
     v_children bigint[];
     v_counts integer[];
+    v_missed integer[];
 begin
     if v_staged and p_outcome = 'completed' then
         perform 1 from flow f where f.id = any(array(select h.flow_id from flow_held h where h.adder = any(p_ids)))
@@ -31,24 +36,12 @@ begin
     elsif v_staged then
         delete from flow_held h where h.adder = any(p_ids);
     end if;
-    -- Children, and theirs as far as they may turn out not to run.
-    v_locked := array(
-        with recursive reach(id, spreads) as (
-            select e.child, c.state = 'held' and (
-                case when p_outcome = 'completed' then c.run_when = 'failed' or c.missed > 0 else c.run_when = 'completed' end)
-            from flow_edge e join flow_node c on c.id = e.child where e.parent = any(p_ids)
-            union
-            select e.child, c.state = 'held' and c.run_when <> 'ended'
-            from reach r join flow_edge e on e.parent = r.id join flow_node c on c.id = e.child where r.spreads
-        )
-        select r.id from reach r)
-        || p_ids
-        || array(select unnest(h.parents) from flow_held h where v_staged and h.adder = any(p_ids));
-    -- No condition outside of it: the planner would move that into the query, and only those that meet it were locked.
-    with locked as materialized (
-        select k.id, k.died from flow_node k where k.id = any(v_locked) order by k.id for no key update
-    )
-    select array_agg(n.id) filter (where n.died and n.id = any(p_ids)) into v_died from locked n;
+    if v_locked is null then
+        select l.locked, l.edges into v_locked, v_edges
+        from lock_ends_v1(p_ids, p_outcome <> 'dead', p_outcome <> 'completed',
+            array(select unnest(h.parents) from flow_held h where v_staged and h.adder = any(p_ids))) l;
+    end if;
+    select array_agg(n.id) into v_died from flow_node n where n.id = any(p_ids) and n.died;
 
     with ended as (
         update flow_node n set state = p_outcome, ended_at = p_now, died = n.died or p_outcome = 'dead'
@@ -62,29 +55,201 @@ begin
         case when p_outcome in ('completed', 'dead') then 0 else count(*) end
     from ended e group by e.flow_id;
 
-    select array_agg(x.child), array_agg(x.n) into v_children, v_counts
-    from (
-        select e.child, count(*)::integer as n from flow_edge e
-        where e.parent = any(p_ids) and case
-            when p_outcome = 'dead' then not e.strict and (v_died is null or e.parent <> all(v_died))
-            else e.strict or v_died is null or e.parent <> all(v_died) end
-        group by e.child
-    ) x;
+    if v_edges <= 5000 then
+        select array_agg(x.child) filter (where x.n > 0), array_agg(x.n) filter (where x.n > 0), coalesce(sum(x.found), 0)
+        into v_children, v_counts, v_found
+        from (
+            select e.child, count(*) as found, count(*) filter (where
+                e.strict or v_died is null or e.parent <> all(v_died))::integer as n
+            from flow_edge e where e.parent = any(p_ids) and (p_outcome <> 'dead' or not e.strict)
+            group by e.child
+        ) x;
+        v_missed := case when p_outcome = 'completed' then array_fill(0, array[coalesce(cardinality(v_counts), 0)]) else v_counts end;
+    end if;
+    -- More than a call may decide, or more than there were before the lock: only what is locked.
+    if v_edges is null or v_edges is distinct from v_found then
+        select e.children, e.counts, e.missed, e.locked into v_children, v_counts, v_missed, v_locked
+        from decided_edges_v1(p_ids, array_fill(p_outcome <> 'dead', array[cardinality(p_ids)]),
+            array(select v_died is null or x.id <> all(v_died) from unnest(p_ids) with ordinality x(id, number) order by x.number),
+            array_fill(p_outcome <> 'completed', array[cardinality(p_ids)]), array_fill(0::bigint, array[cardinality(p_ids)]),
+            v_locked) e;
+    end if;
     if v_children is not null then
-        perform decide_nodes_v1(v_children, v_counts,
-            case when p_outcome = 'completed' then array_fill(0, array[cardinality(v_counts)]) else v_counts end, p_now);
+        perform decide_nodes_v1(v_children, v_counts, v_missed, v_locked, p_now);
     end if;
     if v_staged and p_outcome = 'completed' then
-        perform add_staged_v1(p_ids, p_fences, p_now);
+        perform add_staged_v1(p_ids, p_fences, v_locked, p_now);
     end if;
+end
+$$;
+
+-- Part of ending nodes: locks them in the order of ids, with their children, and theirs as far as they may turn out not
+-- to run; not more than some thousands. p_strict: the children that wait for their completion are decided too; p_missed:
+-- they have not completed; p_more: others to lock. p_left: also nodes that ended before, with what is left of them in
+-- flow_undecided. Answers what is locked, and how many edges these nodes have, 5,001 if there are more.
+create or replace function "laneway".lock_ends_v1(
+    p_ids bigint[], p_strict boolean, p_missed boolean, p_more bigint[], p_left bigint[] default '{}',
+    out locked bigint[], out edges bigint
+)
+language plpgsql
+as $$
+begin
+    with recursive child as materialized (
+        select e.child, x.missed from (
+            select o.id, p_strict as strict, true as others, p_missed as missed, 0::bigint as start from unnest(p_ids) o(id)
+            union all
+            select u.parent, u.strict, u.others, u.missed, u.start from flow_undecided u where u.parent = any(p_left)
+        ) x
+        cross join lateral (
+            select k.child from flow_edge k
+            where k.parent = x.id and k.child >= x.start and case when k.strict then x.strict else x.others end
+            order by k.child limit 5001) e
+        limit 5001
+    ),
+    reach(id, spreads) as (
+        select e.child, c.state = 'held' and (
+            case when e.missed then c.run_when = 'completed' else c.run_when = 'failed' or c.missed > 0 end)
+        from (select * from child limit 5000) e join flow_node c on c.id = e.child
+        union
+        select e.child, c.state = 'held' and c.run_when <> 'ended'
+        from reach r join flow_edge e on e.parent = r.id join flow_node c on c.id = e.child where r.spreads
+    )
+    select array(select r.id from reach r limit 10000), (select count(*) from child) into locked, edges;
+    locked := locked || p_ids || p_more || p_left;
+    perform from flow_node k where k.id = any(locked) order by k.id for no key update;
+end
+$$;
+
+-- Part of ending nodes: the children that these parents decide, how many of their parents that are, and how many of those
+-- were missed. Of each parent in the order of ids, up to the first child that is not locked: what is left is written
+-- to flow_undecided. The caller has locked the parents. Children that came late are locked here if they are later in the
+-- order than all that is locked.
+create or replace function "laneway".decided_edges_v1(
+    p_parents bigint[], p_strict boolean[], p_others boolean[], p_missed boolean[], p_start bigint[], p_locked bigint[],
+    out children bigint[], out counts integer[], out missed integer[], out locked bigint[]
+)
+language plpgsql
+set search_path = "laneway", pg_temp
+set jit = off
+set enable_seqscan = off
+set enable_hashjoin = on
+as $$
+#variable_conflict use_column
+declare
+    v_more bigint[];
+begin
+    locked := p_locked;
+    if cardinality(p_locked) <= 5000 then
+        v_more := array(
+            select e.child
+            from unnest(p_parents, p_start) i(parent, start)
+            cross join (select max(x.id) as id from unnest(p_locked) x(id)) last
+            cross join lateral (
+                select k.child from flow_edge k where k.parent = i.parent and k.child >= i.start and k.child > last.id
+                order by k.child limit 1000) e
+            limit 1000);
+        perform from flow_node k where k.id = any(v_more) order by k.id for no key update;
+        locked := p_locked || v_more;
+    end if;
+    with item as materialized (
+        select i.* from unnest(p_parents, p_strict, p_others, p_missed, p_start) i(parent, strict, others, missed, start)
+    ),
+    edge as materialized (
+        select i.parent, i.strict as key, i.missed, e.child, l.id is not null as ours
+        from item i
+        cross join lateral (
+            select k.child from flow_edge k
+            where k.parent = i.parent and k.child >= i.start and case when k.strict then i.strict else i.others end
+            order by k.child limit cardinality(locked) + 1) e
+        left join (select distinct x.id from unnest(locked) x(id)) l on l.id = e.child
+    ),
+    cut as materialized (
+        select e.parent, e.key, min(e.child) as child from edge e where not e.ours group by e.parent, e.key
+    ),
+    gone as (
+        delete from flow_undecided u using item i
+        where u.parent = i.parent and u.strict = i.strict
+            and not exists (select from cut c where c.parent = i.parent and c.key = i.strict)
+    ),
+    kept as (
+        insert into flow_undecided as u (parent, strict, others, missed, start, flow_id)
+        select i.parent, i.strict, i.others, i.missed, c.child, n.flow_id
+        from cut c join item i on i.parent = c.parent and i.strict = c.key join flow_node n on n.id = i.parent
+        on conflict (parent, strict) do update set start = excluded.start
+    )
+    select array_agg(x.child), array_agg(x.n), array_agg(x.missed) into children, counts, missed
+    from (
+        select e.child, count(*)::integer as n, count(*) filter (where e.missed)::integer as missed
+        from edge e left join cut c on c.parent = e.parent and c.key = e.key
+        where c.child is null or e.child < c.child
+        group by e.child
+    ) x;
+end
+$$;
+
+-- Part of upkeep, and by itself: go on with what the ends of nodes have left. Answers how many nodes had something left.
+-- Several may do so at once: what is left of a node is read again once it is locked.
+create or replace function "laneway".decide_left_v1(p_now timestamptz default null)
+returns bigint
+language plpgsql
+set search_path = "laneway", pg_temp
+set jit = off
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_nestloop = on
+as $$
+declare
+    v_left bigint[] := undecided_nodes_v1();
+begin
+    if v_left <> '{}' then
+        perform decide_locked_v1(v_left, (select l.locked from lock_ends_v1('{}', true, true, '{}', v_left) l), write_time_v1(p_now));
+    end if;
+    return cardinality(v_left);
+end
+$$;
+
+-- Part of upkeep: what is left of these nodes, which the caller has locked with what comes after them.
+create or replace function "laneway".decide_locked_v1(p_left bigint[], p_locked bigint[], p_now timestamptz)
+returns void
+language plpgsql
+as $$
+declare
+    v_parents bigint[];
+    v_strict boolean[];
+    v_others boolean[];
+    v_missed boolean[];
+    v_start bigint[];
+    v_edges record;
+begin
+    select array_agg(u.parent), array_agg(u.strict), array_agg(u.others), array_agg(u.missed), array_agg(u.start)
+    into v_parents, v_strict, v_others, v_missed, v_start
+    from flow_undecided u where u.parent = any(p_left);
+    if v_parents is not null then
+        select e.* into v_edges from decided_edges_v1(v_parents, v_strict, v_others, v_missed, v_start, p_locked) e;
+        perform decide_nodes_v1(v_edges.children, v_edges.counts, v_edges.missed, v_edges.locked, p_now);
+    end if;
+end
+$$;
+
+-- Part of upkeep: nodes that have left something, the first ones.
+create or replace function "laneway".undecided_nodes_v1()
+returns bigint[]
+language plpgsql
+set search_path = "laneway", pg_temp
+as $$
+begin
+    return array(select distinct x.parent from (select u.parent from flow_undecided u order by u.parent limit 5000) x);
 end
 $$;
 
 -- Part of ending nodes: so many parents of each of these were decided, so many of them otherwise than by completing. A node
 -- whose last parent this was is published, or is not to be run: then its own children are decided in turn.
--- The caller has locked them.
-create or replace function "laneway".decide_nodes_v1(p_ids bigint[], p_counts integer[], p_missed integer[], p_now timestamptz)
-returns void
+-- The caller has locked them, and says what else it has locked.
+create or replace function "laneway".decide_nodes_v1(
+    p_ids bigint[], p_counts integer[], p_missed integer[], p_locked bigint[], p_now timestamptz
+) returns void
 language plpgsql
 set search_path = "laneway", pg_temp
 set jit = off
@@ -127,8 +292,10 @@ begin
         v_released := v_released || coalesce(v_now_free, '{}');
         exit when v_skipped is null;
         delete from flow_held h where h.id = any(v_skipped);
-        select array_agg(x.child), array_agg(x.n), array_agg(x.n) into p_ids, p_counts, p_missed
-        from (select e.child, count(*)::integer as n from flow_edge e where e.parent = any(v_skipped) group by e.child) x;
+        select e.children, e.counts, e.missed, e.locked into p_ids, p_counts, p_missed, p_locked
+        from decided_edges_v1(v_skipped, array_fill(true, array[cardinality(v_skipped)]),
+            array_fill(true, array[cardinality(v_skipped)]), array_fill(true, array[cardinality(v_skipped)]),
+            array_fill(0::bigint, array[cardinality(v_skipped)]), p_locked) e;
     end loop;
     if v_released <> '{}' then
         perform release_nodes_v1(v_released, p_now);
@@ -222,6 +389,7 @@ begin
             cross join lateral (select k.id from flow_node k where k.flow_id = f.id order by k.id limit p_limit) n limit p_limit);
         delete from flow_edge e where e.parent = any(v_nodes);
         delete from flow_edge e where e.child = any(v_nodes);
+        delete from flow_undecided u where u.parent = any(v_nodes);
         delete from flow_node n where n.id = any(v_nodes);
         delete from flow f where f.id = any(v_flows) and not exists (select from flow_node n where n.flow_id = f.id offset 0);
         v_done := cardinality(v_nodes);

@@ -224,7 +224,7 @@ $$;
 
 -- Part of completing messages of flows: what their holders added become nodes, those of this fence only. None in a flow
 -- that was cancelled. The caller has locked the flows, and the parents that were there before.
-create or replace function "laneway".add_staged_v1(p_ids bigint[], p_fences bigint[], p_now timestamptz)
+create or replace function "laneway".add_staged_v1(p_ids bigint[], p_fences bigint[], p_locked bigint[], p_now timestamptz)
 returns void
 language plpgsql
 set search_path = "laneway", pg_temp
@@ -237,6 +237,7 @@ set enable_nestloop = on
 as $$
 declare
     v_ids bigint[];
+    v_new bigint[];
     v_counts integer[];
     v_missed integer[];
 begin
@@ -259,7 +260,9 @@ begin
     )
     insert into flow_count (flow_id, held) select n.flow_id, count(*) from node n group by n.flow_id;
     update flow_held h set adder = null, fence = null, parents = null where h.id = any(v_ids);
-    -- Parents that were decided before their child came; nodes without any are free.
+    v_new := v_ids;
+    -- Parents that were decided before their child came, unless somebody goes on with their children; nodes without any
+    -- are free.
     select array_agg(x.id), array_agg(x.n), array_agg(x.missed) into v_ids, v_counts, v_missed
     from (
         select c.id, count(p.id)::integer as n, count(p.id) filter (where p.state <> 'completed')::integer as missed
@@ -267,12 +270,14 @@ begin
         left join lateral (
             select n.id, n.state from flow_edge e join flow_node n on n.id = e.parent
             where e.child = c.id and (n.state not in ('held', 'live', 'dead') or n.died and not e.strict)
+                and not exists (select from flow_undecided u where u.parent = n.id and u.start <= c.id
+                    and case when e.strict then u.strict else u.others end offset 0)
             offset 0
         ) p on true
         group by c.id
         having count(p.id) > 0 or not exists (select from flow_edge e where e.child = c.id offset 0)
     ) x;
-    perform decide_nodes_v1(v_ids, v_counts, v_missed, p_now);
+    perform decide_nodes_v1(v_ids, v_counts, v_missed, p_locked || v_new, p_now);
 end
 $$;
 

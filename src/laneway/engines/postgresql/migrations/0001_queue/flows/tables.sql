@@ -94,10 +94,24 @@ create table "laneway".flow_held (
 );
 create index flow_held_adder on "laneway".flow_held (adder) where adder is not null;
 
+-- Children of nodes that ended, or died, which are not decided yet: from this id on. There were too many for one call,
+-- or somebody else came in between; upkeep goes on with them. strict: those that wait for the parent's completion; others:
+-- those that do not; missed: the parent has not completed. Whoever writes a row has its parent locked.
+create table "laneway".flow_undecided (
+    parent bigint not null,
+    strict boolean not null,
+    others boolean not null,
+    missed boolean not null,
+    start bigint not null,
+    flow_id bigint not null,
+    primary key (parent, strict)
+);
+create index flow_undecided_flow on "laneway".flow_undecided (flow_id);
+
 -- Flows with their counts of now. dead: nothing runs, and a dead letter holds what is left.
 create view "laneway".flow_v1 as
 select c.id, c.queue, c.name, c.created_at, c.cancelled_at, c.ended_at,
-    case when c.live > 0 then 'running' when c.dead > 0 then 'dead' when c.cancelled_at is not null then 'cancelled'
+    case when c.live > 0 or exists (select from "laneway".flow_undecided u where u.flow_id = c.id) then 'running' when c.dead > 0 then 'dead' when c.cancelled_at is not null then 'cancelled'
         when c.failed > 0 then 'failed' else 'completed' end as state,
     c.held, c.live, c.dead, c.completed, c.failed, c.skipped
 from (

@@ -127,6 +127,7 @@ declare
     v_freed_queues text[];
     v_freed_channels text[];
     v_took interval[];
+    v_nodes bigint[];
 begin
     with item as materialized (
         select distinct on (x.id, x.fence) x.id, x.fence, x.reason, x.error_type, left(x.error, 16384) as error,
@@ -168,10 +169,13 @@ begin
         perform add_events_v1(array['failed'], v_ids, v_now);
     end if;
     if v_ids is not null then
-        perform move_to_dead_v1(v_ids, v_reasons, v_error_types, v_errors, v_now, v_tracebacks);
+        v_nodes := move_to_dead_v1(v_ids, v_reasons, v_error_types, v_errors, v_now, v_tracebacks);
     end if;
     if v_freed is not null then
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);
+    end if;
+    if v_nodes is not null then
+        perform end_nodes_v1(v_nodes, null, 'dead', v_now);
     end if;
     return query select x.id, x.fence, 'failed' from unnest(v_ids, v_fences) x(id, fence);
     if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then
@@ -182,11 +186,11 @@ $$;
 
 -- Part of fail, defer and upkeep: move messages whose leases the caller has just ended to the dead
 -- letters. The key stays in use, so that a redrive cannot create a second message with that key; if a message
--- waits behind it, that one has the key, and starts.
+-- waits behind it, that one has the key, and starts. Answers those that are nodes of flows, or null: the caller ends them.
 create or replace function "laneway".move_to_dead_v1(
     p_ids bigint[], p_reasons text[], p_error_types text[], p_errors text[], p_now timestamptz,
     p_tracebacks text[] default null
-) returns void
+) returns bigint[]
 language plpgsql
 as $$
 declare
@@ -227,9 +231,7 @@ begin
     if exists (select from sleeper s where s.until > p_now) then
         perform notify_workers_v1(array['kept results'], p_now);
     end if;
-    if v_nodes is not null then
-        perform end_nodes_v1(v_nodes, null, 'dead', p_now);
-    end if;
+    return v_nodes;
 end
 $$;
 
@@ -246,35 +248,62 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
+    v_nodes bigint[];
+begin
+    for id, status, v_nodes in select c.id, c.status, c.nodes from cancel_waiting_v1(p_ids, p_now) c loop
+        exit when id is null;
+        return next;
+    end loop;
+    if v_nodes is not null then
+        perform end_nodes_v1(v_nodes, null, 'cancelled', write_time_v1(p_now));
+    end if;
+end
+$$;
+
+-- Part of cancelling: as cancel_v1. The nodes of flows among them are in the last row, which has no id: the caller ends
+-- them, once it waits for nothing else.
+create or replace function "laneway".cancel_waiting_v1(p_ids bigint[], p_now timestamptz)
+returns table (id bigint, status text, nodes bigint[])
+language plpgsql
+set search_path = "laneway", pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
     v_now timestamptz;
     v_ended bigint[];
+    v_nodes bigint[];
 begin
     perform lock_channels_v1(array_agg(x.queue), array_agg(x.channel))
     from (select distinct m.queue, m.channel from message m where m.id = any(p_ids)) x;
     -- Read once the channels are locked: a holder may have ended its attempt while this waited.
     v_now := write_time_v1(p_now);
-    v_ended := end_waiting_v1(p_ids, 'cancelled', v_now);
+    select e.ended, e.nodes into v_ended, v_nodes from end_waiting_v1(p_ids, 'cancelled', v_now, true) e;
     return query
     select x.id, case
         when x.id = any(v_ended) then 'cancelled'
         when exists (select from message m where m.id = x.id and (m.part is null or m.part not in (select p.id from staged_part p))) then 'leased'
         when exists (select from dead d where d.id = x.id) then 'dead'
-        else 'absent' end
+        else 'absent' end, null::bigint[]
     from (select distinct u.id from unnest(p_ids) u(id)) x;
+    return query select null::bigint, null::text, v_nodes;
 end
 $$;
 
 -- Part of cancel and upkeep: end those of the given messages that are not leased. The caller has locked
--- their channels. Answers the ids that ended. Locks keys in order, then messages.
-create or replace function "laneway".end_waiting_v1(p_ids bigint[], p_outcome text, p_now timestamptz)
-returns bigint[]
+-- their channels. Answers the ids that ended, and those of them that are nodes of flows, or null: the caller ends these.
+-- Locks keys in order, then messages. p_wait: for keys; upkeep has others already, and leaves what it would wait for.
+create or replace function "laneway".end_waiting_v1(
+    p_ids bigint[], p_outcome text, p_now timestamptz, p_wait boolean, out ended bigint[], out nodes bigint[]
+)
 language plpgsql
 set search_path = "laneway", pg_temp
 set enable_seqscan = off
 set jit = off
 as $$
 declare
-    v_ids bigint[];
+    v_busy bigint[];
     v_keyed bigint[];
     v_key_queues text[];
     v_keys text[];
@@ -283,9 +312,11 @@ declare
     v_channels text[];
     v_kinds text[];
     v_keeps interval[];
-    v_nodes bigint[];
 begin
-    perform lock_keys_v1(p_ids, true);
+    v_busy := lock_keys_v1(p_ids, p_wait);
+    if v_busy <> '{}' then
+        p_ids := array(select x.id from unnest(p_ids) x(id) where x.id <> all(v_busy));
+    end if;
     with done as (
         delete from message m
         where m.id = any(p_ids) and (m.part is null or m.part not in (select p.id from staged_part p))
@@ -318,18 +349,14 @@ begin
         array_agg(d.id) filter (where d.key is not null), array_agg(d.queue) filter (where d.key is not null),
         array_agg(d.key) filter (where d.key is not null), array_agg(d.key_window) filter (where d.key is not null),
         array_agg(d.queue), array_agg(d.channel), array_agg(d.kind), array_agg(d.keep), array_agg(d.id) filter (where d.flow_id is not null)
-    into v_ids, v_keyed, v_key_queues, v_keys, v_windows, v_queues, v_channels, v_kinds, v_keeps, v_nodes
+    into ended, v_keyed, v_key_queues, v_keys, v_windows, v_queues, v_channels, v_kinds, v_keeps, nodes
     from done d;
     perform release_keys_v1(v_keyed, v_key_queues, v_keys, v_windows, p_now);
     perform keep_ended_v1(array_agg(x.id), array_agg(x.queue), array_agg(x.channel), array_agg(x.kind), array_agg(x.keep),
         p_outcome, '{}', '{}', '{}', p_now)
-    from unnest(v_ids, v_queues, v_channels, v_kinds, v_keeps) x(id, queue, channel, kind, keep) where x.keep is not null;
+    from unnest(ended, v_queues, v_channels, v_kinds, v_keeps) x(id, queue, channel, kind, keep) where x.keep is not null;
     if exists (select from listener l where l.until > p_now) then
-        perform deliver_events_v1(array_fill(p_outcome, array[cardinality(v_ids)]), v_ids, v_queues, v_channels, v_kinds, p_now);
+        perform deliver_events_v1(array_fill(p_outcome, array[cardinality(ended)]), ended, v_queues, v_channels, v_kinds, p_now);
     end if;
-    if v_nodes is not null then
-        perform end_nodes_v1(v_nodes, null, p_outcome, p_now);
-    end if;
-    return v_ids;
 end
 $$;

@@ -46,6 +46,7 @@ declare
     v_freed_queues text[];
     v_freed_channels text[];
     v_took interval[];
+    v_nodes bigint[];
 begin
     with item as materialized (
         select distinct on (x.id, x.fence) x.id, x.fence, x.keep, x.state, x.state_type, x.reason, x.error_type,
@@ -105,11 +106,14 @@ begin
             v_back || v_dead, v_now);
     end if;
     if v_dead is not null then
-        perform move_to_dead_v1(v_dead, array_fill('max_attempts'::text, array[cardinality(v_dead)]), v_error_types, v_errors, v_now,
+        v_nodes := move_to_dead_v1(v_dead, array_fill('max_attempts'::text, array[cardinality(v_dead)]), v_error_types, v_errors, v_now,
             v_tracebacks);
     end if;
     if v_freed is not null then
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);
+    end if;
+    if v_nodes is not null then
+        perform end_nodes_v1(v_nodes, null, 'dead', v_now);
     end if;
     return query select * from unnest(v_ids, v_fences, v_status);
     if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then
