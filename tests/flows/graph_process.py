@@ -17,6 +17,9 @@ from laneway.errors import ConnectionUnavailable, DatabaseFailed, LeaseLost
 from tests.flows.ledgers import Ledger
 
 LEASE = timedelta(seconds=2)
+# Few, where calls meet; and many, so that large graphs come to their end.
+CLAIMS = ((1, 1), (8, 3), (100, 50), (200, 200))
+"""How many are claimed, and settled together."""
 _DEADLOCK = "40P01"
 _AWAY = (
     *(ConnectionUnavailable, DatabaseFailed),
@@ -30,10 +33,11 @@ class _LostLease(Exception):
 
 
 def _work(queue: Queue, ledger: Ledger, rng: random.Random) -> int:
-    messages = list(queue.claim(rng.randint(1, 8)))
+    most, size = rng.choice(CLAIMS)
+    messages = list(queue.claim(most))
     rng.shuffle(messages)
-    for start in range(0, len(messages), 3):
-        _settle(queue, ledger, messages[start : start + 3], rng)
+    for start in range(0, len(messages), size):
+        _settle(queue, ledger, messages[start : start + size], rng)
     return len(messages)
 
 
@@ -52,8 +56,7 @@ def _settle(queue: Queue, ledger: Ledger, part: list[Message], rng: random.Rando
                 pages = [flow.add({"added": n}) for n in range(adds)]
                 flow.add({"merge": adds}, after=pages)
     with ledger.transaction():
-        for message in part:
-            ledger.note(message.id)
+        ledger.note([message.id for message in part])
         answers = queue.complete(part, connection=ledger.connection)
         if any(answer.lost for answer in answers):
             raise _LostLease

@@ -1,7 +1,7 @@
 """What was done, written down in the transaction that completes it, on every database."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -76,14 +76,21 @@ class Ledger:
             raise
         self._execute("commit")
 
-    def note(self, node: int) -> None:
+    def note(self, nodes: Iterable[int]) -> None:
+        """In order: two that note the same nodes, of which one has lost them, wait in no circle."""
+        listed = ", ".join(str(int(node)) for node in sorted(nodes))
+        early = _EARLY.format(p=self._prefix, id="n.id")
         # Two statements: MySQL would lock what an insert reads.
-        (early,) = self._execute(f"select {_EARLY.format(p=self._prefix, id=int(node))}")
-        values = f"({int(node)}, {bool(early[0])})"
+        query = f"select n.id, {early} from {self._prefix}flow_node n where n.id in ({listed})"  # noqa: S608
+        rows = sorted(self._execute(f"{query} order by n.id"))
+        values = ", ".join(f"({int(node)}, {bool(soon)})" for node, soon in rows)
         self._execute(f"insert into ledger (node, early) values {values}")  # noqa: S608
 
     def dead(self) -> list[int]:
         return [row[0] for row in self._execute(_DEAD.format(p=self._prefix))]
+
+    def nodes(self) -> int:
+        return int(self._execute(f"select count(*) from {self._prefix}flow_node")[0][0])  # noqa: S608
 
     def wrong(self) -> list[Any]:
         """Nodes that completed and are not in the ledger or the other way round, that were begun
