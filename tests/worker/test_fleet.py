@@ -4,6 +4,10 @@ import asyncio
 import gc
 import json
 import logging
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from laneway import INJECTED, AsyncMessage, AsyncQueue, Queue, Worker
+from laneway import INJECTED, AsyncMessage, AsyncQueue, NewMessage, Queue, Worker
 from laneway.client import Shards
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.errors import InvalidName, InvalidOption
@@ -23,6 +27,7 @@ from tests.client.worlds import run_async
 from tests.conftest import SETTINGS
 from tests.frozen import frozen
 from tests.place import Place
+from tests.stores import Databases
 from tests.worker.test_telemetry import get
 from tests.worker.test_worker import until
 
@@ -436,3 +441,46 @@ def test_a_fleet_is_checked(tmp_path: Path) -> None:
             Worker({"": a, "b": b})
         with pytest.raises(InvalidOption, match="several databases"):
             Worker([a, b]).definition()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "sqlite_files",
+        pytest.param("mariadb", marks=pytest.mark.repeats("the worker's code is the same")),
+    ],
+)
+def test_a_signal_ends_what_runs_on_every_database_and_begins_no_more(
+    request: pytest.FixtureRequest, tmp_path: Path, other: str
+) -> None:
+    databases: Databases = request.getfixturevalue(other)
+    urls = [f"sqlite:///{tmp_path}/first.db", databases.create_database("laneway_fleet_signal")]
+    for number, url in enumerate(urls):
+        with Queue(url, upkeep_every=None) as queue:
+            queue.install()
+            queue.publish_many([NewMessage(f"{number}-{n}") for n in range(40)])
+    ledger = tmp_path / "ledger"
+    ledger.touch()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.worker.fleet_process", str(ledger), *urls]
+    )
+    try:
+        end = time.monotonic() + 60
+        while not all(f"start {number}-" in ledger.read_text() for number in range(2)):
+            assert time.monotonic() < end, "not all are served"
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.wait()
+    lines = [line.split() for line in ledger.read_text().splitlines()]
+    began = Counter(payload for what, payload in lines if what == "start")
+    ended = Counter(payload for what, payload in lines if what == "end")
+    assert began == ended, "what ran was not ended"
+    assert set(began.values()) == {1}, "begun twice"
+    for number, url in enumerate(urls):
+        with Queue(url, upkeep_every=None) as queue:
+            (found,) = queue.stats()
+            mine = sum(payload.startswith(f"{number}-") for payload in ended)
+            assert (found.leased, found.waiting) == (0, 40 - mine)
