@@ -88,12 +88,12 @@ def test_on_mariadb(tmp_path: Path) -> None:
             server.kill()
             server.start()
 
-        _run(server.create_database("graphs"), tmp_path, restart, wide=20_000)
+        _run(server.create_database("graphs"), tmp_path, restart, wide=5_500)
 
 
 @LONG
 def test_on_sqlite(tmp_path: Path) -> None:
-    _run(f"sqlite:///{tmp_path / 'graphs.db'}", tmp_path, lambda: None, wide=20_000)
+    _run(f"sqlite:///{tmp_path / 'graphs.db'}", tmp_path, lambda: None, wide=5_500)
 
 
 def _run(url: str, folder: Path, restart: Callable[[], None], wide: int) -> None:

@@ -15,7 +15,7 @@ from .base import Clock, PostgresqlBase
 
 _QUANTUM = 10
 _UPKEEP_LIMIT = 1000
-_LEFT_STEPS = 20
+_LEFT_SECONDS = 0.5
 _COUNT_LIMIT = 20_000
 # Seconds. The floors are exact; a full scan is only needed when a clock was set back. It is rare
 # because an old snapshot makes it expensive.
@@ -132,7 +132,8 @@ class PostgresqlClaim(PostgresqlBase):
         if not ran:
             return UpkeepReport(ran=False)
         self._lease_floor = floor
-        for _ in range(_LEFT_STEPS if tidied else 0):
+        until = time.monotonic() + _LEFT_SECONDS
+        while tidied and time.monotonic() < until:
             # Ends of nodes that decide many children go on in transactions of their own.
             if not (yield self._statement_now("decide_left"))[0][0]:
                 break
