@@ -225,8 +225,8 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         rows = yield self._statement("limit_sets", [data(queue) for queue in queues])
         lowest = []
         for (limits,) in rows:
-            for passed, due in (yield self._statement("lowest_pass", bytes(limits))):
-                lowest.append((float(passed), int(due or 0), text(limits) or ""))
+            for passed, due, id in (yield self._statement("lowest_pass", bytes(limits))):
+                lowest.append((float(passed), int(due or 0), int(id or 0), text(limits) or ""))
         return [limits for *_, limits in sorted(lowest)]
 
     def _limit_lanes(

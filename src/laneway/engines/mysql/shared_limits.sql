@@ -90,9 +90,12 @@ from $1:ids x straight_join `laneway_limit_wait` w force index (primary) on w.me
 delete t from $1:ids x straight_join `laneway_limit_wait` t force index (primary) on t.message_id = x.id
 
 -- name: lowest_pass
--- $1: limits. Of those that wait for them, and when the first message of that lane was due. No row if nothing waits.
+-- $1: limits. Of those that wait for them, and the due time and id of that lane's first message. No row if nothing waits.
 select l.pass, (
     select w.due from `laneway_limit_wait` w force index (limit_wait_order)
+    where w.limits = $1 and w.channel_id = l.channel_id and w.released is null
+    order by w.place, w.due, w.message_id limit 1), (
+    select w.message_id from `laneway_limit_wait` w force index (limit_wait_order)
     where w.limits = $1 and w.channel_id = l.channel_id and w.released is null
     order by w.place, w.due, w.message_id limit 1)
 from `laneway_limit_lane` l force index (limit_lane_order) where l.limits = $1 and l.waiting = 1

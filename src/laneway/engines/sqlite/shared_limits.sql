@@ -126,7 +126,8 @@ select x.limits from (
         select min(l.pass) from "laneway_limit_lane" l where l.limits = q.limits and l.waiting) as pass
     from "laneway_limit_queue" q where q.queue in (select value from json_each($1)) group by q.limits) x
 where x.pass is not null order by x.pass, (
-    select w.due from "laneway_limit_wait" w where w.limits = x.limits and w.released is null and w.channel_id = (
+    select printf('%020d %020d', w.due, w.message_id)
+    from "laneway_limit_wait" w where w.limits = x.limits and w.released is null and w.channel_id = (
         select l.channel_id from "laneway_limit_lane" l where l.limits = x.limits and l.waiting
         order by l.pass, l.channel_id limit 1)
     order by w.priority desc, w.due, w.message_id limit 1), x.limits
