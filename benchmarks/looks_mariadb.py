@@ -48,20 +48,25 @@ QUICK = Waiting(10_000, 2_000, 500, 1_500, 600)
 
 _NAME = "concat('tenant-', lpad({n} mod {channels}, 7, '0'))"
 _ID = "unhex(substr(sha2(concat(6, ':orders', " + _NAME + "), 256), 1, 32))"
+# MariaDB's tables of numbers are unknown to MySQL.
+_NUMBERS = (
+    "json_table(concat('[0', repeat(',0', {n} - 1), ']'), '$[*]' columns (seq for ordinality))"
+)
 _FILL = (
     """insert into laneway_message (channel_id, due, published_at, first_published_at, max_attempts,
         priority, queue, channel, kind, content_type, payload)
     select {id}, {now} - 7200000000 + seq, {now} - 7200000000 + seq, {now} - 7200000000 + seq,
         20, 0, 'orders', {name}, concat('kind-', seq mod 20), 'application/json', repeat('x', 100)
-    from seq_1_to_{messages}""",
+    from {numbers[messages]} n""",
     """insert into laneway_channel (id, queue, name, concurrency, paused, turn, n, oldest)
     select {id}, 'orders', {name}, case when seq mod 1000 = 0 then 2 end, seq mod 1000 = 1,
-        {now} - 3600000000 + seq, {each} - 1, {now} - 7200000000 + seq from seq_1_to_{channels}""",
+        {now} - 3600000000 + seq, {each} - 1, {now} - 7200000000 + seq
+    from {numbers[channels]} n""",
     """insert into laneway_wake (at, channel_id, due, message_id, n, freed, priority, ahead, queue,
         channel)
     select {now} - 3600000000 + seq, {id}, {now} - 3600000000 + seq, seq, 1, 0, 0, 0, 'orders',
         {name}
-    from seq_1_to_{channels}""",
+    from {numbers[channels]} n""",
     """insert into laneway_lease (message_id, fence, until, claimed_at, channel_id, counted, worker)
     select m.id, 1, {now} + 3600000000, {now}, m.channel_id, false, 'w'
     from laneway_message m order by m.id desc limit {leases}""",
@@ -71,16 +76,17 @@ _FILL = (
     select 100000000 + seq, {now} - ({dead} - seq) * 1000, {now}, {now}, 20, 20, 0, 'orders',
         {name}, concat('kind-', seq mod 20), 'application/json',
         if(seq < 5, 'rare', 'max_attempts'), if(seq < 5, 'Rare', 'ValueError'), 'no', '1'
-    from seq_1_to_{dead}""",
+    from {numbers[dead]} n""",
     "insert into laneway_dead_count (queue, channel, n) select queue, channel, 1 from laneway_dead",
     """insert into laneway_kind_count (queue, kind, live, dead)
-    select 'orders', concat('kind-', seq - 1), {messages} / 20, {dead} / 20 from seq_1_to_20""",
+    select 'orders', concat('kind-', seq - 1), {messages} / 20, {dead} / 20
+    from {numbers[kinds]} k""",
     """insert into laneway_minute (span, at, queue, kind, published, completed, w3, r3, depth)
     select 1, {now} div 60000000 - m.seq, 'orders', concat('kind-', k.seq), 100, 100, 100, 100, 1000
-    from seq_1_to_{minutes} m, seq_1_to_20 k""",
+    from {numbers[minutes]} m, {numbers[kinds]} k""",
     """insert into laneway_minute (span, at, queue, kind, published, completed, w3, r3, depth)
     select 60, at div 60 * 60, queue, kind, sum(published), sum(completed), sum(w3), sum(r3), 1000
-    from laneway_minute where span = 1 group by at div 60, queue, kind""",
+    from laneway_minute where span = 1 group by at div 60 * 60, queue, kind""",
     """update laneway_fold set known = true, message_id = 200000000, seen = 200000000,
         counted_at = {now}, seen_at = {now}""",
 )
@@ -162,6 +168,8 @@ class Watched:
 
 def fill(url: str, size: Waiting) -> None:
     sizes: dict[str, Any] = size._asdict() | {"each": size.messages // size.channels}
+    counts = size._asdict() | {"kinds": 20}
+    sizes["numbers"] = {what: _NUMBERS.format(n=n) for what, n in counts.items()}
     sizes["now"] = int(time.time() * 1_000_000)
     sizes["name"] = _NAME.format(n="seq", channels=size.channels)
     sizes["id"] = _ID.format(n="seq", channels=size.channels)

@@ -117,8 +117,8 @@ def wait_for_purge(url: str) -> None:
     with closing(connect(url)) as observer, observer.cursor() as cursor:
         for _ in range(500):
             cursor.execute(
-                "select variable_value from information_schema.global_status "
-                "where variable_name = 'innodb_history_list_length'"
+                "select `count` from information_schema.innodb_metrics "
+                "where name = 'trx_rseg_history_len'"
             )
             if int(cursor.fetchone()[0]) == 0:
                 return
