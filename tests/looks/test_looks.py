@@ -67,6 +67,20 @@ def test_a_few_new_letters_of_one_queue_are_not_looked_for_among_all(
     assert read < 1_200, read
 
 
+def test_what_is_wrong_is_looked_for_among_few_leases(urls: tuple[str, str]) -> None:
+    """All of them have run out."""
+    with psycopg.connect(urls[1]) as connection:
+        connection.execute("update laneway.lease set until = until - interval '3 hours'")
+        query = "select * from laneway.look_expired_v1(interval '30 seconds')"
+        ((plan,),) = connection.execute(f"explain (analyze, buffers, format json) {query}")
+        ((expired, since),) = connection.execute(query)
+        ((first,),) = connection.execute("select min(until) from laneway.lease")
+        connection.rollback()
+    read = plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"]
+    assert (expired, since) == (1000, first)
+    assert read < 1_100, read  # each may be read from the table once
+
+
 def test_what_is_not_known_exactly_is_said(urls: tuple[str, str]) -> None:
     with Queue(urls[1], upkeep_every=None) as queue:
         (stats,) = queue.stats()

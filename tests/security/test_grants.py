@@ -69,6 +69,7 @@ VERBS = {
     "sleep_v1": {*WORKING, *LOOKING},
     "messages_v1": LOOKING,
     "waiting_work_v1": LOOKING,
+    "look_expired_v1": LOOKING,
     "listen_v1": LOOKING,
     "hear_v1": LOOKING,
     "unlisten_v1": LOOKING,

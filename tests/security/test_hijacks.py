@@ -75,6 +75,7 @@ LATER = {
     "note_limits_v1": (WORK, "note_limits_v1('{api}', '{1}', '{1}', '{1}')"),
     "sweep_limited_v1": (WORK, "sweep_limited_v1('{1}', '{api}')"),
     "waiting_work_v1": (LOOK, "waiting_work_v1(null)"),
+    "look_expired_v1": (LOOK, "look_expired_v1(interval '30 seconds')"),
     "look_queues_v1": (LOOK, "look_queues_v1(10, true)"),
     "look_named_v1": (LOOK, "look_named_v1('{q}', '{c}', 10, null)"),
     "channel_names_v1": (LOOK, "channel_names_v1('q', '', null, null, '', '', 10, 10)"),

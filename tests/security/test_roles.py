@@ -355,7 +355,7 @@ def test_functions_with_the_owners_rights_are_closed(owner: Queue) -> None:
     assert len(functions) > 30
     assert [name for name, _, _, public in functions if public] == []
     with_rights = {name: config for name, definer, config, _ in functions if definer}
-    assert len(with_rights) == 62
+    assert len(with_rights) == 63
     path = 'search_path="odd ""name", pg_temp'
     assert [name for name, config in with_rights.items() if path not in (config or [])] == []
 

@@ -56,12 +56,7 @@ order by s.n_dead_tup desc, s.relname
 
 -- name: diagnose_leases
 -- $1: how long ago a lease must have expired, $2: now. Upkeep handles expired leases within seconds.
-select count(*) as expired, min(until) as since
-from (
-    select until from "laneway".message_v1
-    where until < coalesce(CAST($2 AS timestamptz), clock_timestamp()) - CAST($1 AS interval)
-    order by until limit 1000
-) l
+select expired, since from "laneway".look_expired_v1(CAST($1 AS interval), CAST($2 AS timestamptz))
 
 -- name: diagnose_readers
 -- $1: now. Streams of the history that have lost rows, or of which long nothing was seen.

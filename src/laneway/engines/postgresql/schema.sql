@@ -107,6 +107,7 @@ alter function "laneway".time_ahead_v1 security definer;
 alter function "laneway".redrive_v1 security definer;
 alter function "laneway".discard_v1 security definer;
 alter function "laneway".waiting_work_v1 security definer;
+alter function "laneway".look_expired_v1 security definer;
 alter function "laneway".messages_v1 security definer;
 alter function "laneway".listen_v1 security definer;
 alter function "laneway".hear_v1 security definer;
@@ -135,7 +136,7 @@ grant execute on function "laneway".look_queue_stats_v1, "laneway".look_channels
     "laneway".look_queues_v1, "laneway".channel_names_v1, "laneway".minutes_v1, "laneway".shared_limits_v1,
     "laneway".limited_channels_v1, "laneway".time_ahead_v1 to "laneway_viewer";
 grant select on "laneway".minute_v1, "laneway".progress_v1 to "laneway_viewer";
-grant execute on function "laneway".waiting_work_v1, "laneway".messages_v1, "laneway".endings_v1, "laneway".listen_v1, "laneway".hear_v1, "laneway".unlisten_v1,
+grant execute on function "laneway".waiting_work_v1, "laneway".look_expired_v1, "laneway".messages_v1, "laneway".endings_v1, "laneway".listen_v1, "laneway".hear_v1, "laneway".unlisten_v1,
     "laneway".notify_channel_v1, "laneway".sleep_v1 to "laneway_viewer";
 grant select on "laneway".history_v1, "laneway".channel_v1, "laneway".channel_stats_v1,
     "laneway".queue_stats_v1, "laneway".subscription_v1, "laneway".setting, "laneway".message_id, "laneway".worker_v1,

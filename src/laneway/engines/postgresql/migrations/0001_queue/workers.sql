@@ -116,6 +116,23 @@ begin
 end
 $$;
 
+-- diagnose: how many leases ran out longer than p_late ago, a thousand at most, and since when. The oldest, in their
+-- order: a view that joins their messages would read all of them.
+create or replace function "laneway".look_expired_v1(p_late interval, p_now timestamptz default null)
+returns table (expired bigint, since timestamptz)
+language sql stable
+set search_path = "laneway", pg_temp
+set jit = off
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+    select count(*), min(l.until)
+    from (
+        select k.until from lease k
+        where k.until < (select coalesce(p_now, clock_timestamp()) - p_late) order by k.until limit 1000
+    ) l
+$$;
+
 -- Part of diagnose: queues with work that could start, since when, and which kinds wait at their heads.
 --
 -- Bounded whatever waits: of 200 queues the oldest turn and wake, and the messages of the oldest 100 wakes
