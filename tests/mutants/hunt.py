@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from . import (
     claim,
@@ -59,8 +59,11 @@ def hunt(mutant: Mutant, seeds: range, seconds: float) -> Hunted:
     with tempfile.TemporaryDirectory(prefix="laneway-mutant-") as folder:
         mutant.write(Path(folder))
         for count, seed in enumerate(seeds, 1):
-            terms = mutant.faults, mutant.by_kind, mutant.through
-            seen = run(Path(folder), mutant.engine, seed, seconds, timeout, *terms)
+            if mutant.case:
+                seen = run_case(Path(folder), mutant.engine, mutant.case)
+            else:
+                terms = mutant.faults, mutant.by_kind, mutant.through
+                seen = run(Path(folder), mutant.engine, seed, seconds, timeout, *terms)
             if mutant.kills & seen.keys():
                 return Hunted(mutant, True, count, seen)
     return Hunted(mutant, False, len(seeds), seen)
@@ -84,11 +87,42 @@ def run(
         *(["--by-kind"] if by_kind else []),
         *([] if through is None else ["--through", through]),
     ]  # fmt: skip
+    verdict = _answer(folder, command)
+    return {name: count for name, count in verdict["counts"].items() if count}
+
+
+_CASE = """
+import json, sys
+from laneway.conformance import Harness, Target, all_cases
+from laneway.dev.embedded import EmbeddedMariaDB, EmbeddedPostgres
+
+engine, name = sys.argv[1:]
+server, client = {
+    "postgresql": (EmbeddedPostgres, "sync psycopg"), "mariadb": (EmbeddedMariaDB, "sync pymysql")
+}[engine]
+(case,) = (case for case in all_cases() if case.name == name)
+broken = 0
+with server() as running, Harness(Target(running.create_database("cases"), client)) as harness:
+    for _ in range(5):
+        try:
+            harness.run(case)
+        except AssertionError:
+            broken += 1
+print(json.dumps(broken))
+"""
+
+
+def run_case(folder: Path, engine: str, case: str) -> dict[str, int]:
+    """How often a case of the conformance suite was broken, of five times."""
+    broken = _answer(folder, [sys.executable, "-c", _CASE, engine, case])
+    return {"conformance": broken} if broken else {}
+
+
+def _answer(folder: Path, command: list[str]) -> Any:
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         command, capture_output=True, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": path}
     )
     if not done.stdout:
-        raise RuntimeError(f"chaos did not run: {done.stderr}")
-    verdict = json.loads(done.stdout)
-    return {name: count for name, count in verdict["counts"].items() if count}
+        raise RuntimeError(f"it did not run: {done.stderr}")
+    return json.loads(done.stdout)

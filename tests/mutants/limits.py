@@ -3,7 +3,11 @@
 # Pieces of code as they stand in the package, in lines of their own length.
 # ruff: noqa: E501
 
-from .mutant import Mutant, python, sql
+from .mutant import Mutant, function, python, sql
+
+# Cases of the conformance suite.
+_NOT_PASSED = "shared limits: what waits for one limit is not passed by what names it among others"
+_FOUND_LATE = "shared limits: a channel that is found late has its share from when on it was due"
 
 MUTANTS: list[Mutant] = [
     sql("shared: a claim starts one too many", "shared_limits", "admit_v1",
@@ -17,12 +21,18 @@ MUTANTS: list[Mutant] = [
     sql("shared: a lane is forgotten while something waits", "stuck", "pick_limited_v1",
         ("waiting = exists (", "waiting = false and exists (")),
     sql("shared: what is set aside is told to nobody", "stuck", "sweep_limited_v1",
-        ("limit_pass_v1(v_limits), true", "limit_pass_v1(v_limits), false"),
+        ("k.pass, true, v_now, k.pass", "k.pass, false, v_now, k.pass"),
         ("do update set waiting = true,", "do update set waiting = limit_lane.waiting,")),
     python("SQLite shared: a claim takes no slot", "shared_limits", "engines/sqlite/shared_limits.py",
         ('yield self._many("add_limit_lease", rows)', "yield from ()"), engine="sqlite"),
     python("MariaDB shared: a claim takes no slot", "shared_limits", "engines/mysql/shared_limits.py",
         ('yield from self._insert("add_limit_runs", rows)', "yield from ()"), engine="mariadb"),
+    python("MariaDB shared: who comes later may pass who waits for some of the limits", "conformance", "engines/shared_limits.py",
+        ("held += _passing(sets, others, states, at)", "_passing(sets, others, states, at)"), engine="mariadb", case=_NOT_PASSED),
+    python("MariaDB shared: of sets that have had as much any is next", "conformance", "engines/mysql/shared_limits.py",
+        ("int(due or 0), int(id or 0)", "0, 0"), engine="mariadb", case=_NOT_PASSED),
+    python("shared: who is found late has missed what others had", "conformance", function("limit_pass_v1"),
+        ("least(1, greatest(0, coalesce(", "greatest(1, greatest(0, coalesce("), case=_FOUND_LATE),
     sql("adapting: more run than its upper bound", "shared_limits", "control_limit_v1",
         ("then v_limit.set_concurrency else v_limit.adapted end;", "then v_limit.set_concurrency else v_limit.adapted + 2 end;")),
     sql("breaker: it never opens", "breakers", "control_limit_v1",

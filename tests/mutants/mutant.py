@@ -51,7 +51,8 @@ class Patch:
 class Mutant:
     """``kills``: the rules of the checker of which one must be broken; dying of anything else
     would be an accident. ``faults``: those that bring it to light; poison only where it is needed,
-    because what it kills and holds up takes time."""
+    because what it kills and holds up takes time. ``case``: what chaos cannot see, a case of the
+    conformance suite does, which is named here, and ``kills`` is "conformance"."""
 
     name: str
     kills: frozenset[str]
@@ -60,6 +61,7 @@ class Mutant:
     faults: str = USUAL
     by_kind: bool = False
     through: str | None = None
+    case: str | None = None
 
     def files(self) -> dict[str, str]:
         """Those that are changed, as they are with the defect."""
@@ -102,7 +104,8 @@ def python(
     *pairs: tuple[str, str],
     engine: str = "postgresql",
     faults: str = USUAL,
+    case: str | None = None,
 ) -> Mutant:
     """A defect in one file, or in one function of it."""
     patches = [Patch(place, old, new) for old, new in pairs]
-    return Mutant(name, frozenset(kills.split()), patches, engine, faults)
+    return Mutant(name, frozenset(kills.split()), patches, engine, faults, case=case)

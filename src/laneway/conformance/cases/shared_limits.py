@@ -5,6 +5,7 @@ from collections import Counter
 from datetime import timedelta
 from uuid import uuid4
 
+from laneway.client.aio.message import AsyncMessage
 from laneway.conformance.registry import case, raises
 from laneway.conformance.world import World
 from laneway.errors import InvalidName, InvalidOption
@@ -217,6 +218,29 @@ async def sets(world: World) -> None:
         order.append(int(running.payload))
         await running.complete()
     assert order[0] == 0 and sorted(order) == [0, 1, 2, 8, 9]
+
+
+@case("shared limits", "a channel that is found late has its share from when on it was due")
+async def found_late(world: World) -> None:
+    name = _name()
+    await world.queue.limits[name].set(concurrency=1)
+    await world.fill("a", 30, limits=[name])
+    (running,) = await world.drain(10)
+    await world.fill("b", 20, limits=[name])
+    served: Counter[str] = Counter()
+    for _ in range(24):
+        await running.complete()
+        world.clock.advance(0.01)
+        running = await _next(world)
+        served[running.channel] += 1
+    assert abs(served["a"] - served["b"]) <= 3, served
+
+
+async def _next(world: World) -> AsyncMessage:
+    for _ in range(60):
+        if claim := await world.queue.claim(1):
+            return claim[0]
+    raise AssertionError("nothing starts")
 
 
 async def _complete_all(world: World, name: str) -> None:

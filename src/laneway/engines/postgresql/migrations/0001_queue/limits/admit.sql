@@ -150,16 +150,26 @@ begin
     ) c
     where l.limits = c.limits and l.channel_id = c.channel_id;
     with parked as materialized (
-        select m.id, x.limits, m.channel_id, m.queue, m.kind, m.priority, m.due
+        select m.id, x.limits, m.channel_id, m.queue, m.kind, m.priority, m.due, m.published_at
         from unnest(p_all, p_limits) x(id, limits)
         join lateral (select k.* from message k where k.id = x.id offset 0) m on true
         where x.id = any(p_ids)
     ),
     lane as (
-        insert into limit_lane (limits, channel_id, queue, pass, waiting)
-        select p.limits, p.channel_id, min(p.queue), limit_pass_v1(p.limits), true
-        from parked p group by p.limits, p.channel_id order by p.limits, p.channel_id
-        on conflict (limits, channel_id) do update set waiting = true, pass = greatest(limit_lane.pass, excluded.pass)
+        -- Whoever runs something without having waited has had that much more than the others.
+        insert into limit_lane (limits, channel_id, queue, pass, waiting, since, base)
+        select p.limits, p.channel_id, p.queue, p.pass + coalesce((
+                select count(*) / max(c.weight) from limit_lease k
+                join lateral (select e.channel_id from lease e where e.message_id = k.message_id and e.fence = k.fence offset 0) e on true
+                join channel c on c.id = e.channel_id
+                where k.name = split_part(p.limits, ',', 1) and e.channel_id = p.channel_id), 0),
+            true, p_now, p.pass
+        from (
+            select k.limits, k.channel_id, min(k.queue) as queue,
+                limit_pass_v1(k.limits, min(greatest(k.due, k.published_at)), p_now) as pass
+            from parked k group by k.limits, k.channel_id order by k.limits, k.channel_id) p
+        on conflict (limits, channel_id) do update set waiting = true, pass = greatest(limit_lane.pass, excluded.base),
+            since = excluded.since, base = greatest(limit_lane.pass, excluded.base)
         where not limit_lane.waiting
     ),
     known as (
@@ -177,15 +187,18 @@ begin
 end
 $$;
 
--- Where a channel begins that comes to wait for these limits: where the others are, so that it gains nothing by
--- coming late or by coming back. Those that wait for the same limits tell, or those that wait for some of them, or
--- those that waited last.
-create or replace function "laneway".limit_pass_v1(p_limits text)
+-- Where a channel begins that comes to wait for these limits, and whose first message was due at p_due: where the
+-- others were then, so that it gains nothing by coming late or by coming back, and loses nothing if it was claimed
+-- later than others. What these have had in between is taken to be spread evenly; before the last minute nothing is
+-- made up for. Those that wait for the same limits tell, or those that wait for some of them, or those that waited last.
+create or replace function "laneway".limit_pass_v1(p_limits text, p_due timestamptz, p_now timestamptz)
 returns double precision
 language sql stable
 as $$
     select coalesce(
-        (select l.pass from "laneway".limit_lane l where l.limits = p_limits and l.waiting order by l.pass limit 1),
+        (select l.base + (l.pass - l.base) * least(1, greatest(0, coalesce(
+            date_part('epoch', p_due - l.since) / nullif(date_part('epoch', p_now - l.since), 0), 1)))
+        from "laneway".limit_lane l where l.limits = p_limits and l.waiting order by l.pass limit 1),
         (select min((select l.pass from "laneway".limit_lane l where l.limits = q.limits and l.waiting order by l.pass limit 1))
         from (select distinct k.limits from "laneway".limit_queue k) q
         where string_to_array(q.limits, ',') && string_to_array(p_limits, ',')),
@@ -235,7 +248,7 @@ begin
         v_now := write_time_v1(p_now);
         with swept as materialized (
             select m.*, row_number() over (order by m.id) as number from unnest(v_channels) c(id) cross join lateral (
-                select k.ctid as tid, k.id, k.channel_id, k.due, k.priority, k.queue, k.channel, k.kind, k.by_kind, k.headers, k.part
+                select k.ctid as tid, k.id, k.channel_id, k.due, k.published_at, k.priority, k.queue, k.channel, k.kind, k.by_kind, k.headers, k.part
                 from message k where k.channel_id = c.id and k.due <= v_now
                 order by k.priority, k.due, k.id limit 1000
             ) m
@@ -254,10 +267,14 @@ begin
             select s.id, v_limits, s.channel_id, s.kind, s.priority, s.due from swept s
         ),
         held as (
-            insert into limit_lane (limits, channel_id, queue, pass, waiting)
-            select v_limits, s.channel_id, min(s.queue), limit_pass_v1(v_limits), true
-            from swept s group by s.channel_id order by s.channel_id
-            on conflict (limits, channel_id) do update set waiting = true, pass = greatest(limit_lane.pass, excluded.pass)
+            insert into limit_lane (limits, channel_id, queue, pass, waiting, since, base)
+            select v_limits, k.channel_id, k.queue, k.pass, true, v_now, k.pass
+            from (
+                select s.channel_id, min(s.queue) as queue,
+                    limit_pass_v1(v_limits, min(greatest(s.due, s.published_at)), v_now) as pass
+                from swept s group by s.channel_id order by s.channel_id) k
+            on conflict (limits, channel_id) do update set waiting = true, pass = greatest(limit_lane.pass, excluded.pass),
+                since = excluded.since, base = greatest(limit_lane.pass, excluded.pass)
             where not limit_lane.waiting
         ),
         known as (

@@ -307,6 +307,8 @@ begin
     ),
     served as (
         update limit_lane l set pass = l.pass + coalesce(p.n, 0) / h.weight,
+            since = case when l.since < p_now - interval '1 minute' then p_now else l.since end,
+            base = case when l.since < p_now - interval '1 minute' then l.pass else l.base end,
             waiting = exists (
                 select from limit_wait w where w.limits = p_limits and w.channel_id = l.channel_id and w.released is null
                     and w.message_id <> all(array(select x.message_id from seen x)) offset 0)

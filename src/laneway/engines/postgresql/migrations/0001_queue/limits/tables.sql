@@ -57,12 +57,16 @@ create table "laneway".limit_lease (
 
 -- A channel that waits for a set of limits (their names, sorted, with commas between). pass: how much it has had, by weight:
 -- the lowest is next. A row stays for a while after its last message, so that nobody gains by coming back.
+-- since, base: a time at which it waited, of the last minute while it is served, and how much it had had then: so who
+-- was due before others is found to have missed what these had since (limit_pass_v1).
 create table "laneway".limit_lane (
     limits text collate "C" not null,
     channel_id uuid not null,
     queue text collate "C" not null,
     pass double precision not null,
     waiting boolean not null,
+    since timestamptz not null default clock_timestamp(),
+    base double precision not null default 0,
     primary key (limits, channel_id)
 );
 create index limit_lane_order on "laneway".limit_lane (limits, pass, channel_id) where waiting;
