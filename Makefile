@@ -232,7 +232,7 @@ bench-kinds: $(STAMP) #: What does a claim of one kind cost beside a claim of al
 	@$(BIN)/python -m benchmarks.kinds $(if $(QUICK),--quick)
 
 flow-graphs: $(STAMP) #: Random flows under kill -9 of workers and servers, on all databases. GRAPHS=1000 NODES=2000: a day
-	@LANEWAY_GRAPHS=$(or $(GRAPHS),50) LANEWAY_GRAPH_NODES=$(or $(NODES),200) $(PYTEST) -n 0 tests/flows
+	@LANEWAY_GRAPHS=$(or $(GRAPHS),50) LANEWAY_GRAPH_NODES=$(or $(NODES),200) $(PYTEST) -n 0 -s tests/flows
 
 bench-flows: $(STAMP) #: What does a flow cost beside plain messages? MESSAGES=100000
 	@$(BIN)/python -m benchmarks.flows --messages $(or $(MESSAGES),100000)
