@@ -221,6 +221,35 @@ def test_keys_of_a_frame(job: None, queue: Queue, place: Place) -> None:
     assert queue.publish(b"again", key="b").status == "existing"
 
 
+def test_a_key_that_is_about_to_be_released_is_in_use(
+    job: None, queue: Queue, place: Place
+) -> None:
+    """A job does not wait for the transaction that ends the message of a key: it may last."""
+    queue.publish(b"old", key="b")
+    claim = queue.claim(1)
+    parts = loaded(place, rows(b"0", b"1", key=["a", "b"]))
+    call = sql.SQL("select published, existing from {}.publish_parts_v1('job', %s)")
+    never = "-c statement_timeout=30s"  # else it would wait for this test itself
+    with psycopg.connect(place.url) as ending, psycopg.connect(place.url, options=never) as job_end:
+        queue.complete(claim, connection=ending)
+        found = job_end.execute(call.format(sql.Identifier(place.schema)), [parts]).fetchone()
+    assert found == (1, 1)
+
+
+def test_a_key_of_an_open_publish_is_waited_for(job: None, queue: Queue, place: Place) -> None:
+    """It is known only then whose it is."""
+    parts = loaded(place, rows(b"0", b"1", key=["a", "b"]))
+    waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like %s"
+    with ThreadPoolExecutor(1) as pool:
+        with psycopg.connect(place.url) as other:
+            queue.publish(b"other", key="b", connection=other)
+            result = pool.submit(publish, place, parts)
+            while not look(place, waits, f"%{place.schema}%publish_parts%"):
+                assert not result.done()
+            other.rollback()
+        assert result.result() == (2, 0, False)
+
+
 def test_tasks_of_one_process_share_a_connection(
     job: None, queue: Queue, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
