@@ -39,8 +39,35 @@ declare
     -- Computed once for a batch of one channel: this hash is an eighth of the cost of a message.
     v_channel_id uuid := case when cardinality(p_queue) = 1 and cardinality(p_channel) = 1 then
         channel_id_v1(p_queue[1], p_channel[1]) end;
+    v_due timestamptz;
+    v_lane text;
 begin
     v_now := write_time_v1(p_now);
+    if v_count = 1 and v_channel_id is not null and p_key[1] is null
+        and not exists (select from channel c where c.backlog is not null or c.closing) then
+        -- One message that nobody can refuse: the same without arrays and groups, which cost more than the message.
+        v_due := coalesce(p_at[1], v_now + p_delay[1], v_now);
+        insert into message (
+            channel_id, due, published_at, first_published_at, expires_at, key_window,
+            max_attempts, priority, queue, channel, kind, content_type, headers, payload, by_kind)
+        values (
+            v_channel_id, v_due, v_now, v_now, coalesce(p_expires_at[1], v_now + p_expires_in[1]), p_key_window[1],
+            coalesce(p_max_attempts[1], 20), coalesce(p_priority[1], 0), p_queue[1], p_channel[1], coalesce(p_kind[1], ''),
+            coalesce(p_content_type[1], 'application/octet-stream'), p_headers[1]::jsonb, p_payload[1],
+            case when p_queue[1] = any(array(select s.queue from kind_queue s)) then true end)
+        returning message.id, case when message.by_kind then '=' || message.kind else '' end into id, v_lane;
+        insert into wake (at, channel_id, due, message_id, n, priority, queue, channel, lane)
+        values (greatest(v_due, v_now), v_channel_id, v_due, id, 1, coalesce(p_priority[1], 0), p_queue[1], p_channel[1], v_lane);
+        if exists (select from listener l where l.until > v_now) then
+            perform add_events_v1(array['published'], array[id], v_now);
+        end if;
+        if exists (select from sleeper s where s.until > v_now) and v_due < v_now + interval '2 seconds' then
+            perform notify_workers_v1(p_queue, v_now, case when cardinality(p_kind) = 0 then '{""}' else p_kind end);
+        end if;
+        status := 'published';
+        return next;
+        return;
+    end if;
     v_ids := array(select nextval('message_id') from generate_series(1, v_count));
 
     if array_length(array_remove(p_key, null), 1) > 0 then
