@@ -101,8 +101,6 @@ class AsyncPsycopgRunner:
 
     async def _run_on(self, held: AsyncHeld, plan: Plan[T], atomic: bool) -> T:
         async def execute_alone(statement: Statement) -> Sequence[Row]:
-            if statement.guest:
-                return ()
             held.writes = held.writes or not statement.reads
             try:
                 return await self._execute_alone(held.connection, statement)

@@ -103,8 +103,6 @@ class PsycopgRunner:
 
     def _run_on(self, held: Held, plan: Plan[T], atomic: bool) -> T:
         def execute_alone(statement: Statement) -> Sequence[Row]:
-            if statement.guest:
-                return ()
             held.writes = held.writes or not statement.reads
             try:
                 return self._execute_alone(held.connection, statement)

@@ -90,28 +90,13 @@ class PostgresqlClaim(PostgresqlBase):
 
     def _admit(self, found: Sequence[Limited], taken: Taken) -> Plan[set[int]]:
         columns = (list(column) for column in zip(*found, strict=True))
-        early = yield from self._early()
-        rows = yield self._statement_now("admit", *columns, early)
-        started = {row[0] for row in rows if row[0] is not None}
-        if started and early:
-            yield self._statement("flushed")
-        return started
-
-    def _early(self) -> Plan[bool]:
-        """Whether limits may be unlocked before what was decided is on the disk: then nobody waits
-        for the disk while he holds them, and what starts is answered when "flushed" has come back.
-        Not in a transaction of the caller, whose commit would not wait either."""
-        callers = yield self._statement("in_callers_transaction")._replace(guest=True)
-        return not callers
+        return {row[0] for row in (yield self._statement_now("admit", *columns))}
 
     def _sweep_limited(self, found: Sequence[Limited]) -> Plan[None]:
         yield self._statement_now("sweep_limited", [x.id for x in found], [x.limits for x in found])
 
     def _start_limited(self, *asked: Any) -> Plan[tuple[Taken, LimitWaits]]:
-        early = yield from self._early()
-        *rows, last = yield self._statement_now("start_limited", *asked, early)
-        if rows and early:
-            yield self._statement("flushed")
+        *rows, last = yield self._statement_now("start_limited", *asked)
         released, waiting, claimed_at, until, again = json.loads(last[-1])
         status = ClaimStatus.GOT if rows else ClaimStatus.BLOCKED
         taken = Taken(rows, status, timedelta(0), _time(claimed_at), _time(until))

@@ -43,31 +43,20 @@ from "laneway".upkeep_v1(CAST($1 AS integer), CAST($2 AS timestamptz), CAST($3 A
 select "laneway".decide_left_v1(CAST($1 AS timestamptz))
 
 -- name: admit
--- $1: message ids, $2: fences, $3: the limits of each, $4: whether its transaction is ours and flushed is run after it,
--- $5: now. Answers those that may start, or null.
-select a.id from (select case when CAST($4 AS boolean) then set_config('synchronous_commit', 'off', true) end as early offset 0) e
-left join lateral "laneway".admit_v1(
-    CAST($1 AS bigint[]), CAST($2 AS bigint[]), CAST($3 AS text[]), CAST($5 AS timestamptz)) a(id) on true
-
--- name: in_callers_transaction
-select true
-
--- name: flushed
--- What others have committed without waiting for the disk is on it, as is all that came before: this commit waits.
-select CAST(pg_logical_emit_message(true, 'laneway', '') AS text)
+-- $1: message ids, $2: fences, $3: the limits of each, $4: now. Answers those that may start.
+select "laneway".admit_v1(CAST($1 AS bigint[]), CAST($2 AS bigint[]), CAST($3 AS text[]), CAST($4 AS timestamptz))
 
 -- name: start_limited
--- $1: queues, $2: kinds, or null, $3: limit, $4: lease, $5: worker, $6: as $4 of admit, $7: now. Rows as those of claim.
+-- $1: queues, $2: kinds, or null, $3: limit, $4: lease, $5: worker, $6: now. Rows as those of claim.
 select
     c.id, c.fence, c.queue, c.channel, c.kind, c.priority, c.attempt, c.max_attempts,
     c.due, c.published_at, c.first_published_at, c.expires_at, c.key, c.content_type,
     CAST(c.headers AS text) as headers, c.state_type, c.state, c.payload, c.spent,
     case when c.id is null then CAST(json_build_array(
         CAST(c.answer AS integer), c.contended, extract(epoch from c.claimed_at), extract(epoch from c.until),
-        greatest(0, extract(epoch from c.look_again - coalesce(CAST($7 AS timestamptz), clock_timestamp())))) AS text) end
-from (select case when CAST($6 AS boolean) then set_config('synchronous_commit', 'off', true) end as early offset 0) e
-cross join lateral "laneway".start_limited_v1(
-    CAST($1 AS text[]), CAST($2 AS text[]), CAST($3 AS integer), CAST($4 AS interval), CAST($5 AS text), CAST($7 AS timestamptz)) c
+        greatest(0, extract(epoch from c.look_again - coalesce(CAST($6 AS timestamptz), clock_timestamp())))) AS text) end
+from "laneway".start_limited_v1(
+    CAST($1 AS text[]), CAST($2 AS text[]), CAST($3 AS integer), CAST($4 AS interval), CAST($5 AS text), CAST($6 AS timestamptz)) c
 
 -- name: sweep_limited
 -- $1: ids of messages that have to wait, $2: the limits of each, $3: now.
