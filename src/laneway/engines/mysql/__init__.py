@@ -1,4 +1,4 @@
-"""The engine for MySQL 8 and MariaDB 10.6 or newer: each verb runs a few plain statements in one
+"""The engine for MySQL 8.0 and MariaDB 10.6 or newer: each verb runs a few plain statements in one
 short transaction."""
 
 from .engine import MysqlEngine
