@@ -42,8 +42,8 @@ class Builder:
         kept = []
         for view in VIEWS:
             rows = self._spark.sql(table_sql(view))
-            # Two tables read the spans several times each; they are smaller than the history.
-            if view == "span":
+            # Two tables read it several times each; it is smaller than the history.
+            if view == "bundle":
                 kept.append(rows.persist())
             rows.createOrReplaceTempView(view)
         days = array(*map(lit, sorted(changed)))
@@ -67,7 +67,7 @@ class Builder:
             self._say(f"table {name}")
             table = self._spark.sql(summary_sql(name), args=arguments)
             target = self._folder.url(f"{TABLES}/{name}")
-            table.coalesce(1).write.mode("overwrite").parquet(target)
+            table.repartition(1).write.mode("overwrite").parquet(target)
             self._show(name)
 
     def _show_sources(self, files: Sequence[str]) -> None:
@@ -83,8 +83,9 @@ class Builder:
         self._spark.read.parquet(snapshot).createOrReplaceTempView("live")
 
     def _write_days(self, table: "DataFrame", name: str, days: Collection[date]) -> None:
+        # A day is one file; several are written at once.
         writer = (
-            table.repartition(1)
+            table.repartition("day")
             .sortWithinPartitions("day")
             .write.partitionBy("day")
             .mode("overwrite")

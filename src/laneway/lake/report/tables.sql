@@ -73,6 +73,20 @@ select l.queue, l.channel, 'running', unix_micros(l.claimed_at), unix_micros(l.s
 from live l
 where l.state = 'leased'
 
+-- name: bundle
+-- View: the spans by the 5-minute slots and the hours in which they begin and end, and the borders of slots that they
+-- cross: several tables read these instead of the spans. begins and ends are sums of microseconds since those hours began.
+select s.queue, s.channel, s.state, s.started,
+    cast(floor(s.begins / 300e6) as bigint) as first_slot, cast(floor(s.ends / 300e6) as bigint) as last_slot,
+    cast(ceil(s.begins / 300e6) as bigint) as first_border, cast(ceil(s.ends / 300e6) - 1 as bigint) as last_border,
+    cast(floor(s.begins / 3600e6) as bigint) as first_hour,
+    cast(floor(greatest(s.ends - 1, s.begins) / 3600e6) as bigint) as last_hour,
+    count(*) as n, min(s.begins) as oldest,
+    sum(s.begins - cast(floor(s.begins / 3600e6) as bigint) * 3600000000) as begins,
+    sum(s.ends - cast(floor(greatest(s.ends - 1, s.begins) / 3600e6) as bigint) * 3600000000) as ends
+from span s
+group by s.queue, s.channel, s.state, s.started, first_slot, last_slot, first_border, last_border, first_hour, last_hour
+
 -- name: flow
 -- Throughput and outcomes [5 minutes, queue, channel, kind]. late: starts later than the objective's wait.
 select a.day, a.slot, a.queue, a.channel, a.kind,
@@ -99,12 +113,17 @@ group by a.day, a.slot, a.queue, a.channel, a.kind
 -- name: latency
 -- Waiting and running times [5 minutes, queue, channel, kind, measure], as sketches that can be added up: counts
 -- in buckets whose bounds grow by 2 %, so that a percentile of any sum of them is within 1 %.
-with long as (
-    select a.day, a.slot, a.queue, a.channel, a.kind, m.value as measure,
-        case m.value when 'wait' then a.wait_us else a.run_us end as us
+with own as (
+    -- The hint is Spark's: once in their place, rows need not move again to be counted, and counted again.
+    select /*+ repartition(slot, queue, channel, kind) */ a.day, a.slot, a.queue, a.channel, a.kind, a.wait_us, a.run_us
     from attempt a
-    lateral view explode(array('wait', 'run')) m as value
     where array_contains(:days, a.day) and a.begun
+),
+long as (
+    select o.day, o.slot, o.queue, o.channel, o.kind, m.value as measure,
+        case m.value when 'wait' then o.wait_us else o.run_us end as us
+    from own o
+    lateral view explode(array('wait', 'run')) m as value
 ),
 bucketed as (
     select l.day, l.slot, l.queue, l.channel, l.kind, l.measure,
@@ -123,16 +142,9 @@ group by b.day, b.slot, b.queue, b.channel, b.kind, b.measure
 -- The backlog of each channel [5 minutes, queue, channel]: how many messages became due and started in the slot,
 -- how many were waiting and running at its end (waiting_before: at its start), and how long the oldest had been
 -- waiting then. Slot borders are counted by groups of spans that cross the same ones.
-with grouped as (
-    select s.queue, s.channel, s.state,
-        cast(ceil(s.begins / 300e6) as bigint) as first_border, cast(ceil(s.ends / 300e6) - 1 as bigint) as last_border,
-        count(*) as n, min(s.begins) as oldest
-    from span s
-    group by s.queue, s.channel, s.state, first_border, last_border
-),
-crossed as (
+with crossed as (
     select g.queue, g.channel, g.state, b.value as border, sum(g.n) as n, min(g.oldest) as oldest
-    from grouped g
+    from bundle g
     lateral view explode(case when g.last_border >= g.first_border then sequence(g.first_border, g.last_border) end) b as value
     group by g.queue, g.channel, g.state, b.value
 ),
@@ -147,13 +159,13 @@ fact as (
     from crossed c
     where c.state = 'waiting'
     union all
-    select s.queue, s.channel, floor(s.begins / 300e6) * 300, 1, 0, 0, 0, 0, null
-    from span s
-    where s.state = 'waiting'
+    select g.queue, g.channel, g.first_slot * 300, g.n, 0, 0, 0, 0, null
+    from bundle g
+    where g.state = 'waiting'
     union all
-    select s.queue, s.channel, floor(s.ends / 300e6) * 300, 0, 1, 0, 0, 0, null
-    from span s
-    where s.state = 'waiting' and s.started
+    select g.queue, g.channel, g.last_slot * 300, 0, g.n, 0, 0, 0, null
+    from bundle g
+    where g.state = 'waiting' and g.started
 ),
 summed as (
     select timestamp_seconds(f.at) as slot, f.queue, f.channel, sum(f.came) as came, sum(f.started) as started,
@@ -283,12 +295,9 @@ group by v.day, v.grain, v.hour, v.queue, v.channel, v.kind, v.measure
 -- averages should be: rate × mean time. little_* is the law's result divided by the observed average.
 with part as (
     -- Spans of the same hours are summed before they are spread over the hours.
-    select s.queue, s.state, cast(floor(s.begins / 3600e6) as bigint) as first_hour,
-        cast(floor(greatest(s.ends - 1, s.begins) / 3600e6) as bigint) as last_hour, count(*) as n,
-        sum(s.begins - cast(floor(s.begins / 3600e6) as bigint) * 3600000000) as begins,
-        sum(s.ends - cast(floor(greatest(s.ends - 1, s.begins) / 3600e6) as bigint) * 3600000000) as ends
-    from span s
-    group by s.queue, s.state, first_hour, last_hour
+    select g.queue, g.state, g.first_hour, g.last_hour, sum(g.n) as n, sum(g.begins) as begins, sum(g.ends) as ends
+    from bundle g
+    group by g.queue, g.state, g.first_hour, g.last_hour
 ),
 spread as (
     select p.queue, p.state, h.value as hour,
@@ -326,11 +335,22 @@ change as (
     select b.queue, b.hour * 3600000000, 0 from busy b
 ),
 crowd as (
-    select c.queue, c.at, sum(c.step) over (partition by c.queue order by c.at, c.step) as running from change c
+    -- Hour by hour, from what was running when the hour began: so many hours can be sorted at once.
+    select c.queue, c.at div 3600000000 as hour,
+        sum(c.step) over (partition by c.queue, c.at div 3600000000 order by c.at, c.step) as running
+    from change c
+),
+opening as (
+    select n.queue, n.hour, sum(n.step) over (partition by n.queue order by n.hour) - n.step as running
+    from (select c.queue, c.at div 3600000000 as hour, sum(c.step) as step from change c group by c.queue, hour) n
+),
+most as (
+    select c.queue, c.hour, max(c.running) as running from crowd c group by c.queue, c.hour
 ),
 peak as (
-    select c.queue, c.at div 3600000000 as hour, max(c.running) as running from crowd c
-    group by c.queue, c.at div 3600000000
+    select m.queue, m.hour, m.running + o.running as running
+    from most m
+    join opening o on o.queue = m.queue and o.hour = m.hour
 ),
 ended as (
     select a.queue, a.hour, count_if(a.begun) as starts_ended, count_if(a.outcome = 'completed') as completed,
