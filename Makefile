@@ -80,7 +80,7 @@ clean: ## Remove everything that can be made again
 
 # Parts of make test and make test-all
 
-.PHONY: contracts generated test-quick test-rest test-failed test-spark-long test-postgresql test-mysql taskiq-suite airflow-suite
+.PHONY: contracts generated test-quick test-rest test-failed test-spark-long test-postgresql test-mysql taskiq-suite airflow-suite test-open-lake
 
 contracts: $(STAMP) #: Which layer may import which
 	@$(BIN)/lint-imports --no-logo
@@ -107,6 +107,9 @@ test-django-suites: #: The published tests of Django's tasks and of django-tasks
 
 taskiq-suite: #: The published tests of taskiq on our broker and result backend
 	@$(PYTHON) -m tests.taskiq_suite
+
+test-open-lake: #: The lake on a server of S3 and as a table of Apache Iceberg, with kills, in an environment of its own under .cache
+	@$(PYTHON) -m tests.open_lake
 
 airflow-suite: #: The message queue provider in a real Airflow, in an environment of its own under .cache
 	@$(PYTHON) -m tests.airflow_suite

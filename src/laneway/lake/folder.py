@@ -37,6 +37,8 @@ _DAY = pa.schema([("day", pa.date32())])
 # What Arrow and Spark's Hadoop call the same store.
 _FOR_ARROW = {"s3a": "s3"}
 _FOR_SPARK = {"s3": "s3a"}
+# A request for each level of a path, for nothing.
+_WITHOUT_FOLDERS = ("s3", "gcs")
 LIVE_ROWS = "live/snapshot.parquet"
 LIVE_NUMBERS = "live/numbers.json"
 
@@ -188,7 +190,7 @@ class Folder:
         """Raises FileNotFoundError if there is no such file, whatever the store says then."""
         if not self.exists(source):
             raise FileNotFoundError(source)
-        self._fs.create_dir(posixpath.dirname(self._full(target)))
+        self._make_dir(posixpath.dirname(self._full(target)))
         self._fs.move(self._full(source), self._full(target))
 
     def remove(self, path: str) -> None:
@@ -233,8 +235,12 @@ class Folder:
                 yield info.path[len(self._base) + 1 :], info.size or 0
 
     def _aside(self, path: str) -> str:
-        self._fs.create_dir(self._full(_ASIDE))
+        self._make_dir(self._full(_ASIDE))
         return f"{_ASIDE}/{secrets.token_hex(8)}~{path.replace('/', '~')}"
+
+    def _make_dir(self, full: str) -> None:
+        if self._fs.type_name not in _WITHOUT_FOLDERS:
+            self._fs.create_dir(full)
 
     def _full(self, path: str) -> str:
         return f"{self._base}/{path}"

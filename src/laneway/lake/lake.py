@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from .catalog import Catalog, RegisteredStream, Tenant
     from .folder import Folder
+    from .iceberg import Appended
     from .purge import PurgeDay
     from .report.create import Report
     from .report.tables import Objective
@@ -201,6 +202,28 @@ class Lake:
         check_is_of(self.catalog, self._folder)
         tenant = _tenant(channel, queue)
         return erase(self.catalog, self._folder, tenant, actor=actor, say=self._say)
+
+    @plainly()
+    def iceberg(self, table: str, *, catalog: str = "default") -> "Appended":
+        """Appends every verified batch once to a table of Apache Iceberg, namespace.name;
+        ``catalog`` is a name in pyiceberg's settings. ``erase`` erases there too.
+
+        >>> lake.iceberg("shop.history", catalog="warehouse").rows
+        """
+        from .iceberg import IcebergTable, append
+        from .owner import check_is_of
+
+        check_is_of(self.catalog, self._folder)
+        return append(self.catalog, self._folder, IcebergTable(catalog, table), say=self._say)
+
+    def iceberg_sql(self, table: str, channel: str | None = None) -> list[str]:
+        """The same as statements for a Spark that has Iceberg, catalog.namespace.name; with
+        ``channel`` those that erase it."""
+        from .iceberg import erase_sql, spark_sql
+
+        if channel is not None:
+            return erase_sql(table, _tenant(channel, None))
+        return spark_sql(self.catalog, self._folder, table)
 
     def status(self) -> LakeStatus:
         return _status(self.catalog)

@@ -20,6 +20,7 @@ from laneway.errors import InvalidOption, LakeMismatch
 from laneway.inspection import MessageInfo
 from laneway.operations import AuditNote
 
+from . import iceberg
 from .catalog import Batch, Catalog, CatalogFile, Checked, Tenant, within
 from .columns import AT_ONCE, checksum
 from .folder import LIVE_ROWS, Folder
@@ -118,7 +119,8 @@ class Erased:
     """What was deleted, and the proof: ``files_read`` is how many files were read again from the
     first row to the last, ``found_again`` what they and the database still hold: 0.
 
-    ``streams`` and ``lakes`` may have copies: they were not touched.
+    ``tables`` of Iceberg were erased and read too. ``streams`` and ``lakes`` may have copies: they
+    were not touched.
     """
 
     messages: int
@@ -131,6 +133,7 @@ class Erased:
     found_again: int
     streams: list[str]
     lakes: list[str]
+    tables: list[str]
 
 
 def look(catalog: Catalog, folder: Folder, tenant: Tenant) -> TenantData:
@@ -167,6 +170,8 @@ def erase(
         rewriting = _Rewriting(catalog, folder, tenant, say)
         rewriting.run()
         _remove_copies(catalog, folder, tenant)
+        tables = iceberg.noted(folder)
+        in_tables = [iceberg.erase(table, tenant) for table in tables]
         files_read, found = _read_again(catalog, folder, tenant)
         if found:
             raise LakeMismatch(
@@ -180,10 +185,11 @@ def erase(
             lake_rows=rewriting.rows,
             files_rewritten=rewriting.rewritten,
             files_removed=rewriting.removed,
-            files_read=files_read,
+            files_read=files_read + sum(table.read for table in in_tables),
             found_again=found,
             streams=[reader.name for reader in catalog.readers()],
             lakes=[name for name in catalog.lakes() if name != catalog.lake],
+            tables=[str(table) for table in tables],
         )
         _note(queue, actor, "erased", catalog, tenant, done)
     return done

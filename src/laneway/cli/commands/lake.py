@@ -1,5 +1,5 @@
-"""lake: the history as Parquet; sync, verify, compact, purge, erase, status, streams, report,
-synth."""
+"""lake: the history as Parquet; sync, verify, compact, purge, erase, iceberg, status, streams,
+report, synth."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -187,11 +187,51 @@ def erase(
             f"{done.found_again} rows found",
         }
     )
+    if done.tables:
+        say(f"Erased from these tables too: {', '.join(done.tables)}.")
     if others := [
         *(f"stream {other}" for other in done.streams),
         *(f"lake {other}" for other in done.lakes),
     ]:
         say(f"These may have copies and were not touched: {', '.join(others)}.")
+
+
+@app.command()
+def iceberg(
+    lake: Root,
+    table: Annotated[str, typer.Option(help="The table: namespace.name.")],
+    catalog: Annotated[str, typer.Option(help="The catalog's name in pyiceberg's settings.")] = (
+        "default"
+    ),
+    sql: Annotated[
+        bool, typer.Option("--sql", help="Only print statements, for a Spark that has Iceberg.")
+    ] = False,
+    name: Name = "lake",
+    url: Urls = None,
+    schema: Schema = None,
+    as_json: Json = False,
+) -> None:
+    """Append verified batches to a table of Apache Iceberg, each of them once.
+
+    Several databases have a table each: its name ends in theirs.
+    """
+
+    def named(source: Source) -> str:
+        return table if source.name is None else f"{table}_{source.name.replace('-', '_')}"
+
+    if sql:
+        for source, opened in _each(lake, name, url, schema, lambda one: one):
+            for statement in opened.iceberg_sql(named(source)):
+                typer.echo(f"{statement};")
+        return
+    for source, opened in _each(lake, name, url, schema, lambda one: one):
+        done = opened.iceberg(named(source), catalog=catalog)
+        if as_json:
+            emit(source.of(asdict(done)))
+        else:
+            say(f"{_of(source)}{done.rows:,} rows in {done.batches} batches.")
+            if done.waiting:
+                say(f"{_of(source)}{done.waiting} batches wait for laneway lake verify.")
 
 
 @app.command()
