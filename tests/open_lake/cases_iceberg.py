@@ -148,7 +148,7 @@ def test_a_tenant_is_erased_there_too(lake: Lake, warehouse: Path) -> None:
     _check_gone(lake, warehouse, channel)
 
 
-def test_erasing_is_killed_at_every_step(lake: Lake, warehouse: Path) -> None:
+def test_erasing_is_killed_at_every_third_step(lake: Lake, warehouse: Path) -> None:
     lake.iceberg(NAME)
     channel = rows_of(lake)["channel"][0].as_py()
     steps = [*STEPS, (type(table().io), "delete")]

@@ -145,9 +145,7 @@ def test_a_report(lake: Lake, store: Any, tmp_path: Path) -> None:
         assert sorted(map(repr, mine)) == sorted(map(repr, theirs)) and mine
 
 
-def test_killed_before_and_after_every_request(
-    url: str, root: str, story: SyntheticHistory
-) -> None:
+def test_killed_at_some_of_the_steps(url: str, root: str, story: SyntheticHistory) -> None:
     """Of a sync, a compaction and an erasing; each kill leaves what the next one finishes."""
     channel = story.history["channel"][0].as_py()
     works = {
