@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 from psycopg.sql import SQL, Identifier
 
-from laneway import Adapt, Breaker, Queue
+from laneway import Queue
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.engines.times import micros, moment
-from laneway.limits import EndedAttempt, LimitControl
+from laneway.limits import Adapt, Breaker, EndedAttempt, LimitControl
 from tests.place import fresh_schema
 
 SECOND = 1_000_000

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .errors import LanewayError, LeaseLost
     from .event import Event, MessageEnd
     from .inspection import Finding
-    from .limits import Adapt, Breaker
     from .migrate import install_sql, upgrade_sql
     from .model import (
         ChannelStats,
@@ -41,10 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INJECTED",
-    "Adapt",
     "AsyncMessage",
     "AsyncQueue",
-    "Breaker",
     "ChannelStats",
     "Claim",
     "ClaimStatus",
@@ -89,7 +86,6 @@ _MODULES = {
     "errors": "LanewayError LeaseLost",
     "event": "Event MessageEnd",
     "inspection": "Finding",
-    "limits": "Adapt Breaker",
     "migrate": "install_sql upgrade_sql",
     "model": "ChannelStats ClaimStatus DeadLetter HistoryEntry NewMessage Policy Published "
     "QueueStats",
@@ -113,6 +109,7 @@ _ELSEWHERE = {
     "MessageDead MessageLapsed MessageUnknown NoResult NotAllowed NotEnded OutcomeUnknown "
     "PayloadTooLarge PublishRefused ResultMissing ScheduleMissing SchemaError SchemaMissing "
     "SchemaTooNew SchemaTooOld UnsupportedConnection",
+    "limits": "Adapt Breaker",
     "inspection": "ChannelInfo ChannelPage HistoryPage MessageInfo MessagePage Repair Totals",
     "operations": "Minute WorkerInfo",
     "model": "KEEP Cancelled Settings Settled UpkeepReport",

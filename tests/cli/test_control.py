@@ -2,7 +2,8 @@
 
 from getpass import getuser
 
-from laneway import Adapt, Breaker, Queue
+from laneway import Queue
+from laneway.limits import Adapt, Breaker
 from laneway.shared_limits import SETTINGS
 from tests.cli.commands import Cli
 

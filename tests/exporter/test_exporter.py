@@ -14,12 +14,13 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from laneway import Breaker, Queue, Worker
+from laneway import Queue, Worker
 from laneway.client.shared.options import looking_url
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.exporter import Exporter
 from laneway.exporter.counters import METRICS, MOST_KINDS, OTHER, Counters
 from laneway.exporter.reader import SnapshotReader, read_snapshot
+from laneway.limits import Breaker
 from laneway.operations import Minute
 from tests.conftest import SETTINGS
 from tests.exporter.scraped import Scraped, counted, scraped

@@ -196,6 +196,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(("actor", "note"), words),
     "by": words | st.sampled_from(["time", "starts"]),
     "turn": lengths,
+    **dict.fromkeys(("adapt", "breaker", "times"), words | numbers | st.none() | st.booleans()),
     "limited": st.sampled_from([True, False, None, 0, 1, "yes", 2, []]),
     "running": st.sampled_from([True, False, None, 0, 1, "yes", 2, []]),
     "paused": st.sampled_from([True, False, None, 0, 1, "yes", 2, []]),

@@ -107,11 +107,11 @@ PARTS = (
     "revive_nodes lock_ends decided_edges decide_locked undecided_nodes cancel_waiting "
     "wait_for_limits make_due limit_room limit_pass pick_limited started_limited cleanup_limits "
     "control_limit end_limit_leases note_expired_limits "
-    "pace starts"
+    "pace starts claim_pace claim_charge claim_reached"
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (
-    "open_job job_lock hold_job begin_part end_part part_work publish_parts reserve_part_keys "
+    "open_job job_lock hold_job begin_part end_part part_work publish_parts reserve_part_keys take_part_keys "
     "sweep_staged stage unstage publish_staged "
     "open_stream begin_stream claim_stream complete_stream extend_stream "
     "hold_stream take_stream history_needed purge_day read_history miss_history"

@@ -64,6 +64,7 @@ def test_the_traps_catch_a_careless_function(owner: Queue) -> None:
 # Functions that a verb calls later than first: who may, and a call.
 LATER = {
     "count_v1": (WORK, "count_v1(10)"),
+    "decide_left_v1": (WORK, "decide_left_v1()"),
     "replace_v1": (
         {PRODUCER, *WORK},
         """replace_v1('{x}', '{q}', '{c}', '{""}', '{text/plain}', '{null}', '{k}', '{null}', '{0}',

@@ -16,7 +16,7 @@ from laneway.event import EventFilter
 from laneway.flow import FlowDraft, NodeDraft
 from laneway.flow_verbs import FairnessVerbs, FlowEngine
 from laneway.inspection import ChannelFilter, MessageFilter
-from laneway.limits import LimitChange
+from laneway.limits import AttemptEnd, LimitChange
 from laneway.model import (
     DeadLetterFilter,
     Deferral,
@@ -33,7 +33,7 @@ from laneway.model import (
 from laneway.operations import AuditNote, MinuteFilter, OperationOrder, WorkerInfo
 from laneway.plan import Plan
 from laneway.schedule import ScheduleTerms
-from laneway.shared_limits import SharedLimitChange, SharedLimitVerbs
+from laneway.shared_limits import LimitNote, SharedLimitChange, SharedLimitVerbs
 from laneway.topic import Subscription
 from tests.next_version import add_migration
 from tests.stores import POSTGRESQL_SERVERS
@@ -105,6 +105,9 @@ VERBS = {
     "fail": Verb(WORK, lambda e: e.fail([Failure(1, 1, "no", None, None)])),
     "extend": Verb(WORK, lambda e: e.extend([Extension(1, 1, SECOND)])),
     "hold": Verb(WORK, lambda e: e.hold([(1, 1)], SECOND)),
+    "note_limits": Verb(
+        WORK, lambda e: e.note_limits([LimitNote("api", 1, 1, AttemptEnd.COMPLETED)])
+    ),
     "throttle": Verb(WORK, lambda e: e.throttle("q", "c", timedelta(seconds=1))),
     "set_shared_limit": Verb(
         {ADMIN}, lambda e: e.set_shared_limit("api", SharedLimitChange(concurrency=1))
@@ -355,7 +358,7 @@ def test_functions_with_the_owners_rights_are_closed(owner: Queue) -> None:
     assert len(functions) > 30
     assert [name for name, _, _, public in functions if public] == []
     with_rights = {name: config for name, definer, config, _ in functions if definer}
-    assert len(with_rights) == 63
+    assert len(with_rights) == 65
     path = 'search_path="odd ""name", pg_temp'
     assert [name for name, config in with_rights.items() if path not in (config or [])] == []
 

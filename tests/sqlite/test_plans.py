@@ -69,6 +69,7 @@ BOUNDED = {
     ("leases_of_messages", "lease"),
     ("messages_of_channels", "lease"),
     ("kind_counts", "history"),
+    ("undecided_rows", "flow_undecided"),
     ("kind_counts", "kind_depth"),
     ("queue_names", "dead_count"),
     ("recount_kinds", "message"),  # recount_needed has found that there are few

@@ -12,9 +12,10 @@ from urllib.parse import parse_qs, urlencode
 
 import pytest
 
-from laneway import Adapt, Breaker, Queue
+from laneway import Queue
 from laneway.client.sync import flow as sync_flow
 from laneway.flow import FlowLink, NodeInfo
+from laneway.limits import Adapt, Breaker
 from laneway.operator import ADMIN, Principal, Right
 from laneway.web import Dashboard
 from laneway.web.pages.flow_graph import draw_groups, draw_nodes, group_nodes, steps_of

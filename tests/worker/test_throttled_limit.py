@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from laneway import Adapt, Breaker, Defer, Fail, NoRetry, Queue, Throttled, Worker
+from laneway import Defer, Fail, NoRetry, Queue, Throttled, Worker
+from laneway.limits import Adapt, Breaker
 
 
 def test_the_limit_rests_and_the_channel_goes_on(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from laneway import Adapt, Breaker, Queue
+from laneway import Queue
+from laneway.limits import Adapt, Breaker
 from laneway.plan import Plan, Row, Statement
 from laneway.sqlfile import read_blocks
 

@@ -27,6 +27,7 @@ drop table "laneway_limit_wait";
 drop table "laneway_limit_lane";
 drop table "laneway_limit_lease";
 drop table "laneway_shared_limit";
+drop table "laneway_flow_undecided";
 drop table "laneway_flow_held";
 drop table "laneway_flow_edge";
 drop table "laneway_flow_node";
