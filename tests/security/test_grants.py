@@ -111,8 +111,8 @@ PARTS = (
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (
-    "open_job job_lock hold_job begin_part end_part part_work publish_parts reserve_part_keys take_part_keys "
-    "sweep_staged stage unstage publish_staged "
+    "open_job job_lock hold_job begin_part end_part part_work publish_parts reserve_part_keys "
+    "take_part_keys sweep_staged stage unstage publish_staged "
     "open_stream begin_stream claim_stream complete_stream extend_stream "
     "hold_stream take_stream history_needed purge_day read_history miss_history"
 )

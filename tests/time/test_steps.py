@@ -21,7 +21,7 @@ from tests.place import Place, fresh_schema
 HOUR = timedelta(hours=1)
 _numbers = count(1)
 STEPS = 4  # due, publish, move, next
-_KILL = "select pg_terminate_backend(pid) from pg_stat_activity where pid = %s"
+_KILL = "select pg_terminate_backend(%s, 20000)"  # and waits until it is gone
 
 
 class Slow:
