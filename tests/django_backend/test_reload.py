@@ -67,10 +67,11 @@ def test_a_change_is_run(tmp_path: Path) -> None:
         assert worker.stdout is not None
         subprocess.run(manage("enqueue"), cwd=tmp_path, check=True)
         assert worker.stdout.readline() == "code 1\n"
-        write(tmp_path / "jobs.py", JOBS.format(number=2))
-        # One that the old process still takes is not what is asked for.
+        # Django's reloader misses a change that comes before its first look, so it is written again. A
+        # task that the old process still takes is not what is asked for.
         lines = []
         while "code 2\n" not in lines:
+            write(tmp_path / "jobs.py", JOBS.format(number=2))
             subprocess.run(manage("enqueue"), cwd=tmp_path, check=True)
             lines.append(worker.stdout.readline())
         assert set(lines) <= {"code 1\n", "code 2\n"}
