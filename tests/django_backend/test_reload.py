@@ -67,8 +67,8 @@ def test_a_change_is_run(tmp_path: Path) -> None:
         assert worker.stdout is not None
         subprocess.run(manage("enqueue"), cwd=tmp_path, check=True)
         assert worker.stdout.readline() == "code 1\n"
-        # Django's reloader misses a change that comes before its first look, so it is written again. A
-        # task that the old process still takes is not what is asked for.
+        # Django's reloader misses a change that comes before its first look: it is written again.
+        # A task that the old process still takes is not what is asked for.
         lines = []
         while "code 2\n" not in lines:
             write(tmp_path / "jobs.py", JOBS.format(number=2))
