@@ -237,23 +237,16 @@ class Lake:
         return self.catalog.forget_reader(name)
 
     @plainly()
-    def report(
-        self,
-        objective: "Objective | None" = None,
-        note: str | None = None,
-        *,
-        spark: "SparkSession | None" = None,
-    ) -> "Report":
-        """Computes the tables and the page with this Spark session. Without one, a small history is
-        computed in this process, a larger one with the running session or a local one."""
+    def report(self, objective: "Objective | None" = None, note: str | None = None) -> "Report":
+        """Computes the tables and the page: a small history in this process, a larger one with the
+        running Spark session or a local one."""
         from .owner import check_is_lake
         from .report.create import create_report
         from .report.small import is_small
 
         check_is_lake(self._folder)
         try:
-            if spark is None and not is_small(self._folder):
-                spark = self._spark()
+            spark = None if is_small(self._folder) else self._spark()
             return create_report(spark, self._folder, objective=objective, say=self._say, note=note)
         except Exception as error:
             if not _is_of_spark(error):
