@@ -38,7 +38,7 @@ from . import looks, looks_mariadb, sqlite_looks
 from .report import Table, show
 
 LEAST_MS = 50.0
-_ROUNDS = 5
+_ROUNDS = 9
 _SMALL = 200  # nodes of the other flows
 _ONE = "tenant-0000777"
 _QUEUES = {"PostgreSQL": "orders", "MariaDB": "orders", "SQLite": "default"}
@@ -307,7 +307,7 @@ def measure(name: str, url: str, meter: Meter, message: int, table: Table, nodes
 
 @contextmanager
 def postgresql(size: looks.Waiting) -> Iterator[tuple[str, Meter]]:
-    settings = {"shared_buffers": "2GB", "max_wal_size": "8GB", "synchronous_commit": "off"}
+    settings = {"shared_buffers": "2GB", "max_wal_size": "8GB"}
     with EmbeddedPostgres(version=18, settings=settings) as server:
         url = server.create_database("looks")
         with psycopg.connect(url, autocommit=True) as connection:

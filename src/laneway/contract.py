@@ -429,10 +429,10 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
         lost by it. Each statement by itself."""
         ...
 
-    def diagnose(self, schema_age: float = 0.0) -> Plan[list[Finding]]:
+    def diagnose(self, age: float = 0.0) -> Plan[list[Finding]]:
         """What could go wrong or has, as far as the database can say: durability, upkeep and the
         schema at least. Answers also where nothing is installed. A schema that was all there
-        ``schema_age`` seconds ago is not looked at again."""
+        ``age`` seconds ago is not looked at again, nor settings that were all right."""
         ...
 
     def install_roles(self, prefix: str | None) -> Plan[list[str]]:

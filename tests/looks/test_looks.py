@@ -6,10 +6,13 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from benchmarks.looks import QUEUE, Waiting, fill, measure
+from benchmarks.looks import QUEUE, Explained, Waiting, fill, measure
 from laneway import Queue
 from laneway.dev.embedded import EmbeddedPostgres
+from laneway.engines.postgresql import dead_letters
+from laneway.engines.postgresql.engine import PostgresqlEngine
 from laneway.engines.postgresql.schema import install_sql
+from laneway.model import DeadLetterFilter
 
 # Each is above what a look reads.
 SMALL = Waiting(messages=12_000, channels=3_000, dead=12_000, leases=2_500, days=1)
@@ -65,6 +68,53 @@ def test_a_few_new_letters_of_one_queue_are_not_looked_for_among_all(
         connection.rollback()
     assert found == [(20,)]
     assert read < 1_200, read
+
+
+def test_a_look_at_dead_letters_ends_where_it_is_told_to(
+    urls: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not where the index ends. Nor are those of one queue looked for among all."""
+    monkeypatch.setattr(dead_letters, "LOOK", 100)
+    engine, explained = PostgresqlEngine(), Explained(urls[1])
+    with explained.connection as connection:
+        connection.execute(NEW_LETTERS.replace("-d.id", "d.id + 1000000"))
+        for by in (
+            DeadLetterFilter(QUEUE, reason="none"),
+            DeadLetterFilter(reason="none"),
+            DeadLetterFilter("later", kind="none"),
+        ):
+            page, pages = None, 0
+            for _ in range(5):
+                page = explained.run(engine.dead_letters(by, 10, page and page.next))
+                pages += explained.pages
+                if page.next is None:
+                    break
+            assert not page
+            assert pages < 150, (by, pages)
+            explained.run(engine.count_dead_letters(by, 10))
+            assert explained.pages < 30, (by, explained.pages)
+        connection.execute("delete from laneway.dead where queue = 'later'")
+
+
+def test_what_a_node_comes_after_is_not_looked_for_among_all_nodes(
+    server: EmbeddedPostgres,
+) -> None:
+    """Before the server has counted them."""
+    url = server.create_database("looks links")
+    with Queue(url, upkeep_every=None) as queue:
+        queue.install()
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("alter table laneway.flow_node set (autovacuum_enabled = off)")
+            connection.execute("alter table laneway.flow_edge set (autovacuum_enabled = off)")
+        with queue.flow("long") as flow:
+            first = flow.add(0)
+            for n in range(3_000):
+                first = flow.add(n, after=[first])
+    explained = Explained(url)
+    with explained.connection:
+        place = explained.run(PostgresqlEngine().flow_place(first.id))
+    assert place is not None
+    assert explained.pages < 40, explained.pages
 
 
 def test_what_is_wrong_is_looked_for_among_few_leases(urls: tuple[str, str]) -> None:

@@ -27,9 +27,9 @@ from laneway.operations import AuditEntry, Minute, WorkerInfo
 from .base import LOOKED, PAGE, Base
 from .verbs import Right, verb
 
-_SCHEMA_AGE = 60.0
-"""Seconds. Pages ask for findings every few seconds; what is in the schema seldom changes, and the
-question costs more than all others."""
+_FINDINGS_AGE = 60.0
+"""Seconds. Pages ask for findings every few seconds; schema and settings seldom change, and to ask
+for them costs more than all else. Where something was wrong, it is asked every time."""
 
 
 class CountLooks(Base):
@@ -97,7 +97,7 @@ class CountLooks(Base):
     def diagnose(self) -> Sequence[Finding]:
         """What is wrong, and how to mend it. Findings name queues, channels and settings."""
         core = self._queue._core
-        return core.run(core.engine.diagnose(_SCHEMA_AGE))
+        return core.run(core.engine.diagnose(_FINDINGS_AGE))
 
     @verb(Right.VIEW, "open")
     def clock(self) -> datetime:

@@ -66,13 +66,13 @@ class MysqlServerSettings(NamedTuple):
 
 
 class MysqlDiagnose(MysqlRepair, MysqlService):
-    def diagnose(self, schema_age: float = 0.0) -> Plan[list[Finding]]:
+    def diagnose(self, age: float = 0.0) -> Plan[list[Finding]]:
         rows = yield self._statement("diagnose_server")
         findings = list(_server_findings(MysqlServerSettings(*rows[0])))
         version = yield from self._applied()
         findings.append(schema_finding(version, self.newest_version, self.schema))
         if version == self.newest_version:
-            findings.append((yield from self.drift(schema_age)))
+            findings.append((yield from self.drift(age)))
             if findings[-1].level == "fail":  # the other questions need what is missing
                 return findings
         if version is not None:

@@ -37,14 +37,12 @@ class PostgresqlDeadLetterLooks(PostgresqlBase):
         self, wanted: DeadLetterFilter, limit: int, after: DeadLetter | DeadLetterPosition | None
     ) -> Plan[DeadLetterPage]:
         start: Position = (after.died_at, after.id) if after else (None, None)
-        end = (yield from self._reach(wanted, start)) if wanted.rare else None
-        rows = yield self._of(
-            ("dead_letters", "all_dead_letters"), wanted, limit, *start, *(end or (None, None))
-        )
-        letters = [_letter(row) for row in rows]
+        look = LOOK if wanted.rare else limit
+        rows = yield self._of(("dead_letters", "all_dead_letters"), wanted, limit, *start, look)
+        letters = [_letter(row[2:]) for row in rows if row[2] is not None]
         if len(letters) == limit:
-            end = DeadLetterPosition(letters[-1].died_at, letters[-1].id)
-        return DeadLetterPage(letters, end)
+            return DeadLetterPage(letters, DeadLetterPosition(letters[-1].died_at, letters[-1].id))
+        return DeadLetterPage(letters, DeadLetterPosition(*rows[0][:2]) if rows[0][0] else None)
 
     def dead_letter_groups(self, queue: str | None, limit: int) -> Plan[DeadLetterGroups]:
         if queue is None:
@@ -68,12 +66,6 @@ class PostgresqlDeadLetterLooks(PostgresqlBase):
             ((found,),) = yield self._within(names, wanted, most + 1)
             looked, bound = 0, 0
         return DeadLetterCount(min(int(found), most), found > most or looked > bound)
-
-    def _reach(self, wanted: DeadLetterFilter, start: Position) -> Plan[DeadLetterPosition | None]:
-        """Where a look of LOOK letters ends; None if there are not as many."""
-        names = ("dead_letter_reach", "all_dead_letter_reach")
-        rows = yield self._within(names, wanted, *start, LOOK - 1)
-        return DeadLetterPosition(*rows[0]) if rows else None
 
     def _of(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
         """The first statement for a queue, the second one, without that parameter, for all."""

@@ -1,37 +1,42 @@
+-- Each look goes along one index, dead_order or dead_time, from a place in it, and for as many rows as it is told. So the
+-- place is a row of all its columns: with queue = … the planner may go through the letters of all queues by time. And other
+-- conditions come after the limit: a bound on a column behind the first one does not end a scan before PostgreSQL 18.
+-- Ids begin at 1.
+
 -- name: dead_letters
 -- $1: queue, $2: channel, $3: kind, $4: reason, $5: since, $6: until, $7: error_type; null matches all.
--- $8: limit, $9 and $10: died_at and id of the last one seen, $11 and $12: of the
--- last one to look at. The newest come first.
-select id, queue, channel, kind, key, priority, died_at, published_at, first_published_at, attempt,
-    max_attempts, content_type, CAST(headers AS text) as headers, payload, reason, error_type, error,
-    traceback
-from "laneway".dead_letter_v1
-where queue = CAST($1 AS text)
-    and (CAST($2 AS text) is null or channel = CAST($2 AS text))
-    and (CAST($3 AS text) is null or kind = CAST($3 AS text))
-    and (CAST($4 AS text) is null or reason = CAST($4 AS text))
-    and (CAST($7 AS text) is null or error_type = CAST($7 AS text))
-    and died_at >= coalesce(CAST($5 AS timestamptz), '-infinity')
-    and died_at < coalesce(CAST($6 AS timestamptz), 'infinity')
-    and (died_at, id) < (
-        coalesce(CAST($9 AS timestamptz), 'infinity'), coalesce(CAST($10 AS bigint), 9223372036854775807))
-    and (died_at, id) >= (
-        coalesce(CAST($11 AS timestamptz), '-infinity'), coalesce(CAST($12 AS bigint), 0))
-order by died_at desc, id desc
-limit CAST($8 AS integer)
-
--- name: dead_letter_reach
--- $1: queue, $2: since, $3: until, $4 and $5: died_at and id of the last one seen.
--- $6: how many to pass. Where a look of one more than these ends.
-select died_at, id
-from "laneway".dead_letter_v1
-where queue = CAST($1 AS text)
-    and died_at >= coalesce(CAST($2 AS timestamptz), '-infinity')
-    and died_at < coalesce(CAST($3 AS timestamptz), 'infinity')
-    and (died_at, id) < (
-        coalesce(CAST($4 AS timestamptz), 'infinity'), coalesce(CAST($5 AS bigint), 9223372036854775807))
-order by died_at desc, id desc
-limit 1 offset CAST($6 AS integer)
+-- $8: limit, $9 and $10: died_at and id of the last one seen, $11: how many to look at. The newest come first, each after the
+-- place where the look ended: nowhere if there are no more, and one row without a letter if none matches.
+select r.died_at, r.id, d.id, d.queue, d.channel, d.kind, d.key, d.priority, d.died_at, d.published_at, d.first_published_at,
+    d.attempt, d.max_attempts, d.content_type, CAST(d.headers AS text) as headers, d.payload, d.reason, d.error_type, d.error,
+    d.traceback
+from (values (1)) one
+left join lateral (
+    select died_at, id from "laneway".dead_letter_v1
+    where (queue, died_at, id) >= (CAST($1 AS text), '-infinity', 0)
+        and (queue, died_at, id) < (CAST($1 AS text), least(CAST($9 AS timestamptz), CAST($6 AS timestamptz), 'infinity'),
+            case when CAST($9 AS timestamptz) < coalesce(CAST($6 AS timestamptz), 'infinity') then CAST($10 AS bigint) else 0 end)
+    order by queue desc, died_at desc, id desc
+    limit 1 offset CAST($11 AS integer) - 1
+) r on r.died_at >= coalesce(CAST($5 AS timestamptz), '-infinity')
+left join lateral (
+    select w.* from (
+        select * from "laneway".dead_letter_v1
+        where (queue, died_at, id) >= (CAST($1 AS text), '-infinity', 0)
+            and (queue, died_at, id) < (CAST($1 AS text), least(CAST($9 AS timestamptz), CAST($6 AS timestamptz), 'infinity'),
+                case when CAST($9 AS timestamptz) < coalesce(CAST($6 AS timestamptz), 'infinity') then CAST($10 AS bigint) else 0 end)
+        order by queue desc, died_at desc, id desc
+        limit CAST($11 AS integer)
+    ) w
+    where (CAST($2 AS text) is null or channel = CAST($2 AS text))
+        and (CAST($3 AS text) is null or kind = CAST($3 AS text))
+        and (CAST($4 AS text) is null or reason = CAST($4 AS text))
+        and (CAST($7 AS text) is null or error_type = CAST($7 AS text))
+        and died_at >= coalesce(CAST($5 AS timestamptz), '-infinity')
+    order by queue desc, died_at desc, id desc
+    limit CAST($8 AS integer)
+) d on true
+order by d.died_at desc, d.id desc
 
 -- name: count_dead_letters
 -- $1: queue, $2: since, $3: until; null matches all. $4: where to stop counting.
@@ -46,18 +51,17 @@ select count(*) from (
 -- name: count_dead_letters_matching
 -- $1: queue, $2: channel, $3: kind, $4: reason, $5: since, $6: until, $7: error_type; null matches all.
 -- $8: how many to look at, the newest. How many match, and how many there were.
-select coalesce(sum(case when (CAST($2 AS text) is null or channel = CAST($2 AS text))
+select count(*) filter (where (CAST($2 AS text) is null or channel = CAST($2 AS text))
     and (CAST($3 AS text) is null or kind = CAST($3 AS text))
     and (CAST($4 AS text) is null or reason = CAST($4 AS text))
-    and (CAST($7 AS text) is null or error_type = CAST($7 AS text)) then 1 else 0 end), 0), count(*)
+    and (CAST($7 AS text) is null or error_type = CAST($7 AS text))), count(*)
 from (
-    select channel, kind, reason, error_type from "laneway".dead_letter_v1
-    where queue = CAST($1 AS text)
-        and died_at >= coalesce(CAST($5 AS timestamptz), '-infinity')
-        and died_at < coalesce(CAST($6 AS timestamptz), 'infinity')
-    order by died_at desc, id desc
+    select died_at, channel, kind, reason, error_type from "laneway".dead_letter_v1
+    where (queue, died_at, id) >= (CAST($1 AS text), '-infinity', 0) and (queue, died_at, id) < (CAST($1 AS text), coalesce(CAST($6 AS timestamptz), 'infinity'), 0)
+    order by queue desc, died_at desc, id desc
     limit CAST($8 AS integer)
 ) d
+where died_at >= coalesce(CAST($5 AS timestamptz), '-infinity')
 
 -- name: dead_letter_ids
 -- $1: queue, $2: channel, $3: kind, $4: reason, $5: since, $6: until, $7: error_type; null matches all.
@@ -67,51 +71,51 @@ select id, died_at, ((CAST($2 AS text) is null or channel = CAST($2 AS text))
     and (CAST($3 AS text) is null or kind = CAST($3 AS text))
     and (CAST($4 AS text) is null or reason = CAST($4 AS text))
     and (CAST($7 AS text) is null or error_type = CAST($7 AS text))) as fits, end_at
-from "laneway".dead_letter_v1
+from (
+    select id, died_at, channel, kind, reason, error_type from "laneway".dead_letter_v1
+    where (queue, died_at, id) > (CAST($1 AS text), greatest(CAST($5 AS timestamptz), CAST($9 AS timestamptz), '-infinity'), coalesce(CAST($10 AS bigint), 0))
+        and (queue, died_at, id) < (CAST($1 AS text), 'infinity', 0)
+    order by queue, died_at, id
+    limit CAST($8 AS integer)
+) d
 cross join (
     select coalesce(CAST($11 AS timestamptz), CAST($12 AS timestamptz), clock_timestamp()) as end_at
 ) e
-where queue = CAST($1 AS text)
-    and died_at >= coalesce(CAST($5 AS timestamptz), '-infinity')
-    and died_at < coalesce(CAST($6 AS timestamptz), 'infinity')
-    and died_at <= end_at
-    and (died_at, id) > (
-        coalesce(CAST($9 AS timestamptz), '-infinity'), coalesce(CAST($10 AS bigint), 0))
+where died_at < coalesce(CAST($6 AS timestamptz), 'infinity') and died_at <= end_at
 order by died_at, id
-limit CAST($8 AS integer)
 
 -- name: all_dead_letters
 -- $1: channel, $2: kind, $3: reason, $4: since, $5: until, $6: error_type; null matches all.
--- $7: limit, $8 and $9: died_at and id of the last one seen, $10 and $11: of the
--- last one to look at. The newest come first.
-select id, queue, channel, kind, key, priority, died_at, published_at, first_published_at, attempt,
-    max_attempts, content_type, CAST(headers AS text) as headers, payload, reason, error_type, error,
-    traceback
-from "laneway".dead_letter_v1
-where (CAST($1 AS text) is null or channel = CAST($1 AS text))
-    and (CAST($2 AS text) is null or kind = CAST($2 AS text))
-    and (CAST($3 AS text) is null or reason = CAST($3 AS text))
-    and (CAST($6 AS text) is null or error_type = CAST($6 AS text))
-    and died_at >= coalesce(CAST($4 AS timestamptz), '-infinity')
-    and died_at < coalesce(CAST($5 AS timestamptz), 'infinity')
-    and (died_at, id) < (
-        coalesce(CAST($8 AS timestamptz), 'infinity'), coalesce(CAST($9 AS bigint), 9223372036854775807))
-    and (died_at, id) >= (
-        coalesce(CAST($10 AS timestamptz), '-infinity'), coalesce(CAST($11 AS bigint), 0))
-order by died_at desc, id desc
-limit CAST($7 AS integer)
-
--- name: all_dead_letter_reach
--- $1: since, $2: until, $3 and $4: died_at and id of the last one seen.
--- $5: how many to pass. Where a look of one more than these ends.
-select died_at, id
-from "laneway".dead_letter_v1
-where died_at >= coalesce(CAST($1 AS timestamptz), '-infinity')
-    and died_at < coalesce(CAST($2 AS timestamptz), 'infinity')
-    and (died_at, id) < (
-        coalesce(CAST($3 AS timestamptz), 'infinity'), coalesce(CAST($4 AS bigint), 9223372036854775807))
-order by died_at desc, id desc
-limit 1 offset CAST($5 AS integer)
+-- $7: limit, $8 and $9: died_at and id of the last one seen, $10: how many to look at. The newest come first, each after the
+-- place where the look ended: nowhere if there are no more, and one row without a letter if none matches. Of all queues.
+select r.died_at, r.id, d.id, d.queue, d.channel, d.kind, d.key, d.priority, d.died_at, d.published_at, d.first_published_at,
+    d.attempt, d.max_attempts, d.content_type, CAST(d.headers AS text) as headers, d.payload, d.reason, d.error_type, d.error,
+    d.traceback
+from (values (1)) one
+left join lateral (
+    select died_at, id from "laneway".dead_letter_v1
+    where (died_at, id) < (least(CAST($8 AS timestamptz), CAST($5 AS timestamptz), 'infinity'),
+            case when CAST($8 AS timestamptz) < coalesce(CAST($5 AS timestamptz), 'infinity') then CAST($9 AS bigint) else 0 end)
+    order by died_at desc, id desc
+    limit 1 offset CAST($10 AS integer) - 1
+) r on r.died_at >= coalesce(CAST($4 AS timestamptz), '-infinity')
+left join lateral (
+    select w.* from (
+        select * from "laneway".dead_letter_v1
+        where (died_at, id) < (least(CAST($8 AS timestamptz), CAST($5 AS timestamptz), 'infinity'),
+                case when CAST($8 AS timestamptz) < coalesce(CAST($5 AS timestamptz), 'infinity') then CAST($9 AS bigint) else 0 end)
+        order by died_at desc, id desc
+        limit CAST($10 AS integer)
+    ) w
+    where (CAST($1 AS text) is null or channel = CAST($1 AS text))
+        and (CAST($2 AS text) is null or kind = CAST($2 AS text))
+        and (CAST($3 AS text) is null or reason = CAST($3 AS text))
+        and (CAST($6 AS text) is null or error_type = CAST($6 AS text))
+        and died_at >= coalesce(CAST($4 AS timestamptz), '-infinity')
+    order by died_at desc, id desc
+    limit CAST($7 AS integer)
+) d on true
+order by d.died_at desc, d.id desc
 
 -- name: count_all_dead_letters
 -- $1: since, $2: until; null matches all. $3: where to stop counting.
@@ -124,38 +128,38 @@ select count(*) from (
 
 -- name: count_all_dead_letters_matching
 -- $1: channel, $2: kind, $3: reason, $4: since, $5: until, $6: error_type; null matches all.
--- $7: how many to look at, the newest. How many match, and how many there were.
-select coalesce(sum(case when (CAST($1 AS text) is null or channel = CAST($1 AS text))
+-- $7: how many to look at, the newest. How many match, and how many there were. Of all queues.
+select count(*) filter (where (CAST($1 AS text) is null or channel = CAST($1 AS text))
     and (CAST($2 AS text) is null or kind = CAST($2 AS text))
     and (CAST($3 AS text) is null or reason = CAST($3 AS text))
-    and (CAST($6 AS text) is null or error_type = CAST($6 AS text)) then 1 else 0 end), 0), count(*)
+    and (CAST($6 AS text) is null or error_type = CAST($6 AS text))), count(*)
 from (
-    select channel, kind, reason, error_type from "laneway".dead_letter_v1
-    where died_at >= coalesce(CAST($4 AS timestamptz), '-infinity')
-        and died_at < coalesce(CAST($5 AS timestamptz), 'infinity')
+    select died_at, channel, kind, reason, error_type from "laneway".dead_letter_v1
+    where (died_at, id) < (coalesce(CAST($5 AS timestamptz), 'infinity'), 0)
     order by died_at desc, id desc
     limit CAST($7 AS integer)
 ) d
+where died_at >= coalesce(CAST($4 AS timestamptz), '-infinity')
 
 -- name: all_dead_letter_ids
 -- $1: channel, $2: kind, $3: reason, $4: since, $5: until, $6: error_type; null matches all.
 -- $7: how many to look at, $8 and $9: died_at and id of the last one seen, $10: where the first page
--- said to end, $11: now. The oldest first, and whether each matches.
+-- said to end, $11: now. The oldest first, and whether each matches. Of all queues.
 select id, died_at, ((CAST($1 AS text) is null or channel = CAST($1 AS text))
     and (CAST($2 AS text) is null or kind = CAST($2 AS text))
     and (CAST($3 AS text) is null or reason = CAST($3 AS text))
     and (CAST($6 AS text) is null or error_type = CAST($6 AS text))) as fits, end_at
-from "laneway".dead_letter_v1
+from (
+    select id, died_at, channel, kind, reason, error_type from "laneway".dead_letter_v1
+    where (died_at, id) > (greatest(CAST($4 AS timestamptz), CAST($8 AS timestamptz), '-infinity'), coalesce(CAST($9 AS bigint), 0))
+    order by died_at, id
+    limit CAST($7 AS integer)
+) d
 cross join (
     select coalesce(CAST($10 AS timestamptz), CAST($11 AS timestamptz), clock_timestamp()) as end_at
 ) e
-where died_at >= coalesce(CAST($4 AS timestamptz), '-infinity')
-    and died_at < coalesce(CAST($5 AS timestamptz), 'infinity')
-    and died_at <= end_at
-    and (died_at, id) > (
-        coalesce(CAST($8 AS timestamptz), '-infinity'), coalesce(CAST($9 AS bigint), 0))
+where died_at < coalesce(CAST($5 AS timestamptz), 'infinity') and died_at <= end_at
 order by died_at, id
-limit CAST($7 AS integer)
 
 -- name: count_dead_letter_ids
 -- $1: ids, $2: where to stop counting.
@@ -168,8 +172,8 @@ select count(*) from (
 select queue, kind, reason, error_type, left(error, CAST($3 AS integer)), count(*), min(died_at), max(died_at), max(id)
 from (
     select id, queue, kind, reason, error_type, error, died_at from "laneway".dead_letter_v1
-    where queue = CAST($1 AS text)
-    order by died_at desc, id desc
+    where (queue, died_at, id) >= (CAST($1 AS text), '-infinity', 0) and (queue, died_at, id) < (CAST($1 AS text), 'infinity', 0)
+    order by queue desc, died_at desc, id desc
     limit CAST($2 AS integer)
 ) d
 group by 1, 2, 3, 4, 5

@@ -1,5 +1,6 @@
 """Diagnose problems from the server's own statistics. Needs no special rights."""
 
+import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -239,34 +240,42 @@ _UPKEEP_LATE = timedelta(seconds=30)
 
 
 class PostgresqlDiagnose(PostgresqlRepair):
-    def diagnose(self, schema_age: float = 0.0) -> Plan[list[Finding]]:
-        rows = yield self._statement("diagnose_server")
-        server = PostgresqlServer(*rows[0])
-        findings = [*durability_findings(server), *server_findings(server)]
-        rows = yield self._statement("diagnose_snapshot")
-        oldest = SnapshotHolder(*rows[0]) if rows else None
-        findings.append(snapshot_finding(oldest, server.now))
-        rows = yield self._statement("diagnose_path")
-        findings.append(_search_path_finding([str(row[0]) for row in rows]))
+    _fine: tuple[float, list[Finding]] = (float("-inf"), [])
+
+    def diagnose(self, age: float = 0.0) -> Plan[list[Finding]]:
+        asked, findings = self._fine
+        now = time.monotonic()
+        if now - asked >= age:
+            findings = yield from self._diagnose_server()
+            troubled = any(finding.level != "ok" for finding in findings)
+            self._fine = (float("-inf") if troubled else now, findings)
+        findings = list(findings)
         version = yield from self._applied()
         findings.append(schema_finding(version, self.newest_version, self.schema))
         if version == self.newest_version:
-            findings.append((yield from self.drift(schema_age)))
+            findings.append((yield from self.drift(age)))
             if findings[-1].level == "fail":  # the other questions need what is missing
                 return findings
         if version is not None:
-            findings += yield from self._diagnose_schema()
+            rows = yield self._statement_now("diagnose_leases", _UPKEEP_LATE)
+            findings.append(upkeep_finding(*rows[0]))
         if version == self.newest_version:
             findings += yield from self._diagnose_service()
             rows = yield self._statement_now("diagnose_readers")
             findings.append(streams_finding([SilentReader(*row) for row in rows]))
         return findings
 
-    def _diagnose_schema(self) -> Plan[list[Finding]]:
+    def _diagnose_server(self) -> Plan[list[Finding]]:
+        rows = yield self._statement("diagnose_server")
+        server = PostgresqlServer(*rows[0])
+        rows = yield self._statement("diagnose_snapshot")
+        oldest = SnapshotHolder(*rows[0]) if rows else None
+        rows = yield self._statement("diagnose_path")
+        path = _search_path_finding([str(row[0]) for row in rows])
         rows = yield self._statement("diagnose_tables", self.schema)
-        tables = [TableStatistics(*row) for row in rows]
-        rows = yield self._statement_now("diagnose_leases", _UPKEEP_LATE)
-        return [*table_findings(tables), upkeep_finding(*rows[0])]
+        tables = table_findings(TableStatistics(*row) for row in rows) if rows else ()
+        found = [*durability_findings(server), *server_findings(server)]
+        return [*found, snapshot_finding(oldest, server.now), path, *tables]
 
     def _diagnose_service(self) -> Plan[list[Finding]]:
         engine = cast("Engine", self)

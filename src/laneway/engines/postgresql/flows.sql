@@ -52,7 +52,8 @@ select flow_id, id, queue, channel, kind, run_when, state, ended_at, parents, pe
 from "laneway".flow_node_v1 where id = CAST($1 AS bigint)
 
 -- name: node_links
--- $1: message, $2: how many of each side. What it came after, and what comes after it.
+-- $1: message, $2: how many of each side. What it came after, and what comes after it. Each node by its id: joined,
+-- it may be read with all others, where the planner knows little of a new flow.
 select l.side, n.id, n.queue, n.channel, n.kind, n.state
 from (
     (select 'parent' as side, e.parent as id, e.place from "laneway".flow_edge_v1 e
@@ -60,7 +61,7 @@ from (
     union all
     (select 'child', e.child, 0 from "laneway".flow_edge_v1 e
         where e.parent = CAST($1 AS bigint) order by e.child limit CAST($2 AS integer))
-) l join "laneway".flow_node_v1 n on n.id = l.id
+) l cross join lateral (select k.* from "laneway".flow_node_v1 k where k.id = l.id offset 0) n
 order by l.side, l.place, n.id
 
 -- name: flows_with_dead
@@ -73,7 +74,7 @@ with recursive found (id, n) as (
 )
 select v.id, v.queue, v.name, v.created_at, v.cancelled_at, v.ended_at, v.state, v.held, v.live, v.dead, v.completed,
     v.failed, v.skipped
-from found f join "laneway".flow_v1 v on v.id = f.id order by f.n
+from found f cross join lateral (select k.* from "laneway".flow_v1 k where k.id = f.id offset 0) v order by f.n
 
 -- name: dead_nodes
 -- $1: flow, $2: how many.

@@ -29,14 +29,14 @@ _MUCH = 100 * _MB
 
 
 class SqliteDiagnose(SqliteRepair):
-    def diagnose(self, schema_age: float = 0.0) -> Plan[list[Finding]]:
+    def diagnose(self, age: float = 0.0) -> Plan[list[Finding]]:
         rows = yield self._read_outside("diagnose_file")
         version, journal, synchronous, *pages = rows[0]
         findings = [_durability(journal, synchronous), _size(version, *pages)]
         number = yield from self._applied(self._read_outside)
         findings.append(schema_finding(number, self.newest_version, self.schema))
         if number == self.newest_version:
-            findings.append((yield from self.drift(schema_age)))
+            findings.append((yield from self.drift(age)))
             if findings[-1].level == "fail":  # the other questions need what is missing
                 return findings
         if number is not None:

@@ -40,14 +40,14 @@ def _figures(context: Context) -> tuple[RecentFigures | None, list[Any], dict[st
     """Of the last hour: all queues together, and each by five minutes."""
     if not context.may("minutes"):
         return None, [], {}
-    minutes: list[Minute] = context.read("minutes", until=context.minute_ends)
+    minutes: list[Minute] = context.read("minutes", until=context.minute_ends, times=False)
     since, whole = context.now - _HOUR, whole_minutes(minutes, context.now)
     lines = {"published": "published", "retried+failed+expired": "failed", "completed": "done"}
     charts = [
         ("Messages a minute", chart(whole, lines, since)),
         ("Not ended", chart(whole, {"depth": "not ended"}, since)),
     ]
-    return lately(minutes, context.now), charts, _sparks(context)
+    return lately(recent_kinds(context), context.now), charts, _sparks(context)
 
 
 def _sparks(context: Context) -> dict[str, Any]:

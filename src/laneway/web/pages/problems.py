@@ -172,11 +172,12 @@ def _paused(context: Context, channels: Iterable[ChannelInfo]) -> list[Alarm]:
 
 
 def recent_kinds(context: Context, queue: str | None = None) -> list[Minute]:
-    """Minutes by queue and kind, of the last ten; of one ``queue`` with waits and run times."""
-    until = context.minute_ends
+    """Minutes by queue and kind, of the last ten."""
     since = context.now.replace(second=0, microsecond=0) - 2 * LATELY
-    named: dict[str, Any] = {"times": False} if queue is None else {"queue": queue}
-    found: list[Minute] = context.read("minutes", by="kind", since=since, until=until, **named)
+    named = {} if queue is None else {"queue": queue}
+    found: list[Minute] = context.read(
+        "minutes", by="kind", since=since, until=context.minute_ends, **named
+    )
     return found
 
 

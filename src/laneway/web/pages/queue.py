@@ -16,7 +16,7 @@ from .starts import shares
 from .why import why
 
 _HOUR = timedelta(hours=1)
-_CHANNELS = 200
+_CHANNELS = 100
 
 
 def queue(context: Context) -> PageView:
@@ -24,7 +24,7 @@ def queue(context: Context) -> PageView:
     rows: list[QueueStats] = [row for row in context.read("stats") if row.queue == name]
     minutes: list[Minute] = []
     if context.may("minutes"):
-        minutes = context.read("minutes", queue=name, until=context.minute_ends)
+        minutes = context.read("minutes", queue=name, until=context.minute_ends, times=False)
     if not rows and not minutes and name != context.operator_queue:
         raise NotFound(f"There is no queue “{visible(name)}” that holds anything.")
     values = {
@@ -58,7 +58,7 @@ def _figures(context: Context, name: str, minutes: list[Minute]) -> dict[str, An
         (kind, lately(list(group), context.now))
         for kind, group in groupby(ordered, key=lambda row: row.kind or "")
     ]
-    return {"figures": lately(minutes, context.now), "charts": charts, "kinds": kinds[:100]}
+    return {"figures": lately(by_kind, context.now), "charts": charts, "kinds": kinds[:100]}
 
 
 def _fairness(context: Context, name: str) -> dict[str, Any]:

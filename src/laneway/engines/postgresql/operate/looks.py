@@ -14,7 +14,7 @@ from laneway.model import ChannelStats, Policy, QueueStats
 from laneway.operations import NO_TIMES, Minute, MinuteFilter
 from laneway.plan import Plan, Row
 
-_LOOK_ROWS = LOOK // 25
+_LOOK_ROWS = LOOK // 40
 """Of wakes and of turns: what is behind a channel costs more than a row."""
 _COUNTED = 10_000
 """How many messages are counted for a page of channels by name, all of them together."""

@@ -146,11 +146,21 @@ stable
 set search_path = "laneway", pg_temp
 set jit = off
 set enable_seqscan = off
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
     v_queue text := '';
+    -- When a message of each queue was claimed last, as far as the newest leases tell.
+    v_claimed jsonb := (
+        select jsonb_object_agg(x.queue, x.at)
+        from (
+            select m.queue, max(l.claimed_at) as at
+            from (select k.message_id, k.claimed_at from lease k order by k.until desc limit 200) l
+            cross join lateral (select k.queue from message k where k.id = l.message_id offset 0) m
+            group by m.queue
+        ) x);
 begin
     for v_number in 1..200 loop
         select least(
@@ -167,10 +177,7 @@ begin
         since := least(
             (select w.at from wake w where w.queue = v_queue and w.at <= v_now and w.n > 0 order by w.at limit 1),
             (select t.turn from token t where t.queue = v_queue and t.turn <= v_now order by t.turn limit 1));
-        claimed := (
-            select max(l.claimed_at)
-            from (select k.message_id, k.claimed_at from lease k order by k.until desc limit 200) l
-            where exists (select from message m where m.id = l.message_id and m.queue = v_queue));
+        claimed := (v_claimed ->> v_queue)::timestamptz;
         kinds := array(
             select distinct m.kind
             from (

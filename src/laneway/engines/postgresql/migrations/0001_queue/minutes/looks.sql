@@ -59,7 +59,7 @@ as $$
 $$;
 
 -- Part of looks: what the tables tell about channels of these queues, from at most p_most wakes (the oldest), turns (the
--- next) and parked channels for all of them together, 1000 leases in 200 channels, and 100 dead letters. Several rows a channel.
+-- next) and parked channels for all of them together, 1000 leases in 100 channels, and 100 dead letters. Several rows a channel.
 -- cut: not all of the queue's wakes, turns, parked channels or leases were read; cut_dead: not all dead letters. Such a row
 -- has no channel. The name is given where the rows have it.
 create or replace function "laneway".look_v1(p_queues text[], p_most integer, p_now timestamptz)
@@ -79,7 +79,7 @@ as $$
 declare
     v_each bigint := greatest(p_most / greatest(cardinality(p_queues), 1), 20);
     v_leases constant bigint := 1000;
-    v_holders constant bigint := 200;
+    v_holders constant bigint := 100;
     v_dead bigint := greatest(100 / greatest(cardinality(p_queues), 1), 20);
 begin
     return query
@@ -161,6 +161,7 @@ set jit = off
 set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_mergejoin = off
+set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
