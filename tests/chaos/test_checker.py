@@ -255,6 +255,16 @@ def test_what_keeps_to_a_shared_limit_breaks_nothing(forger: Forger) -> None:
     assert forger.broken() == set()
 
 
+def test_what_was_leased_but_never_started_is_not_behind_a_shared_limit(forger: Forger) -> None:
+    """The claim was cut off before it heard what has to wait."""
+    _behind_a_limit(forger, 2.0, concurrency=3)
+    forger.publish(20, 190.0, channel="tenant-9", limits=["api"])
+    forger.line("fault", 200.0, by="nemesis", kind="kill", target="w", span=1e9)
+    forger.row(20, 20, 200.1, 209.0, "expired", channel="tenant-9")
+    forger.waits(20, 2000.0)
+    assert "shared_limits" not in forger.broken()
+
+
 def _behind_a_breaker(forger: Forger, *claims: tuple[float, float, str]) -> None:
     forger.line("limit_set", 50.0, by="o", name="api", pause=5.0)
     for number, (claimed, ended, outcome) in enumerate(claims, 10):

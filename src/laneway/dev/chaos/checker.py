@@ -393,12 +393,13 @@ def shared_limits(records: RunRecords) -> Violations:
 
 
 def _behind(records: RunRecords, name: str) -> Iterator[ClaimRecord]:
-    """What started behind a limit. A claim puts back what has to wait for it."""
+    """What started behind a limit. A claim puts back what has to wait for it; or lets the leases
+    run out, if it was cut off before it could."""
     started = {(line["id"], line["fence"]) for line in records.by_what["start"]}
     named = {n for n, tried in records.tried.items() if name in tried.get("limits", ())}
     for claim in records.claims:
-        put_back = claim.outcome == "given_back" and (claim.id, claim.fence) not in started
-        if records.name_of.get(claim.id) in named and not put_back:
+        waits = claim.outcome in ("given_back", "expired") and (claim.id, claim.fence) not in started
+        if records.name_of.get(claim.id) in named and not waits:
             yield claim
 
 
