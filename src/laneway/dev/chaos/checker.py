@@ -398,8 +398,10 @@ def _behind(records: RunRecords, name: str) -> Iterator[ClaimRecord]:
     started = {(line["id"], line["fence"]) for line in records.by_what["start"]}
     named = {n for n, tried in records.tried.items() if name in tried.get("limits", ())}
     for claim in records.claims:
-        waits = claim.outcome in ("given_back", "expired") and (claim.id, claim.fence) not in started
-        if records.name_of.get(claim.id) in named and not waits:
+        waited = claim.outcome in ("given_back", "expired")
+        if waited and (claim.id, claim.fence) not in started:
+            continue
+        if records.name_of.get(claim.id) in named:
             yield claim
 
 
