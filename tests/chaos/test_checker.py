@@ -265,6 +265,16 @@ def test_what_was_leased_but_never_started_is_not_behind_a_shared_limit(forger: 
     assert "shared_limits" not in forger.broken()
 
 
+def test_behind_a_shared_limit_is_what_was_started_not_what_was_claimed(forger: Forger) -> None:
+    """It was let start when the other two had ended."""
+    _behind_a_limit(forger, 2.0, concurrency=3)
+    n = forger.publish(20, 190.0, channel="tenant-9", limits=["api"])
+    forger.start(20, 20, 203.0, n)
+    forger.settle(20, 20, 204.0, "complete")
+    forger.row(20, 20, 200.5, 204.0, "completed", channel="tenant-9")
+    assert "shared_limits" not in forger.broken()
+
+
 def _behind_a_breaker(forger: Forger, *claims: tuple[float, float, str]) -> None:
     forger.line("limit_set", 50.0, by="o", name="api", pause=5.0)
     for number, (claimed, ended, outcome) in enumerate(claims, 10):

@@ -97,6 +97,10 @@ class ManualConsumer:
         now = time.monotonic()
         due = [message for until, message in self._held if until <= now]
         self._held = [item for item in self._held if item[0] > now]
+        for message in due:
+            if message.kind == "effect":  # never completed without its effect
+                self._effect(message)
+        due = [message for message in due if message.kind != "effect"]
         verb = self._rng.choice(("complete", "complete", "defer", "fail", "give_back", "extend"))
         if verb != "extend":
             self._settle(due, verb)
