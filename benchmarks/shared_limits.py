@@ -31,6 +31,7 @@ DROPPED = 0.02
 FROZEN = 0.005
 MEAN = 40
 LONGEST = 10
+NEVER = float("inf")
 
 
 class Run(NamedTuple):
@@ -85,11 +86,10 @@ class Load:
                     time.sleep(self.work)
                 if frozen:
                     self.stop.wait(1.5 * LEASE)
-                until = max(message.until.timestamp() for message in claim)
                 # On a busy machine others are late too: no limit counts what has no lease any more.
-                ended = time.time()
-                late = not (lost or frozen) and ended > until
-                ended = until if lost or frozen else min(ended, until)
+                # What a claim took and what it started behind a limit have leases of their own.
+                ended = NEVER if lost or frozen else time.time()
+                late = any(ended > m.until.timestamp() for m in claim) and ended < NEVER
                 stale = 0
                 if not lost:
                     stale = sum(answer.lost for answer in queue.complete(claim))
@@ -97,7 +97,13 @@ class Load:
                     self.stale += stale
                     self.late += late
                     self.runs += [
-                        Run(began, ended, m.claimed_at.timestamp(), m.channel) for m in claim
+                        Run(
+                            began,
+                            min(ended, m.until.timestamp()),
+                            m.claimed_at.timestamp(),
+                            m.channel,
+                        )
+                        for m in claim
                     ]
                     self.done += 0 if lost else len(claim) - stale
 

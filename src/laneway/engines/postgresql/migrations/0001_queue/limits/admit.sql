@@ -43,6 +43,9 @@ declare
     v_start bigint[] := '{}';
     v_start_fences bigint[] := '{}';
     v_start_limits text[] := '{}';
+    -- Those of them that have not waited: the first limit of each, and the channel.
+    v_at_once text[] := '{}';
+    v_at_once_channels uuid[] := '{}';
     v_wait bigint[] := '{}';
     v_wait_fences bigint[] := '{}';
 begin
@@ -103,6 +106,10 @@ begin
             v_start := v_start || v_message.id;
             v_start_fences := v_start_fences || v_message.fence;
             v_start_limits := v_start_limits || v_message.limits;
+            if not v_message.released then
+                v_at_once := v_at_once || split_part(v_message.limits, ',', 1);
+                v_at_once_channels := v_at_once_channels || v_message.channel_id;
+            end if;
         else
             -- Those of the same limits that come later wait behind it.
             v_waiting := v_waiting || v_message.limits;
@@ -117,8 +124,15 @@ begin
         from unnest(v_start, v_start_fences, v_start_limits) x(id, fence, limits)
         cross join unnest(string_to_array(x.limits, ',')) n(name)
         on conflict (name, message_id) do update set fence = excluded.fence, round = excluded.round, outcome = null;
-        update shared_limit l set tat = x.tat from unnest(v_names, v_tat) x(name, tat)
-        where l.name = x.name and l.rate is not null;
+        update shared_limit l set tat = case when l.rate is null then l.tat else x.tat end,
+            started = case when a.channels is null then l.started else (a.channels
+                || case when l.started_at > v_now - interval '1 minute' then l.started else '{}' end)[:100] end,
+            started_at = case when a.channels is null then l.started_at else v_now end
+        from unnest(v_names, v_tat) x(name, tat)
+        left join (
+            select y.name, array_agg(y.channel_id) as channels from unnest(v_at_once, v_at_once_channels) y(name, channel_id)
+            group by y.name) a on a.name = x.name
+        where l.name = x.name and (l.rate is not null or l.concurrency is not null and a.channels is not null);
         delete from limit_wait w where w.message_id = any(v_start);
     end if;
     if cardinality(v_wait) > 0 then
@@ -156,21 +170,30 @@ begin
         where x.id = any(p_ids)
     ),
     lane as (
-        -- Whoever runs something without having waited has had that much more than the others.
+        -- Whoever has started something without having waited has had that much more than the others.
         insert into limit_lane (limits, channel_id, queue, pass, waiting, since, base)
         select p.limits, p.channel_id, p.queue, p.pass + coalesce((
-                select count(*) / max(c.weight) from limit_lease k
-                join lateral (select e.channel_id from lease e where e.message_id = k.message_id and e.fence = k.fence offset 0) e on true
-                join channel c on c.id = e.channel_id
-                where k.name = split_part(p.limits, ',', 1) and e.channel_id = p.channel_id), 0),
+                select count(*) / max(c.weight)
+                from shared_limit l cross join unnest(l.started) s(channel_id)
+                join channel c on c.id = s.channel_id
+                where l.name = split_part(p.limits, ',', 1) and s.channel_id = p.channel_id
+                    and l.started_at > p_now - interval '1 minute'), 0),
             true, p_now, p.pass
         from (
             select k.limits, k.channel_id, min(k.queue) as queue,
                 limit_pass_v1(k.limits, min(greatest(k.due, k.published_at)), p_now) as pass
             from parked k group by k.limits, k.channel_id order by k.limits, k.channel_id) p
-        on conflict (limits, channel_id) do update set waiting = true, pass = greatest(limit_lane.pass, excluded.base),
+        on conflict (limits, channel_id) do update set waiting = true,
+            pass = greatest(limit_lane.pass, excluded.base) + excluded.pass - excluded.base,
             since = excluded.since, base = greatest(limit_lane.pass, excluded.base)
         where not limit_lane.waiting
+    ),
+    charged as (
+        update shared_limit l set started = array(
+            select s.channel_id from unnest(l.started) with ordinality s(channel_id, place)
+            where s.channel_id <> all(array(select p.channel_id from parked p)) order by s.place)
+        where l.name = any(array(select split_part(p.limits, ',', 1) from parked p))
+            and l.started && array(select p.channel_id from parked p)
     ),
     known as (
         insert into limit_queue (queue, limits)

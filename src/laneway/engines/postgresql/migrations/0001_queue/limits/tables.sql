@@ -8,6 +8,9 @@
 -- opened_at: since when the breaker is open, open_until: when it lets the next single one start. slots: what ended
 -- lately, by tenths of the breaker's window. round: counts decreases and openings; what started in a round before
 -- adapt_round says nothing about the number, before breaker_round nothing about the breaker.
+--
+-- started: the channels of the last hundred messages that started without having waited, of sets of which this limit is the
+-- first, started_at: when the last one did. They are charged if they come to wait within a minute.
 create table "laneway".shared_limit (
     name text collate "C" primary key,
     concurrency bigint check (concurrency >= 1),
@@ -33,6 +36,8 @@ create table "laneway".shared_limit (
     round bigint not null default 0,
     adapt_round bigint not null default 0,
     breaker_round bigint not null default 0,
+    started uuid[] not null default '{}',
+    started_at timestamptz,
     check ((rate is null) = (burst is null)),
     check ((adapt_min is null) = (adapted is null)),
     check ((opened_at is null) = (open_until is null) and (opened_at is null or breaker_window is not null))
