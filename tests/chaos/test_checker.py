@@ -75,6 +75,18 @@ def test_what_was_undone_and_is_there(forger: Forger, what: str) -> None:
     assert forger.broken() == {"unexpected"}
 
 
+@pytest.mark.parametrize(("channel", "broken"), [("a", {"unexpected"}), ("b", set())])
+def test_an_id_that_was_rolled_back_may_be_another_message(
+    forger: Forger, channel: str, broken: set[str]
+) -> None:
+    """Its publisher was killed before it knew the id, and it was cancelled before it ran."""
+    forger.line("publish_tried", 200.0, n="u", channel="a", kind="plain", key=None, window=False)
+    forger.line("publish_rolled_back", 200.1, n="u", id=2)
+    forger.line("publish_tried", 200.2, n="v", channel="b", kind="plain", key=None, window=False)
+    forger.row(2, None, None, 202.0, "cancelled", channel=channel, worker=None)
+    assert forger.broken() & {"unexpected"} == broken
+
+
 def test_what_nobody_published(forger: Forger) -> None:
     forger.start(2, 2, 201.0, "who")
     forger.settle(2, 2, 202.0, "complete")

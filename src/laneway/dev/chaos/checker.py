@@ -126,6 +126,11 @@ class RunRecords:
         ends = [row for row in self.rows[line["id"]] if row["terminal"] or row["dead"]]
         return min(map(self.seen_ended, ends), default=NEVER)
 
+    def channel_of(self, id: int) -> str | None:
+        """Of a message that was found in the database."""
+        rows = [*self.rows[id], self.waiting.get(id), self.dead.get(id)]
+        return next((row["channel"] for row in rows if row and "channel" in row), None)
+
     def ended_at(self, id: int) -> float:
         """When the message ended; NEVER while it waits, is leased or is a dead letter."""
         return self.ends[id][0]["ended_at"] if self.ends[id] else NEVER
@@ -183,11 +188,14 @@ def two_states(records: RunRecords) -> Violations:
 
 def unexpected(records: RunRecords) -> Violations:
     """A message that nobody published, or that was rolled back or refused, and exists."""
-    # Some databases reuse an id that was rolled back for another message.
+    # Some databases reuse an id that was rolled back for another message. Its publisher may have
+    # been killed before it knew, and then only the channel tells them apart.
     never = {
         line["id"]
         for line in records.by_what["publish_rolled_back"]
-        if line.get("id") and records.name_of.get(line["id"], line["n"]) == line["n"]
+        if line.get("id")
+        and records.name_of.get(line["id"], line["n"]) == line["n"]
+        and records.channel_of(line["id"]) in (None, records.tried[line["n"]]["channel"])
     }
     yield from [f"message {id} was rolled back and exists" for id in sorted(never & records.known)]
     refused = {line["n"] for line in records.by_what["publish_refused"]} | records.undone
