@@ -10,7 +10,9 @@ from openapi_spec_validator import validate
 
 from laneway import Queue
 from laneway.errors import InvalidOption
+from laneway.limits import Adapt, Breaker
 from laneway.operator import VERBS
+from laneway.shared_limits import SETTINGS
 from laneway.web import Dashboard
 from laneway.web.api import NOT_SERVED, api_routes
 from laneway.web.request import WebRequest, WebResponse
@@ -78,6 +80,26 @@ def test_messages_channels_and_dead_letters(pages: Dashboard, queue: Queue) -> N
     assert answer(pages, "GET", "/api/v1/channel?channel=a/b")["data"]["policy"]["concurrency"] == 2
 
 
+def test_a_shared_limit_with_bounds_and_a_breaker(pages: Dashboard, queue: Queue) -> None:
+    description = answer(pages, "GET", "/api/v1/openapi.json")
+    operation = description["paths"]["/set-shared-limit"]["post"]
+    body = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert set(body["properties"]) == {"name", *SETTINGS}
+    rule = {"failures": 0.2, "window": "1m", "minimum": 20, "pause": 120}
+    given = {"name": "bank", "adapt_min": 2, "adapt_max": 9, **rule}
+    made = answer(pages, "POST", "/api/v1/set-shared-limit", given)["data"]
+    assert made["adapt"] == {"min": 2, "max": 9} and made["breaker"]["minimum"] == 20
+    found = queue.limits["bank"].get()
+    assert (found.adapt, found.breaker) == (Adapt(2, 9), Breaker(0.2, 60, 20, 120))
+    (entry,) = queue.audit()
+    noted = {**given, "window": 60}
+    assert (entry.source, entry.target["name"]) == ("api", noted.pop("name"))
+    assert entry.target["limits"] == noted
+    none = {"name": "bank", "adapt_min": None, "failures": None}
+    answer(pages, "POST", "/api/v1/set-shared-limit", none)
+    assert not queue.limits["bank"].get().limited
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [
@@ -91,6 +113,8 @@ def test_messages_channels_and_dead_letters(pages: Dashboard, queue: Queue) -> N
         ("GET", "/api/v1/dead-letters?since=2026-01-01T00:00", None, 400),
         ("POST", "/api/v1/channels/limit", [], 400),
         ("POST", "/api/v1/channels/limit", {"channel": "a", "rate": "fast"}, 400),
+        ("POST", "/api/v1/set-shared-limit", {"name": "a", "adapt_min": 2}, 400),
+        ("POST", "/api/v1/set-shared-limit", {"name": "a", "failures": 50}, 400),
         ("POST", "/api/v1/schedules/run", {"name": "none"}, 404),
     ],
 )

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, sync_play
 
 from laneway import NewMessage, Queue
 from laneway.dev.embedded import free_port
+from laneway.limits import Adapt, Breaker
 from laneway.operator import VIEWER, Principal
 from laneway.web import dashboard
 from tests.place import Place
@@ -251,6 +252,39 @@ def test_every_action(browser: Browser, address: str, queue: Queue, scripts: boo
     page.locator("tr", has_text="stripe").locator("button:text-is('Remove …')").click()
     page.click("button:has-text('Yes, remove the limit')")
     assert not queue.limits["stripe"].get().limited
+
+    form = page.locator("#new-limit")
+    form.get_by_label("Limit").fill("bank")
+    form.get_by_label("Adapts from").fill("2")
+    form.get_by_label("Adapts up to").fill("9")
+    form.get_by_label("Share that failed").fill("50")
+    form.get_by_label("Seconds of pause").fill("2m")
+    form.locator("button").click()
+    assert (
+        "“Share that failed” is a share above 0"
+        in page.locator("[role=alert]:visible").inner_text()
+    )
+    assert form.get_by_label("Adapts up to").input_value() == "9"
+    assert page.evaluate("document.activeElement.name") == "failures" or not scripts
+    if scripts:
+        assert page.evaluate(CONTRAST) == [] and page.evaluate(CUT_OFF) == []
+    form.get_by_label("Share that failed").fill("0.2")
+    form.locator("button").click()
+    assert "Limit “bank” is set" in result.inner_text()
+    bank = queue.limits["bank"].get()
+    assert (bank.adapt, bank.breaker) == (Adapt(2, 9), Breaker(0.2, pause=120))
+    row = page.locator("tr", has_text="bank")
+    row.locator("summary").click()
+    row.locator("[name=minimum]").fill("none")
+    row.locator("button:text-is('Save')").click()
+    assert (
+        "“Attempts at least” must be a whole" in page.locator("[role=alert]:visible").inner_text()
+    )
+    assert row.locator("[name=minimum]:visible").input_value() == "none"
+    row.locator("[name=minimum]").fill("7")
+    row.locator("button:text-is('Save')").click()
+    assert queue.limits["bank"].get().breaker == Breaker(0.2, minimum=7, pause=120)
+    queue.limits["bank"].remove()
 
     page.goto(address + "channels?queue=default&search=tenant-2")
     queue.channel("tenant-2").limit(backlog=900)  # by somebody else, after the page was made

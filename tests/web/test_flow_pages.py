@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from html import unescape
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from laneway.client.sync import flow as sync_flow
 from laneway.flow import FlowLink, NodeInfo
 from laneway.limits import Adapt, Breaker
 from laneway.operator import ADMIN, Principal, Right
+from laneway.shared_limits import SETTINGS
 from laneway.web import Dashboard
 from laneway.web.pages.flow_graph import draw_groups, draw_nodes, group_nodes, steps_of
 from laneway.web.request import WebRequest, WebResponse
@@ -312,6 +314,92 @@ def test_shared_limits_show_and_set_what_adapts_and_breaks(pages: Dashboard, que
     assert entry.action == "set_shared_limit"
     press(pages, **{**undo.fields, "verb": "set_shared_limit", "back": "limits"})
     assert queue.limits["stripe"].get() == replace(found, adapt=None, adapted=None, breaker=None)
+
+
+def new_limit_form(page: str) -> dict[str, str]:
+    """The fields of the form for a new shared limit, as a browser without scripts sends them."""
+    (form,) = re.findall(r'<form[^>]*id="new-limit"(.*?)</form>', page, re.S)
+    return dict(re.findall(r'name="(\w+)"[^>]*? value="([^"]*)"', form))
+
+
+def test_a_new_shared_limit_may_adapt_and_have_a_breaker(pages: Dashboard, queue: Queue) -> None:
+    form = new_limit_form(ask(pages, "/limits"))
+    assert {name for name in form if f"was_{name}" in form} == set(SETTINGS)
+    rule = {"failures": "0.2", "window": "1m", "minimum": "20", "pause": "120"}
+    done = press(pages, **(form | rule | {"name": "bank", "adapt_min": "2", "adapt_max": "9"}))
+    assert done.status == 303
+    found = queue.limits["bank"].get()
+    assert (found.adapt, found.breaker) == (Adapt(2, 9), Breaker(0.2, 60, 20, 120))
+    assert (found.concurrency, found.rate, found.burst) == (None, None, None)
+    bounds = {"adapt_min": 2, "adapt_max": 9}
+    rule_noted = {"failures": 0.2, "window": 60, "minimum": 20, "pause": 120}
+    (entry,) = queue.audit()
+    assert (entry.action, entry.source) == ("set_shared_limit", "dashboard")
+    assert entry.target == {"name": "bank", "limits": bounds | rule_noted}
+    # Empty fields are none of it; of a breaker the others have their defaults.
+    press(pages, **(form | {"name": "mail", "concurrency": "3"}))
+    found = queue.limits["mail"].get()
+    assert (found.concurrency, found.adapt, found.breaker) == (3, None, None)
+    press(pages, **(form | {"name": "post", "minimum": "4"}))
+    assert queue.limits["post"].get().breaker == Breaker(minimum=4)
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"adapt_min": "few"}, "“Adapts from” must be a whole number, not 'few'."),
+        ({"adapt_min": "9", "adapt_max": "2"}, "A limit cannot adapt from 9 to 2"),
+        ({"adapt_min": "9"}, "between two bounds: give “Adapts up to” too."),
+        ({"failures": "50"}, "“Share that failed” is a share above 0 and up to 1, not 50.0."),
+        ({"window": "soon"}, "“Seconds looked at” must be like 90, 15m"),
+        ({"pause": "9d"}, "“Seconds of pause” is 777600.0 seconds"),
+        ({"minimum": "0"}, "“Attempts at least” is a number from 1"),
+        ({"concurrency": "0"}, "“At once” is 0: leave it empty"),
+        ({"burst": "5"}, "“Burst” goes with rate"),
+        ({"rate": "<b>fast</b>"}, "“Starts a second” must be a number, not"),
+        ({"name": "a,b", "rate": "1"}, "has a comma"),
+        ({}, "Nothing was set: fill in at least one field beside the name."),
+    ],
+)
+def test_a_wrong_new_limit_keeps_what_was_typed(
+    pages: Dashboard, queue: Queue, typed: dict[str, str], said: str
+) -> None:
+    form = new_limit_form(ask(pages, "/limits?search=ten"))
+    given = form | {"name": "bank", "adapt_max": "", "was_adapt_max": ""} | typed
+    answer = press(pages, **given)
+    page = answer.body.decode()
+    assert answer.status == 400
+    (alert,) = re.findall(r'<p class="notice warn" role="alert">(.*?)</p>', page)
+    assert said in unescape(alert)
+    again = {name: unescape(value) for name, value in new_limit_form(page).items()}
+    assert again == given and "<b>fast" not in page
+    assert not queue.limits.list() and not queue.audit()
+
+
+def test_a_wrong_row_of_a_shared_limit_keeps_what_was_typed(pages: Dashboard, queue: Queue) -> None:
+    queue.limits["stripe"].set(concurrency=4, rate=5)
+    queue.limits["bank"].set(concurrency=4)
+    row = {"verb": "set_shared_limit", "back": "limits", "name": "stripe"}
+    row |= {"rate": "5", "was_rate": "5", "failures": "two", "was_failures": ""}
+    queue.limits["stripe"].set(rate=7)  # by somebody else, after the page was made
+    answer = press(pages, **row)
+    page = answer.body.decode()
+    assert answer.status == 400 and "“Share that failed” must be a number" in page
+    cells = dict(re.findall(r'aria-label="([^"]*)" value="([^"]*)"', page))
+    assert (
+        cells["Share that failed of stripe"] == "two" and cells["Starts a second of stripe"] == "7"
+    )
+    assert cells["Share that failed of bank"] == ""
+    assert new_limit_form(page)["failures"] == ""
+
+
+def test_who_may_set_limits_and_see_none_is_told_what_is_wrong(queue: Queue) -> None:
+    principal = Principal("setter", frozenset({Right.LIMIT}))
+    made = Dashboard(queue, principal=partial(_known_as, principal))
+    form = {"verb": "set_shared_limit", "back": "limits", "new": "yes", "name": "bank"}
+    answer = press(made, **form, adapt_min="few")
+    made.close()
+    assert answer.status == 400 and b"must be a whole number" in answer.body
 
 
 def test_a_breaker_that_is_open_says_so(pages: Dashboard, queue: Queue) -> None:

@@ -22,6 +22,8 @@ HEADERS = {"host": "localhost", "content-type": "application/json"}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "channel": {"channel": "tenant-1"},
     "limit": {"channel": "tenant-1", "concurrency": 3},
+    "set_shared_limit": {"name": "bank", "adapt_min": 2, "adapt_max": 9, "failures": 0.5},
+    "remove_shared_limit": {"name": "bank"},
     "pause_channel": {"channel": "tenant-1"},
     "resume_channel": {"channel": "tenant-1"},
     "remove_channel": {"channel": "tenant-1"},

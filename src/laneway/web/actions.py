@@ -1,9 +1,10 @@
 """Forms: one address for all verbs that act. What cannot be undone is asked about first."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from laneway.errors import InvalidOption
+from laneway.errors import InvalidInput, InvalidOption, LanewayError
 from laneway.model import Keep, Policy
 from laneway.operator import VERBS
 from laneway.operator.verbs import check
@@ -11,12 +12,13 @@ from laneway.shared_limits import SETTINGS, SharedLimit
 
 from .api import parameters_of
 from .context import Answer, Context, PageView, checked_back
+from .pages import page_of
 from .request import NotFound, redirect
 from .results import ActionResult, SignedResults
-from .sentences import UNDO, said
+from .sentences import LIMIT_FIELDS, UNDO, said, wrong_limit
 
 # Form fields that are no parameters of a verb.
-_OURS = ("verb", "back", "sure", "typed", "expected", "about")
+_OURS = ("verb", "back", "sure", "typed", "expected", "about", "new")
 # In front of the name of a field: what it held when the page was made.
 _WAS = "was_"
 _LIMITS = (*SETTINGS, "backlog", "weight")
@@ -56,6 +58,8 @@ def act(context: Context, results: SignedResults) -> Answer:
     args, named = parameters_of(name).read(_fields(name, form))
     result = _UNCHANGED
     undo = None
+    if name == "set_shared_limit" and form.get("new") and not named:
+        raise InvalidOption("nothing was set: fill in at least one field beside the name")
     if name not in ("limit", "set_shared_limit") or named.keys() & set(_LIMITS):
         undo = _undo(context, name, form)
         result = said(name, form, getattr(context.operator, name)(*args, **named))
@@ -67,6 +71,28 @@ def act(context: Context, results: SignedResults) -> Answer:
     path, _, query = back.partition("?")
     joined = f"{query}&done={mark}" if query else f"done={mark}"
     return redirect(f"{context.request.base}{path}?{joined}")
+
+
+def wrong_again(context: Context, error: LanewayError) -> tuple[Context, PageView] | None:
+    """The page of a form that cannot be used, with what was typed and what is wrong with it; None
+    if it is no such form, or its page cannot be shown."""
+    form = context.request.form
+    path, _, query = checked_back(form.get("back", "")).partition("?")
+    of_limit = form.get("verb") == "set_shared_limit" and path == "limits"
+    if not of_limit or not isinstance(error, InvalidInput):
+        return None
+    page = context.at(f"/{path}", query)
+    try:
+        view = page_of(page)
+    except LanewayError:
+        return None
+    if not isinstance(view, PageView):
+        return None
+    typed = _changed(form)
+    text, field = wrong_limit(error)
+    first = next((name for name in LIMIT_FIELDS if name in typed), "name")
+    values = {"typed": typed, "wrong": text, "focus": field or first}
+    return page, replace(view, values=view.values | values, status=400)
 
 
 def _check_typed(form: Mapping[str, str]) -> None:

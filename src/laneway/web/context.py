@@ -1,7 +1,8 @@
 """What a page function gets: the request, who asks, and what may be read."""
 
 import re
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
@@ -56,6 +57,13 @@ class Context:
     @property
     def principal(self) -> Principal:
         return self.reader.principal
+
+    def at(self, path: str, query: str) -> "Context":
+        """The same viewer on another page."""
+        found = copy(self)
+        found.request = replace(self.request, method="GET", path=path, query=query, body=b"")
+        found.params = found.request.params
+        return found
 
     @cached_property
     def now(self) -> datetime:

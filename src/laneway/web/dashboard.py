@@ -16,7 +16,7 @@ from laneway.operator import Operator, Principal, Right
 
 from . import api
 from .access import HEADERS, Access, Hook, Refused, is_foreign
-from .actions import act
+from .actions import act, wrong_again
 from .assets import asset, asset_version
 from .cache import SharedCache
 from .connections import Connections
@@ -178,7 +178,7 @@ class Dashboard:
             else:
                 answer = page_of(context)
         except LanewayError as error:
-            answer = _problem(error)
+            context, answer = wrong_again(context, error) or (context, _problem(error))
         if isinstance(answer, WebResponse):
             return answer
         return WebResponse(answer.status, self._render(context, answer))

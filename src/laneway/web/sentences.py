@@ -22,6 +22,18 @@ UNDO = {
     "subscribe": ("unsubscribe", "Unsubscribe it"),
     "unsubscribe": ("subscribe", "Subscribe it again"),
 }
+# The fields of a shared limit, as its forms call them.
+LIMIT_FIELDS = {
+    "concurrency": "At once",
+    "rate": "Starts a second",
+    "burst": "Burst",
+    "adapt_min": "Adapts from",
+    "adapt_max": "Adapts up to",
+    "failures": "Share that failed",
+    "minimum": "Attempts at least",
+    "window": "Seconds looked at",
+    "pause": "Seconds of pause",
+}
 
 
 def said(verb: str, form: Form, value: Any) -> ActionResult:
@@ -60,7 +72,9 @@ def _whole_queue(form: Form) -> str:
 
 _SENTENCES: dict[str, Callable[[Form], str]] = {
     "limit": lambda form: f"The limits of channel {_of(form, 'channel')} are changed.",
-    "set_shared_limit": lambda form: f"Limit {_of(form, 'name')} is changed.",
+    "set_shared_limit": lambda form: (
+        f"Limit {_of(form, 'name')} is {'set' if form.get('new') else 'changed'}."
+    ),
     "remove_shared_limit": lambda form: f"Limit {_of(form, 'name')} is removed.",
     "pause_channel": lambda form: (
         f"Channel {_of(form, 'channel')} is paused{_for(form)}: what runs there ends, "
@@ -132,3 +146,19 @@ def _operation(operation: Operation) -> ActionResult:
         f"Begun: {many} dead letters are being {word} in the background.",
         note="It goes on when you leave this page, and can be cancelled below.",
     )
+
+
+def wrong_limit(error: Exception) -> tuple[str, str]:
+    """What is wrong in a form of a shared limit, in the words of its fields; and which field it is
+    about, "" if that is not one of them."""
+    text = str(error)
+    field, _, rest = text.partition(" ")
+    if field not in LIMIT_FIELDS:
+        field = ""
+    elif rest.startswith("is 0: "):  # goes on with what to call, and nobody calls anything here
+        text = f"“{LIMIT_FIELDS[field]}” is 0: leave it empty for no limit, or pause what must stop"
+    else:
+        text = f"“{LIMIT_FIELDS[field]}” {rest}"
+    for name in ("adapt_min", "adapt_max"):
+        text = text.replace(f"give {name} ", f"give “{LIMIT_FIELDS[name]}” ")
+    return f"{text[:1].upper()}{text[1:]}.", field

@@ -11,6 +11,7 @@ from laneway.shared_limits import SharedLimit, breaker_words, why_held
 from laneway.topic import Subscription
 from laneway.web.context import PAGE_ROWS, Context, PageView
 from laneway.web.rendering import visible
+from laneway.web.sentences import LIMIT_FIELDS
 from laneway.web.values import read_cursor, write_cursor
 
 from .why import why
@@ -70,6 +71,11 @@ def limits(context: Context) -> PageView:
         "queue": queue,
         "search": prefix,
         "shared": _shared_limits(context) if context.may("shared_limits") else None,
+        "fields": LIMIT_FIELDS,
+        # Of a form that could not be used: see actions.wrong_again.
+        "typed": {},
+        "wrong": "",
+        "focus": "",
     }
     return PageView("limits.html", "Limits", values)
 
