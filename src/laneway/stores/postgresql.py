@@ -3,15 +3,17 @@ parameters, and a partition of Spark is a complete query that any task can run."
 
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any
-
-import psycopg
+from typing import TYPE_CHECKING, Any
 
 from laneway.drivers.errors import translated
 from laneway.engines.postgresql.base import quoted, render
 from laneway.errors import LanewayError
 
 from .store import Store, StoreAddress, Syntax, opened
+
+# The lake imports this module for any database: psycopg may not be installed.
+if TYPE_CHECKING:
+    import psycopg
 
 _TIMEOUT = 30  # seconds for the connection itself
 _MODULES = {"psycopg", "adbc_driver_manager"}
@@ -26,14 +28,16 @@ class PostgresqlStore(Store):
         moment=lambda at: at,
         percent=True,
     )
-    connection: psycopg.Connection[Any]
+    connection: "psycopg.Connection[Any]"
 
     def text(self, name: str, **values: Any) -> str:
         """The complete statement, values included."""
-        text, used = self._filled(name, values)
-        return psycopg.ClientCursor(self.connection).mogrify(text.encode(), used)
+        from psycopg import ClientCursor
 
-    def copy(self, name: str, **values: Any) -> AbstractContextManager[psycopg.Copy]:
+        text, used = self._filled(name, values)
+        return ClientCursor(self.connection).mogrify(text.encode(), used)
+
+    def copy(self, name: str, **values: Any) -> "AbstractContextManager[psycopg.Copy]":
         """Runs a COPY, in a transaction."""
         return self.connection.cursor().copy(self.text(name, **values).encode())
 
@@ -43,11 +47,13 @@ class PostgresqlStore(Store):
     def lives(self) -> bool:
         """Whether the server still has this connection: one that ended it, or went away, has said
         so by now."""
+        from psycopg import OperationalError
+
         if self.connection.closed:
             return False
         try:
             self.connection.execute("select")
-        except psycopg.OperationalError:
+        except OperationalError:
             return False
         return True
 
@@ -55,7 +61,9 @@ class PostgresqlStore(Store):
         return self.connection.execute(text.encode(), values)
 
     @classmethod
-    def connect(cls, address: StoreAddress) -> psycopg.Connection[Any]:
+    def connect(cls, address: StoreAddress) -> "psycopg.Connection[Any]":
+        import psycopg
+
         return psycopg.connect(
             address.url,
             autocommit=True,
