@@ -13,6 +13,7 @@ from pyiceberg.io.pyarrow import PyArrowFile
 from pyiceberg.table import Table
 from pyiceberg.utils.config import Config
 
+from laneway import Queue
 from laneway.errors import InvalidOption, LakeMismatch
 from laneway.lake import Lake, iceberg
 from laneway.lake.synth import SyntheticHistory
@@ -171,6 +172,60 @@ def _check_gone(lake: Lake, warehouse: Path, channel: str) -> None:
         if path.suffix == ".parquet":
             assert channel not in pq.read_table(path)["channel"].to_pylist()
         assert channel.encode() not in path.read_bytes(), path
+
+
+def _channels(file: Path) -> list[str]:
+    found: list[str] = pq.read_table(file)["channel"].to_pylist()
+    return found
+
+
+def _truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-9])
+
+
+def _zero_the_pages(file: Path) -> None:
+    """Its footer can be read, its rows cannot."""
+    found = file.read_bytes()
+    file.write_bytes(found[:4] + bytes(len(found) // 2) + found[4 + len(found) // 2 :])
+
+
+@pytest.mark.parametrize("damage", [_truncate, _zero_the_pages, Path.unlink])
+@pytest.mark.parametrize("known", [True, False], ids=["of the tenant", "of others"])
+def test_a_file_that_cannot_be_read_proves_nothing(
+    lake: Lake, damage: Callable[[Path], object], known: bool
+) -> None:
+    lake.iceberg(NAME)
+    channels = rows_of(lake)["channel"].to_pylist()
+    # The table's statistics say that nobody needs to look for the second one.
+    channel = channels[0] if known else max(channels) + "~"
+    paths = [task.file.file_path for task in table().scan().plan_files()]
+    files = [Path(path.removeprefix("file://")) for path in paths]
+    chosen = next(f for f in files if not known or channel in _channels(f))
+    intact = chosen.read_bytes()
+    damage(chosen)
+    for _ in range(2):
+        with pytest.raises(LakeMismatch, match="not proved") as refused:
+            lake.erase(channel)
+        assert chosen.name in str(refused.value) and "restore" in str(refused.value)
+    with Queue(lake._url, upkeep_every=None) as queue:
+        assert {entry.action for entry in queue.audit()} == {"erase"}
+    # What it says to do.
+    chosen.write_bytes(intact)
+    assert lake.erase(channel).found_again == 0
+    check(lake)
+
+
+def test_a_table_that_is_damaged_is_dropped_and_filled_anew(lake: Lake, warehouse: Path) -> None:
+    lake.iceberg(NAME)
+    channel = rows_of(lake)["channel"][0].as_py()
+    for file in warehouse.rglob("*.parquet"):
+        _truncate(file)
+    with pytest.raises(LakeMismatch, match="drop the table"):
+        lake.erase(channel)
+    load_catalog("default").drop_table(NAME)
+    lake.iceberg(NAME)
+    assert lake.erase(channel).found_again == 0
+    _check_gone(lake, warehouse, channel)
 
 
 def test_branches_that_keep_old_rows_are_refused(lake: Lake) -> None:

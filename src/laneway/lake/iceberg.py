@@ -221,14 +221,18 @@ def erase(target: IcebergTable, tenant: Tenant) -> TableErased:
                 "them first"
             )
         before = _reachable(table) | _under(table)
-        rows = _delete(table, tenant)
+        try:
+            rows = _delete(table, tenant)
+        except (OSError, pa.ArrowException):
+            _read_again(target, table, tenant)  # which of the files it was
+            raise
         if rows is None:
             continue
         table = _forget_snapshots(_open(target))
         unused = {path for path in before - _reachable(table) if not path.endswith(".json")}
         for path in unused:
             table.io.delete(path)
-        read, found = _read_again(table, tenant)
+        read, found = _read_again(target, table, tenant)
         if found:
             raise LakeMismatch(
                 f"{found:,} rows of channel {tenant.channel!r} are still in {target}: stop what "
@@ -305,20 +309,33 @@ def _place(table: "Table", path: str) -> tuple[Any, str]:
     return io.fs_by_scheme(scheme, netloc), base.rstrip("/")
 
 
-def _read_again(table: "Table", tenant: Tenant) -> tuple[int, int]:
-    """How many files were read, and how many rows of the tenant are in them."""
-    paths = {path for path in _under(table) | _reachable(table) if path.endswith(".parquet")}
-    found = 0
-    for path in paths:
+def _read_again(target: IcebergTable, table: "Table", tenant: Tenant) -> tuple[int, int]:
+    """How many files were read, and how many rows of the tenant are in them. A file that cannot be
+    read may hold some: that is an error. One that is gone holds none, if no snapshot needs it."""
+    needed = _reachable(table)
+    paths = {path for path in _under(table) | needed if path.endswith(".parquet")}
+    read = found = 0
+    unread = {}
+    for path in sorted(paths):
         fs, base = _place(table, path)
         try:
             with fs.open_input_file(base) as source:
                 found += _count(pq.ParquetFile(source).read(["queue", "channel"]), tenant)
+            read += 1
         except FileNotFoundError:
-            continue
-        except pa.ArrowInvalid:  # somebody is just writing it
-            continue
-    return len(paths), found
+            if path in needed:
+                unread[path] = "is missing"
+        except (OSError, pa.ArrowException, KeyError):  # without the columns it is none of ours
+            unread[path] = "cannot be read"
+    if unread:
+        path, problem = next(iter(unread.items()))
+        others = f", and {len(unread) - 1:,} more like it" if len(unread) > 1 else ""
+        raise LakeMismatch(
+            f"{path} of {target} {problem}{others}: it is not proved that no rows of channel "
+            f"{tenant.channel!r} are left there. Stop what writes to the table and restore the "
+            "file, or drop the table and fill it anew with laneway lake iceberg; then erase again"
+        )
+    return read, found
 
 
 def _count(rows: pa.Table, tenant: Tenant) -> int:
