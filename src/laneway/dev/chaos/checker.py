@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 TOLERANCE = 0.25  # seconds, when times of the ledger and of the tables are compared
 CANCELLED_WITHIN = 25.0  # seconds: a worker learns of a request within 10
 NEVER = float("inf")
+PARKED = 1e9  # seconds: only what waits behind another with its key is scheduled so late
 AFTER = 10.0  # seconds after a fault in which calls may still fail because of it
 SHOWN = 5  # violations of each rule
 SPANS = {"minute": 60_000_000, "hour": 3_600_000_000}  # microseconds
@@ -76,6 +77,11 @@ class RunRecords:
             for line in self.by_what["publish_acknowledged"]
             if line["status"] == "published"
         }
+        self.answered = {line["n"]: line for line in self.by_what["publish_acknowledged"]}
+        self.replacing = {
+            line["key"] for line in self.tried.values() if line.get("mode", "keep") != "keep"
+        }
+        """Keys under which messages replace others."""
         self.undone = {line["n"] for line in self.by_what["publish_rolled_back"]}
         self.name_of = {line["id"]: n for n, line in self.published.items()}
         self.name_of |= {line["id"]: line["n"] for line in self.by_what["start"]}
@@ -209,13 +215,23 @@ def unexpected(records: RunRecords) -> Violations:
 def mixed_up(records: RunRecords) -> Violations:
     """A publisher got the id of another message, or one publish became two messages."""
     ids: dict[str, set[int]] = defaultdict(set)
-    for line in [*records.published.values(), *records.by_what["start"]]:
+    replaced = [line for line in records.answered.values() if line["status"] == "replaced"]
+    for line in [*records.published.values(), *replaced, *records.by_what["start"]]:
         ids[line["n"]].add(line["id"])
     yield from [f"{n} is message {sorted(found)}" for n, found in ids.items() if len(found) > 1]
     names: dict[int, set[str]] = defaultdict(set)
     for line in [*records.published.values(), *records.by_what["start"]]:
         names[line["id"]].add(line["n"])
-    yield from [f"message {id} is {sorted(n)}" for id, n in names.items() if len(n) > 1]
+    for id, found in names.items():
+        # One that was replaced has several, all with its key.
+        places = {_key(records, n) or n for n in found}
+        if len(found if places - records.replacing else places) > 1:
+            yield f"message {id} is {sorted(found)}"
+
+
+def _key(records: RunRecords, n: str) -> str | None:
+    key: str | None = records.tried.get(n, {}).get("key")
+    return key
 
 
 def stuck(records: RunRecords) -> Violations:
@@ -226,6 +242,12 @@ def stuck(records: RunRecords) -> Violations:
         for row in records.dump["messages"]
         if row["due"] <= now - TOLERANCE
     ]
+    behind, others = Counter[str](), Counter[str]()
+    for row in records.dump["messages"]:
+        (behind if row["due"] > now + PARKED else others)[row["channel"]] += 1
+    for channel, count in behind.items():
+        if count > others[channel]:
+            yield f"{channel}: {count} wait behind others, of which there are {others[channel]}"
 
 
 def history(records: RunRecords) -> Violations:
@@ -506,7 +528,9 @@ def priorities(records: RunRecords) -> Violations:
     ranked: dict[str, list[tuple[ClaimRecord, Record, Record]]] = defaultdict(list)
     for n, line in records.published.items():
         claims = records.claims_of[line["id"]]
-        if records.tried[n].get("priority") is not None and claims:
+        if records.tried[n].get("priority") is not None and claims and (
+            _key(records, n) not in records.replacing  # which give it other priorities
+        ):  # fmt: skip
             first = min(claims, key=lambda claim: claim.fence)
             ranked[first.channel].append((first, line, records.tried[n]))
     for channel, found in ranked.items():
@@ -545,8 +569,19 @@ def too_early(records: RunRecords) -> Violations:
         for line in records.by_what["settle_tried"]
         if line["verb"] == "defer"
     }
-    for claims in records.claims_of.values():
-        for first, second in pairwise(claims):
+    # A debounce gives what waits for its retry another time.
+    moved = {
+        line["id"]
+        for n, line in records.answered.items()
+        if records.tried[n].get("mode") == "debounce"
+    }
+    moved |= {
+        line["id"]
+        for line in records.by_what["start"]
+        if records.tried.get(line["n"], {}).get("mode") == "debounce"
+    }
+    for id, claims in records.claims_of.items():
+        for first, second in pairwise([] if id in moved else claims):
             early = first.ended + delays.get((first.id, first.fence), 0.0) - second.claimed
             # A dead letter waits only for its redrive.
             if first.outcome in ("deferred", "retried") and not first.dead and (
@@ -586,13 +621,16 @@ def states(records: RunRecords) -> Violations:
     for line in records.by_what["settle_tried"]:
         if line["verb"] == "defer":
             tries[line["id"], line["fence"]].append(line.get("saves"))
-    found = {(line["id"], line["fence"]): line.get("done", 0) for line in records.by_what["start"]}
+    found = {(line["id"], line["fence"]): line for line in records.by_what["start"]}
     for id, claims in records.claims_of.items():
-        saved = {0}
+        saved, n = {0}, None
         for claim in claims:
-            done = found.get((id, claim.fence))
-            if done is not None and done not in saved:
-                yield f"message {id} had saved {sorted(saved)} and found {done}"
+            start = found.get((id, claim.fence))
+            if start is not None:
+                if start["n"] != n:  # what it was replaced by has saved nothing yet
+                    saved, n = {0}, start["n"]
+                if (done := start.get("done", 0)) not in saved:
+                    yield f"message {id} had saved {sorted(saved)} and found {done}"
             if claim.outcome == "deferred":
                 # Of several tries any may be the one that counted; one without a state keeps it.
                 mine = tries[id, claim.fence]
@@ -777,7 +815,7 @@ def keys(records: RunRecords) -> Violations:
         if key is None:
             continue
         if line["status"] == "published":
-            for id in holders[key]:
+            for id in holders[key] if key not in records.replacing else []:
                 if tried["window"] or records.ended_at(id) > line["t"] + TOLERANCE:
                     yield f"key {key}: message {line['id']} was published beside {id}"
             holders[key].append(line["id"])
@@ -787,6 +825,110 @@ def keys(records: RunRecords) -> Violations:
             records.told_ended(row) < tried["t"] for row in records.ends[line["id"]][:1]
         ):
             yield f"key {key}: message {line['id']} has ended and still holds it"
+
+
+def newest(records: RunRecords) -> Violations:
+    """Of messages that replace others: one that ran with an older content than was acknowledged, or
+    with one that was not accepted; or a replacement that was not accepted without a reason."""
+    given: dict[int, list[Record]] = defaultdict(list)
+    for n, line in records.answered.items():
+        if (key := _key(records, n)) in records.replacing:
+            tried = records.tried[n]
+            if line["status"] != "existing":
+                given[line["id"]].append(line)
+            elif tried["mode"] != "keep" and tried["last"]:
+                yield f"key {key}: {n} changed nothing"
+    content: dict[tuple[int, int], Record] = {}
+    for start in records.by_what["start"]:
+        if (key := _key(records, start["n"])) in records.replacing:
+            told = records.answered.get(start["n"])
+            if told is not None and told["status"] != "existing":
+                content[start["id"], start["fence"]] = told
+            elif told is not None or not records.tried[start["n"]]["last"]:
+                yield f"key {key}: {start['n']} was not accepted and started"
+    for id, lines in given.items():
+        for claim in records.claims_of[id]:
+            # Of unknown outcome: it may have come last.
+            ran = content.get((id, claim.fence))
+            later = (
+                line
+                for line in lines
+                if ran is not None
+                and records.tried[line["n"]]["t"] > ran["t"]
+                and not _replaced_after(claim, line["t"])
+            )
+            for line in later:
+                assert ran is not None
+                yield (
+                    f"message {id}: {line['n']} replaced {ran['n']}, which lease {claim.fence} ran "
+                    f"{claim.claimed - line['t']:+.2f} s after that"
+                )
+                break
+
+
+def _replaced_after(claim: ClaimRecord, moment: float) -> bool:
+    """Whether the message may have been replaced at this moment after that lease: put back."""
+    return (
+        claim.outcome in ("deferred", "retried", "expired", "given_back")
+        and not claim.dead
+        and claim.claimed <= moment
+        and claim.ended <= moment + TOLERANCE
+    )
+
+
+def one_of_a_key(records: RunRecords) -> Violations:
+    """Of messages that replace others: one that began before the one in front of it had ended, or
+    was published although one of its key waited already."""
+    keys = {
+        line["id"]: _key(records, line["n"])
+        for line in [*records.answered.values(), *records.by_what["start"]]
+        if _key(records, line["n"]) in records.replacing
+    }
+    gone = {id: records.gone_at({"id": id}) for id in keys}
+    last: dict[str, ClaimRecord] = {}
+    for claim in records.claims:
+        key = keys.get(claim.id)
+        # A letter that was redriven lives on without its key.
+        if key is None or claim.claimed > gone[claim.id] + TOLERANCE:
+            continue
+        first = last.get(key, claim)
+        if first.id != claim.id and gone[first.id] > claim.claimed + TOLERANCE:
+            yield f"key {key}: message {claim.id} began before {first.id} had ended"
+        last[key] = claim
+    there: dict[str, list[Record]] = defaultdict(list)
+    for n, line in records.answered.items():
+        key, tried = _key(records, n), records.tried[n]
+        if key not in records.replacing or key is None or line["status"] != "published":
+            continue
+        there[key] = [one for one in there[key] if gone[one["id"]] > line["t"] + TOLERANCE]
+        others = [one["id"] for one in there[key] if one["t"] < tried["t"]]
+        waiting = [id for id in others if not _leased(records, id, tried["t"], line["t"])]
+        if waiting or len(others) > (tried["mode"] != "keep"):
+            yield f"key {key}: message {line['id']} was published beside {others}"
+        there[key].append(line)
+
+
+def _leased(records: RunRecords, id: int, since: float, until: float) -> bool:
+    """Whether it may have been leased in this time: others see the end of a lease later."""
+    return any(
+        claim.claimed < until + TOLERANCE
+        and records.told.get((id, claim.fence), claim.ended + AFTER) > since - TOLERANCE
+        for claim in records.claims_of[id]
+    )
+
+
+def debounced(records: RunRecords) -> Violations:
+    """A start before the delay of the last publish was over, or the longest time of all delays."""
+    first = {line["id"]: records.tried[n]["t"] for n, line in records.published.items()}
+    for line in records.by_what["start"]:
+        tried = records.tried.get(line["n"], {})
+        if tried.get("mode") != "debounce" or line["id"] not in first:
+            continue
+        due = min(tried["t"] + tried["delay"], first[line["id"]] + tried["bound"])
+        for claim in records.claim_at.get((line["id"], line["fence"]), []):
+            early = due - claim.claimed
+            if early > 0.01 and not _hurried(records, claim.id, tried["t"], claim.claimed):
+                yield f"message {claim.id} was claimed {early:.2f} s before it was quiet"
 
 
 def flows(records: RunRecords) -> Violations:
@@ -886,6 +1028,8 @@ def _excuses(fault: Record, claim: ClaimRecord, started: set[tuple[int, int]]) -
 def budget(records: RunRecords) -> Violations:
     """A dead letter before its attempts were used up, or a message still tried after that."""
     for id, rows in records.rows.items():
+        if _key(records, records.name_of.get(id, "")) in records.replacing:
+            continue  # what replaces another has all its attempts
         most = records.tried.get(records.name_of.get(id, ""), {}).get("max_attempts", 0)
         spent = 0
         for row in rows if most else []:
@@ -1108,6 +1252,7 @@ RULES: tuple[Callable[[RunRecords], Violations], ...] = (
     lost, unexpected, mixed_up, two_states, stuck, history, unexplained_duplicates, fences,
     stale_accepted, completed_unworked, wrongly_lost, over_limit, rate_excess,
     shared_limits, breakers, backlog, order, priorities, paused_starts, too_early, clock, keys,
+    newest, one_of_a_key, debounced,
     expired_early, expired_unexplained, budget, states, cancelled, cancels_ignored, made_due,
     operations, effects, results, flows, zombies, late_starts, needless_errors, minutes, stats,
     sampled,

@@ -26,6 +26,7 @@ ORDERED, LIMITED, RATED = "ordered", "limited", "rated"
 CHANGING, PAUSABLE, FAILS = "changing", "pausable", "fails"
 POISON, KEYED, DELAYED = "poison", "keyed", "delayed"
 PRIORITIZED, BOUNDED = "prioritized", "bounded"
+REPLACED, DEBOUNCED = "replaced", "debounced"
 SHARED = ("shared-0", "shared-1")
 """Channels of messages that wait for limits which they share."""
 SLOTS, PACE = "slots", "pace"

@@ -1,6 +1,7 @@
 """Publishes messages of all kinds at random: ``python -m laneway.dev.chaos.producer``."""
 
 import random
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,6 +18,7 @@ from .config import (
     BREAKING,
     BURST,
     CHANGING,
+    DEBOUNCED,
     DELAYED,
     ENDLESS,
     FAILS,
@@ -30,6 +32,7 @@ from .config import (
     POISON,
     PRIORITIZED,
     RATED,
+    REPLACED,
     SHARED,
     SLOTS,
     SPREAD,
@@ -44,6 +47,8 @@ from .publishing import PublishLog, TransactionalPublisher, TransactionPlan
 HOUR = timedelta(hours=1)
 NEVER = 1000  # tries that fail
 KEYS = 6
+REPLACING_KINDS = ("plain", "slow", "repeat", "fail")
+"""Of messages that replace others, one for each key: a message of another kind is not replaced."""
 POISONS = ("exit", "segfault", "hog")
 FIRST_POISON = {"producer-1.1": "exit", "producer-2.1": "segfault"}
 CONCURRENT = 4
@@ -66,7 +71,7 @@ class Producer:
             self._poison: 1, self._prioritized: 1, self._over_backlog: 2, self._concurrent: 2,
             self._late_commit: 1, self._rated: 1, self._pausable: 4, self._far: 1,
             self._endless: 1, self._doomed: 2, self._flow: 2, self._shared: 1, self._burst: 1,
-            self._controlled: 1,
+            self._controlled: 1, self._newest: 4, self._quiet: 3,
         }  # fmt: skip
         action = self._rng.choices(list(actions), list(actions.values()))[0]
         action()
@@ -232,6 +237,45 @@ class Producer:
         else:
             key = f"{self._config.name}-{mark}-{self._count // 20}"
             self._publish([self._message(KEYED, queue=WORK, key=key, key_window=HOUR)])
+
+    def _newest(self) -> None:
+        """Under keys that all producers use: what waits is replaced, behind what runs one waits."""
+        queue, mark = self._rng.choice((WORK, MANUAL)), self._rng.randrange(len(REPLACING_KINDS))
+        delay = timedelta(seconds=self._rng.choice((0, self._rng.uniform(0.2, 1))))
+        for _ in range(self._rng.randint(1, 4)):
+            count = self._rng.choice((1, 1, 1, 3))
+            messages = [self._replacing(REPLACED, queue, mark, delay) for _ in range(count)]
+            if self._rng.random() < 0.1:
+                messages = [replace(message, on_duplicate="keep") for message in messages]
+            # MariaDB's own isolation level is not the one that replacing needs.
+            if self._config.engine != "mariadb" and self._rng.random() < 0.2:
+                commits, pause = self._rng.random() < 0.5, self._rng.uniform(0, 0.2)
+                self._transactions.run(TransactionPlan(messages[0], None, commits, pause=pause))
+            else:
+                self._publish(messages)
+            time.sleep(self._rng.uniform(0, 0.1))
+
+    def _quiet(self) -> None:
+        """The same, and every publish moves the time at which it may start; some keys are never
+        quiet, and start nevertheless."""
+        queue, mark = self._rng.choice((WORK, MANUAL)), self._rng.randrange(len(REPLACING_KINDS))
+        delay = timedelta(seconds=self._rng.uniform(0.4, 0.8))
+        bound = delay * self._rng.choice((1.5, 10))
+        for _ in range(self._rng.randint(2, 6)):
+            message = self._replacing(DEBOUNCED, queue, mark, delay)
+            self._publish([replace(message, on_duplicate="debounce", debounce_for=bound)])
+            time.sleep(self._rng.uniform(0, 0.2))
+
+    def _replacing(self, place: str, queue: str, mark: int, delay: timedelta) -> NewMessage:
+        """A kind may fail often enough for a dead letter, which gives its key up."""
+        kind, priority = REPLACING_KINDS[mark], self._rng.choice((0, 0, 5))
+        message = self._message(
+            place, kind, queue=queue, key=f"{place}-{queue}-{mark}", delay=delay,
+            max_attempts=2 if kind == "fail" else 5, priority=priority,
+        )  # fmt: skip
+        if kind == "fail":
+            message.payload["fails"] = self._rng.randint(0, 2)
+        return replace(message, on_duplicate="replace")
 
     def _repeat_unknown(self) -> None:
         """After an unknown outcome: the same message with the same key."""

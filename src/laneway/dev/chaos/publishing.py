@@ -23,14 +23,18 @@ class PublishLog:
         """Messages of unknown outcome; their keys make it safe to publish them again."""
 
     def tried(self, messages: list[NewMessage], ordered: bool) -> None:
-        for message in messages:
+        last = {(message.queue, message.key): number for number, message in enumerate(messages)}
+        for number, message in enumerate(messages):
             self._ledger.record(
                 "publish_tried", n=message.payload["n"], channel=message.channel,
                 queue=message.queue, kind=message.kind,
                 key=message.key, window=message.key_window is not None, ordered=ordered,
                 max_attempts=message.max_attempts, priority=message.priority,
                 delay=to_seconds(message.delay or 0), keep=message.keep_result is not None,
-                limits=list(message.limits or ()),
+                limits=list(message.limits or ()), mode=message.on_duplicate,
+                bound=to_seconds(message.debounce_for or 0),
+                last=message.on_duplicate == "keep"
+                or last[message.queue, message.key] == number,
             )  # fmt: skip
 
     def results(self, messages: list[NewMessage], results: list[Published]) -> None:
@@ -99,7 +103,8 @@ class TransactionalPublisher:
         if plan.commits:
             self._log.results([first], [kept])
         else:
-            self._log.undone(first, kept.id)
+            # Of a key that was in use, the answer has the id of another message.
+            self._log.undone(first, kept.id if kept.status == "published" else None)
         if undone and gone:
             self._log.undone(undone, gone.id)
 

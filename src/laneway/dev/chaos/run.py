@@ -34,6 +34,7 @@ from .config import (
     PRIORITIZED,
     RATE,
     RATED,
+    REPLACED,
     SCHEMA,
     SHARED,
     SHARED_BURST,
@@ -66,6 +67,7 @@ POLICIES = {
     RATED: Policy(rate=RATE, burst=BURST),
     PRIORITIZED: Policy(concurrency=1),
     BOUNDED: Policy(concurrency=1, backlog=BACKLOG),
+    REPLACED: Policy(concurrency=LIMIT),
 }
 
 
