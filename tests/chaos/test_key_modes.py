@@ -22,7 +22,7 @@ def publish(forger: Forger, id: int, t: float, status: str = "published", **more
 
 
 def unknown(forger: Forger, n: str, t: float) -> None:
-    terms = {"channel": "a", "kind": "plain", "key": "k", "window": False, "max_attempts": 3}
+    terms: dict[str, Any] = {"channel": "a", "kind": "plain", "key": "k", "window": False}
     forger.line("publish_tried", t, n=n, mode="replace", last=True, delay=0.0, bound=0.0, **terms)
     forger.line("publish_unknown", t + 0.1, n=n)
 
