@@ -223,6 +223,18 @@ def test_a_lowered_limit_lets_running_ones_end_and_a_raised_one_holds(forger: Fo
     assert forger.broken() == {"over_limit"}
 
 
+def test_who_waits_for_its_own_connection_holds_others_too_long(forger: Forger) -> None:
+    """The connection had died while it idled: nothing comes back on it."""
+    for id in (2, 3):
+        n = forger.publish(id, 200.0)
+        forger.start(id, id, 201.0, n)
+        forger.row(id, id, 201.0, 205.0, "expired")
+        forger.waits(id, 2000.0)
+    assert "expired_unexplained" in forger.broken()
+    forger.line("settle_unknown", 207.0, by="w", id=2, fence=2, verb="complete", error="no answer")
+    assert "expired_unexplained" not in forger.broken()
+
+
 def test_the_limit_counts_leases_that_ran_out(forger: Forger) -> None:
     _limit(forger, 50.0, 1, concurrency=1)
     n = forger.publish(2, 200.0, channel="tight")

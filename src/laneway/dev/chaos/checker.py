@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 TOLERANCE = 0.25  # seconds, when times of the ledger and of the tables are compared
+ANSWER = 7.0  # seconds that a consumer waits for an answer on a connection of its own
 CANCELLED_WITHIN = 25.0  # seconds: a worker learns of a request within 10
 NEVER = float("inf")
 PARKED = 1e9  # seconds: only what waits behind another with its key is scheduled so late
@@ -999,16 +1000,20 @@ def expired_unexplained(records: RunRecords) -> Violations:
     # Its outcome was being written, and such leases are no longer extended.
     ended = [*records.by_what["settle_tried"], *records.by_what["raised"]]
     started -= {(line["id"], line["fence"]) for line in ended}
-    # The consumer's own connection broke, perhaps long after the server did: it gave up.
-    undone = {
-        (line["id"], line["fence"]) for line in records.by_what["settle_unknown"] if "error" in line
-    }
+    # The consumer's own connection broke, perhaps long after the server did: it gave up, and while
+    # it waited for an answer it did nothing for the others that it holds.
+    broke = [line for line in records.by_what["settle_unknown"] if "error" in line]
+    undone = {(line["id"], line["fence"]) for line in broke}
     yield from [
         f"message {claim.id}: lease {claim.fence} of {claim.worker} expired after "
         f"{claim.ended - claim.claimed:.1f} s without any fault"
         for claim in records.claims
         if claim.outcome == "expired"
         and (claim.id, claim.fence) not in undone
+        and not any(
+            line["by"] == claim.worker and -TOLERANCE < line["t"] - claim.ended < ANSWER
+            for line in broke
+        )
         and not any(_excuses(fault, claim, started) for fault in faults)
     ]
 
