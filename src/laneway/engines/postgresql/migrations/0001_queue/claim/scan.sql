@@ -216,16 +216,25 @@ begin
                 from (
                     -- later: the turn of a channel in the ring, behind all that was read of it. Its wakes are only
                     -- counted.
-                    select l.*, case when not l.ringed and (select count(*) from ring) >= p_want then (
+                    select l.channel_id, l.ringed, l.woken, l.crowded, l.position, l.n + coalesce(f.n, 0) as n,
+                        case when not l.ringed and (select count(*) from ring) >= p_want then (
                         select case when t.turn <= p_now then t.turn end from latest_token_v1(l.channel_id) t
                         ) end as later,
                         coalesce(k.weight, 1) as weight,
                         -- What a visit can start, as far as one can tell from here.
                         case when k.paused then 0 else floor(greatest(0, least(
-                            l.n, case when l.credit >= 1 then l.credit else greatest(1, p_quantum * coalesce(k.weight, 1)) end,
-                            k.concurrency::double precision + l.freed,
+                            l.n + coalesce(f.n, 0),
+                            case when l.credit >= 1 then l.credit else greatest(1, p_quantum * coalesce(k.weight, 1)) end,
+                            k.concurrency::double precision + l.freed - coalesce(f.leased, 0),
                             k.burst - date_part('epoch', greatest(l.tat, p_now) - p_now) * k.rate + 1e-9))) end::integer as supply
-                    from merged l left join lateral (
+                    from merged l
+                    -- A channel that was full and has a slot again: its wakes do not tell how many wait. Taken for none, all such
+                    -- channels would be visited by one claim.
+                    left join lateral (
+                        select t.n, t.leased from latest_token_v1(l.channel_id) t where not l.ringed and l.freed > 0 and t.turn is null
+                        offset 0
+                    ) f on true
+                    left join lateral (
                         select k.weight, k.concurrency, k.rate, k.burst,
                             k.paused and coalesce(k.paused_until > p_now, true) as paused
                         from channel k where k.id = l.channel_id
