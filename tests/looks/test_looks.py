@@ -107,12 +107,13 @@ def test_what_a_node_comes_after_is_not_looked_for_among_all_nodes(
             connection.execute("alter table laneway.flow_node set (autovacuum_enabled = off)")
             connection.execute("alter table laneway.flow_edge set (autovacuum_enabled = off)")
         with queue.flow("long") as flow:
-            first = flow.add(0)
+            last = flow.add(0)
             for n in range(3_000):
-                first = flow.add(n, after=[first])
+                last = flow.add(n, after=[last])
+    assert last.id is not None
     explained = Explained(url)
     with explained.connection:
-        place = explained.run(PostgresqlEngine().flow_place(first.id))
+        place = explained.run(PostgresqlEngine().flow_place(last.id))
     assert place is not None
     assert explained.pages < 40, explained.pages
 

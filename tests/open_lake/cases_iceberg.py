@@ -207,6 +207,7 @@ def test_a_file_that_cannot_be_read_proves_nothing(
         with pytest.raises(LakeMismatch, match="not proved") as refused:
             lake.erase(channel)
         assert chosen.name in str(refused.value) and "restore" in str(refused.value)
+    assert lake._url is not None
     with Queue(lake._url, upkeep_every=None) as queue:
         assert {entry.action for entry in queue.audit()} == {"erase"}
     # What it says to do.
