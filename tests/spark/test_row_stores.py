@@ -155,7 +155,9 @@ def test_leftovers_are_swept(spark: SparkSession, url: str) -> None:
         write(broken, url)
     assert "column 'priority' has values from" in reason(caught.value)
     # Spark answers before the tasks that it cancelled have ended and removed theirs.
-    while staged(url) != ["laneway_staged_1_dead_7"]:
+    for _ in range(600):
+        if staged(url) == ["laneway_staged_1_dead_7"]:
+            break
         time.sleep(0.1)
     write(frame(spark, 10), url)
     assert staged(url) == []
