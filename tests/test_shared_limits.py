@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from laneway import NewMessage, Queue
+from laneway.dev.embedded import EmbeddedPostgres
 from laneway.drivers.runner import drive
 from laneway.engines.fairness import Limited, LimitedClaims, LimitSteps, LimitWaits
 from laneway.engines.findings import limits_findings
@@ -206,3 +208,29 @@ def test_while_there_is_nothing_else_it_is_looked_for_seldom() -> None:
     calls = Calls([], 40)
     _claims(calls, 40)
     assert calls.waiting == 0 and calls.order.count("claim") <= 6
+
+
+def test_what_started_without_waiting_is_charged_to_who_comes_to_wait(
+    server: EmbeddedPostgres,
+) -> None:
+    """Also if it has ended: the other channel has had nothing yet, so it catches up first."""
+    with Queue(server.create_database("limits charged"), upkeep_every=None) as queue:
+        queue.install()
+        queue.limits["api"].set(concurrency=1)
+        for n in range(3):
+            queue.publish(n, channel="early", limits=["api"])
+            queue.complete(queue.claim(1))
+        queue.publish(0, channel="holder", limits=["api"])
+        held = queue.claim(1)
+        for channel in ("early", "late"):
+            queue.publish_many([NewMessage(n, channel=channel, limits=["api"]) for n in range(4)])
+        while queue.claim(10):
+            pass
+        queue.complete(held)
+        served: list[str] = []
+        while len(served) < 8:
+            claim = queue.claim(1)
+            served += [message.channel for message in claim]
+            queue.complete(claim)
+    assert served[:3] == ["late"] * 3, served
+    assert sorted(served) == ["early"] * 4 + ["late"] * 4

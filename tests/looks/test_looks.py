@@ -1,18 +1,22 @@
 """Looks on PostgreSQL read the same number of pages whatever waits, and say what they do not
 know."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import psycopg
 import pytest
+from psycopg import RawCursor
 
 from benchmarks.looks import QUEUE, Explained, Waiting, fill, measure
 from laneway import Queue
 from laneway.dev.embedded import EmbeddedPostgres
-from laneway.engines.postgresql import dead_letters
+from laneway.drivers.runner import drive
+from laneway.engines.postgresql import dead_letters, diagnose
 from laneway.engines.postgresql.engine import PostgresqlEngine
 from laneway.engines.postgresql.schema import install_sql
+from laneway.inspection import Finding
 from laneway.model import DeadLetterFilter
+from laneway.plan import Row, Statement
 
 # Each is above what a look reads.
 SMALL = Waiting(messages=12_000, channels=3_000, dead=12_000, leases=2_500, days=1)
@@ -176,3 +180,37 @@ def test_a_message_of_a_kind_is_found_by_going_on(urls: tuple[str, str]) -> None
             page, looks = queue.messages(kind="rare", after=page.next), looks + 1
         assert [info.kind for info in page] == ["rare"]
         assert looks == 7
+
+
+def test_settings_that_were_fine_are_not_asked_for_again_within_a_minute(
+    server: EmbeddedPostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that were not, every time: whoever mends one sees it at once."""
+    # This server does without fsync, which is not fine.
+    monkeypatch.setattr(diagnose, "_disk", lambda name, *_: Finding(name, "ok", "on"))
+    url = server.create_database("looks settings")
+    with Queue(url, upkeep_every=None) as queue:
+        queue.install()
+    engine = PostgresqlEngine()
+
+    def asked() -> tuple[bool, str]:
+        """Whether the server was asked, and what it says of synchronous_commit."""
+        sent: list[str] = []
+        with psycopg.connect(url, autocommit=True) as connection:
+
+            def execute(statement: Statement) -> Sequence[Row]:
+                sent.append(statement.sql)
+                with RawCursor(connection) as cursor:
+                    cursor.execute(statement.sql.encode(), statement.params)
+                    return cursor.fetchall()
+
+            found = drive(engine.diagnose(60.0), execute)
+        levels = {finding.check: finding.level for finding in found}
+        return any("synchronous_standby_names" in sql for sql in sent), levels["synchronous_commit"]
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        change = 'alter database "looks settings" set synchronous_commit = '
+        connection.execute(f"{change} off".encode())
+        assert [asked(), asked()] == [(True, "warn"), (True, "warn")]
+        connection.execute(f"{change} on".encode())
+        assert [asked(), asked()] == [(True, "ok"), (False, "ok")]

@@ -6,6 +6,7 @@ from statistics import median
 import psycopg
 import pytest
 
+from laneway import NewMessage, Queue
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.engines.postgresql.schema import install_sql
 from tests.plans.bench import Bench, draft
@@ -56,3 +57,24 @@ def test_two_hundred_priorities_wait_in_one_channel(server: EmbeddedPostgres) ->
     # 33 and 77 pages a message; reading all priorities at every start took 1,195 for a single one.
     assert median(cost.buffers for cost in singles) < 100
     assert median(cost.buffers for cost in batches) < 150
+
+
+def test_channels_with_a_slot_again_are_visited_when_their_turn_comes(
+    server: EmbeddedPostgres,
+) -> None:
+    """Not all of them by the claim that reads of it: their tokens would be rewritten twice."""
+    url = server.create_database("plans slots")
+    with Queue(url, upkeep_every=None) as queue, psycopg.connect(url, autocommit=True) as other:
+        queue.install()
+        for number in range(60):
+            queue.channel(f"c{number}").limit(concurrency=1)
+        queue.publish_many([NewMessage(n, channel=f"c{n % 60}") for n in range(600)])
+        visits = []
+        for _ in range(18):
+            ((before,),) = other.execute("select coalesce(sum(version), 0) from laneway.token")
+            claim = queue.claim(20)
+            ((after,),) = other.execute("select sum(version) from laneway.token")
+            visits.append(after - before)
+            assert len({message.channel for message in claim}) == 20
+            queue.complete(claim)
+    assert set(visits) == {20}, visits
