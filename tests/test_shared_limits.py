@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+import psycopg
 import pytest
 
-from laneway import NewMessage, Queue
+from laneway import Message, NewMessage, Queue
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.drivers.runner import drive
 from laneway.engines.fairness import Limited, LimitedClaims, LimitSteps, LimitWaits
@@ -213,24 +214,58 @@ def test_while_there_is_nothing_else_it_is_looked_for_seldom() -> None:
 def test_what_started_without_waiting_is_charged_to_who_comes_to_wait(
     server: EmbeddedPostgres,
 ) -> None:
-    """Also if it has ended: the other channel has had nothing yet, so it catches up first."""
+    """All were due at the same time, and many of one channel started before anything had to wait:
+    so the other one, which was found later, catches up first."""
     with Queue(server.create_database("limits charged"), upkeep_every=None) as queue:
         queue.install()
+        queue.limits["api"].set(concurrency=200)
+        for channel in ("a", "b"):
+            queue.publish_many([NewMessage(n, channel=channel, limits=["api"]) for n in range(160)])
+        queue.channel("b").pause()
+        begun = queue.claim(150)
         queue.limits["api"].set(concurrency=1)
-        for n in range(3):
-            queue.publish(n, channel="early", limits=["api"])
-            queue.complete(queue.claim(1))
-        queue.publish(0, channel="holder", limits=["api"])
-        held = queue.claim(1)
-        for channel in ("early", "late"):
-            queue.publish_many([NewMessage(n, channel=channel, limits=["api"]) for n in range(4)])
-        while queue.claim(10):
-            pass
-        queue.complete(held)
+        queue.channel("b").resume()
+        for _ in range(5):
+            assert not queue.claim(10)
+        queue.complete(begun)
         served: list[str] = []
-        while len(served) < 8:
+        while len(served) < 170:
             claim = queue.claim(1)
             served += [message.channel for message in claim]
             queue.complete(claim)
-    assert served[:3] == ["late"] * 3, served
-    assert sorted(served) == ["early"] * 4 + ["late"] * 4
+    assert len(begun) == 150
+    assert served[:150] == ["b"] * 150, served
+    assert served[150:].count("a") == 10
+
+
+def test_a_lane_that_was_paused_makes_up_for_a_minute_only(server: EmbeddedPostgres) -> None:
+    """Who waits while it is paused is served as if it had come a minute ago."""
+    url = server.create_database("limits paused")
+    with Queue(url, upkeep_every=None) as queue, psycopg.connect(url, autocommit=True) as eyes:
+        queue.install()
+        queue.limits["api"].set(concurrency=1)
+        for channel in ("a", "b"):
+            queue.publish_many([NewMessage(n, channel=channel, limits=["api"]) for n in range(100)])
+        queue.publish(0, channel="c", limits=["api"], priority=1)
+        held = queue.claim(1)
+        for _ in range(5):
+            assert not queue.claim(10)
+        queue.complete(held)
+        queue.channel("a").pause()
+        for _ in range(40):
+            queue.complete(queue.claim(1))
+            # As if two seconds had passed.
+            eyes.execute(
+                "update laneway.limit_clock set times = array("
+                "select t - interval '2 seconds' from unnest(times) t order by t)"
+            )
+        queue.channel("a").resume()
+        served = [message.channel for _ in range(60) for message in _settled(queue)]
+    behind = next(number for number, channel in enumerate(served) if channel == "b")
+    assert 25 <= behind <= 35, served
+
+
+def _settled(queue: Queue) -> Sequence[Message]:
+    claim = queue.claim(1)
+    queue.complete(claim)
+    return list(claim)

@@ -23,7 +23,8 @@ delete from laneway.channel; delete from laneway.pause; delete from laneway.kind
 delete from laneway.flow; delete from laneway.flow_node; delete from laneway.flow_edge;
 delete from laneway.flow_held; delete from laneway.flow_count;
 delete from laneway.shared_limit; delete from laneway.limit_lease; delete from laneway.limit_lane;
-delete from laneway.limit_wait; delete from laneway.limit_queue
+delete from laneway.limit_wait; delete from laneway.limit_queue;
+delete from laneway.limit_clock
 """
 _PUBLISH = """
 select id, status from laneway.publish_v1(

@@ -13,7 +13,7 @@ from tests.interleavings.invariants import violations
 TABLES = (
     "message, wake, token, lease, stray, channel, dedupe, dead, dead_count, dead_total, history, "
     "kind_queue, flow, flow_count, flow_node, flow_edge, flow_held, shared_limit, limit_lease, "
-    "limit_lane, limit_wait, limit_queue"
+    "limit_lane, limit_wait, limit_queue, limit_clock"
 )
 
 

@@ -106,6 +106,7 @@ PARTS = (
     "add_staged announce_nodes cleanup_flows close_flow decide_nodes end_nodes release_nodes "
     "revive_nodes lock_ends decided_edges decide_locked undecided_nodes cancel_waiting "
     "wait_for_limits make_due limit_room limit_pass pick_limited started_limited cleanup_limits "
+    "limit_wait_pass charge_lanes advance_limit_clock "
     "control_limit end_limit_leases note_expired_limits "
     "pace starts claim_pace claim_charge claim_reached"
 )
@@ -132,7 +133,7 @@ PRIVATE = (
     "result progress flow flow_id flow_count flow_node flow_edge flow_held flow_undecided "
     "worker cancel_request audit_id_seq operation_id_seq listener mail fence listener_id "
     "mail_number kind_queue shared_limit limit_lease limit_lane limit_wait limit_queue "
-    "publication staged staged_part staged_part_id staged_work staged_row "
+    "limit_clock publication staged staged_part staged_part_id staged_work staged_row "
     "stream stream_item stream_v1 stream_message_v1 "
     "lake_commit lake_file lake_commit_v1"
 )

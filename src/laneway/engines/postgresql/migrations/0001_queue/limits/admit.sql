@@ -43,9 +43,8 @@ declare
     v_start bigint[] := '{}';
     v_start_fences bigint[] := '{}';
     v_start_limits text[] := '{}';
-    -- Those of them that have not waited: the first limit of each, and the channel.
-    v_at_once text[] := '{}';
-    v_at_once_channels uuid[] := '{}';
+    -- Those of them that have not waited: their lanes are charged now.
+    v_at_once bigint[] := '{}';
     v_wait bigint[] := '{}';
     v_wait_fences bigint[] := '{}';
 begin
@@ -107,8 +106,7 @@ begin
             v_start_fences := v_start_fences || v_message.fence;
             v_start_limits := v_start_limits || v_message.limits;
             if not v_message.released then
-                v_at_once := v_at_once || split_part(v_message.limits, ',', 1);
-                v_at_once_channels := v_at_once_channels || v_message.channel_id;
+                v_at_once := v_at_once || v_message.id;
             end if;
         else
             -- Those of the same limits that come later wait behind it.
@@ -124,16 +122,12 @@ begin
         from unnest(v_start, v_start_fences, v_start_limits) x(id, fence, limits)
         cross join unnest(string_to_array(x.limits, ',')) n(name)
         on conflict (name, message_id) do update set fence = excluded.fence, round = excluded.round, outcome = null;
-        update shared_limit l set tat = case when l.rate is null then l.tat else x.tat end,
-            started = case when a.channels is null then l.started else (a.channels
-                || case when l.started_at > v_now - interval '1 minute' then l.started else '{}' end)[:100] end,
-            started_at = case when a.channels is null then l.started_at else v_now end
-        from unnest(v_names, v_tat) x(name, tat)
-        left join (
-            select y.name, array_agg(y.channel_id) as channels from unnest(v_at_once, v_at_once_channels) y(name, channel_id)
-            group by y.name) a on a.name = x.name
-        where l.name = x.name and (l.rate is not null or l.concurrency is not null and a.channels is not null);
+        update shared_limit l set tat = x.tat from unnest(v_names, v_tat) x(name, tat)
+        where l.name = x.name and l.rate is not null;
         delete from limit_wait w where w.message_id = any(v_start);
+        if cardinality(v_at_once) > 0 then
+            perform charge_lanes_v1(v_at_once, v_start, v_start_limits, v_now);
+        end if;
     end if;
     if cardinality(v_wait) > 0 then
         perform wait_for_limits_v1(v_wait, v_wait_fences, p_ids, p_limits, v_now);
@@ -170,30 +164,12 @@ begin
         where x.id = any(p_ids)
     ),
     lane as (
-        -- Whoever has started something without having waited has had that much more than the others.
-        insert into limit_lane (limits, channel_id, queue, pass, waiting, since, base)
-        select p.limits, p.channel_id, p.queue, p.pass + coalesce((
-                select count(*) / max(c.weight)
-                from shared_limit l cross join unnest(l.started) s(channel_id)
-                join channel c on c.id = s.channel_id
-                where l.name = split_part(p.limits, ',', 1) and s.channel_id = p.channel_id
-                    and l.started_at > p_now - interval '1 minute'), 0),
-            true, p_now, p.pass
-        from (
-            select k.limits, k.channel_id, min(k.queue) as queue,
-                limit_pass_v1(k.limits, min(greatest(k.due, k.published_at)), p_now) as pass
-            from parked k group by k.limits, k.channel_id order by k.limits, k.channel_id) p
-        on conflict (limits, channel_id) do update set waiting = true,
-            pass = greatest(limit_lane.pass, excluded.base) + excluded.pass - excluded.base,
-            since = excluded.since, base = greatest(limit_lane.pass, excluded.base)
+        insert into limit_lane (limits, channel_id, queue, pass, waiting, used)
+        select k.limits, k.channel_id, min(k.queue), limit_wait_pass_v1(k.limits, min(greatest(k.due, k.published_at))), true, p_now
+        from parked k group by k.limits, k.channel_id order by k.limits, k.channel_id
+        on conflict (limits, channel_id) do update
+        set waiting = true, pass = greatest(limit_lane.pass, excluded.pass), used = excluded.used
         where not limit_lane.waiting
-    ),
-    charged as (
-        update shared_limit l set started = array(
-            select s.channel_id from unnest(l.started) with ordinality s(channel_id, place)
-            where s.channel_id <> all(array(select p.channel_id from parked p)) order by s.place)
-        where l.name = any(array(select split_part(p.limits, ',', 1) from parked p))
-            and l.started && array(select p.channel_id from parked p)
     ),
     known as (
         insert into limit_queue (queue, limits)
@@ -210,25 +186,101 @@ begin
 end
 $$;
 
--- Where a channel begins that comes to wait for these limits, and whose first message was due at p_due: where the
--- others were then, so that it gains nothing by coming late or by coming back, and loses nothing if it was claimed
--- later than others. What these have had in between is taken to be spread evenly; before the last minute nothing is
--- made up for. Those that wait for the same limits tell, or those that wait for some of them, or those that waited last.
-create or replace function "laneway".limit_pass_v1(p_limits text, p_due timestamptz, p_now timestamptz)
+-- Part of admit_v1, which holds the limits: of messages that start, these have not waited. They are charged to their
+-- lanes as what waited is, so that who is found later finds what it has missed.
+create or replace function "laneway".charge_lanes_v1(p_ids bigint[], p_all bigint[], p_limits text[], p_now timestamptz)
+returns void
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+    v_set record;
+begin
+    for v_set in
+        with started as materialized (
+            select x.limits, m.channel_id, m.queue, c.weight, count(*) / c.weight as charge,
+                greatest((select l.pass from limit_lane l where l.limits = x.limits and l.channel_id = m.channel_id),
+                    limit_pass_v1(x.limits, min(greatest(m.due, m.published_at)))) as pass
+            from unnest(p_all, p_limits) x(id, limits)
+            join lateral (select k.* from message k where k.id = x.id offset 0) m on true
+            join lateral (select k.weight from channel k where k.id = m.channel_id offset 0) c on true
+            where x.id = any(p_ids)
+            group by x.limits, m.channel_id, m.queue, c.weight
+        ),
+        charged as (
+            insert into limit_lane (limits, channel_id, queue, pass, waiting, used)
+            select s.limits, s.channel_id, s.queue, s.pass + s.charge, false, p_now
+            from started s order by s.limits, s.channel_id
+            on conflict (limits, channel_id) do update set pass = excluded.pass, used = excluded.used
+        )
+        select s.limits, min(s.pass) as pass from started s group by s.limits
+    loop
+        perform advance_limit_clock_v1(v_set.limits, v_set.pass, p_now);
+    end loop;
+end
+$$;
+
+-- Of a set whose limits are locked: something starts whose lane has had p_pass. If others had more before, they were
+-- ahead of it: nobody who was due since then begins where they were. Written four times a second at most while it rises.
+create or replace function "laneway".advance_limit_clock_v1(p_limits text, p_pass double precision, p_now timestamptz)
+returns void
+language plpgsql
+as $$
+declare
+    v_times timestamptz[];
+    v_passes double precision[];
+    v_last integer;
+    v_first integer := 1;
+    v_at timestamptz := p_now;
+begin
+    select c.times, c.passes, cardinality(c.times) into v_times, v_passes, v_last
+    from limit_clock c where c.limits = p_limits;
+    if v_passes[v_last] = p_pass or v_passes[v_last] < p_pass and v_times[v_last] > p_now - interval '250 milliseconds' then
+        return;
+    end if;
+    while v_passes[v_last] > p_pass loop
+        v_at := v_times[v_last];
+        v_last := v_last - 1;
+    end loop;
+    -- The last one before the minute tells where it began.
+    while v_times[v_first + 1] <= p_now - interval '1 minute' and v_first < v_last loop
+        v_first := v_first + 1;
+    end loop;
+    insert into limit_clock (limits, times, passes) values (p_limits, array[v_at], array[p_pass])
+    on conflict (limits) do update set times = v_times[v_first:v_last] || v_at, passes = v_passes[v_first:v_last] || p_pass;
+    update shared_limit l set pass = p_pass where l.name = any(string_to_array(p_limits, ','));
+end
+$$;
+
+-- Where a channel begins that comes to these limits, and whose first message was due at p_due: where the others were
+-- then, so that it gains nothing by coming late or by coming back, and loses nothing if it was claimed later than others.
+-- Before the last minute nothing is made up for. A set that is not known begins where others of its limits are.
+create or replace function "laneway".limit_pass_v1(p_limits text, p_due timestamptz)
 returns double precision
 language sql stable
 as $$
     select coalesce(
-        (select l.base + (l.pass - l.base) * least(1, greatest(0, coalesce(
-            date_part('epoch', p_due - l.since) / nullif(date_part('epoch', p_now - l.since), 0), 1)))
-        from "laneway".limit_lane l where l.limits = p_limits and l.waiting order by l.pass limit 1),
-        (select min((select l.pass from "laneway".limit_lane l where l.limits = q.limits and l.waiting order by l.pass limit 1))
-        from (select distinct k.limits from "laneway".limit_queue k) q
-        where string_to_array(q.limits, ',') && string_to_array(p_limits, ',')),
-        (select max((select l.pass from "laneway".limit_lane l where l.limits = q.limits and not l.waiting order by l.pass desc limit 1))
-        from (select distinct k.limits from "laneway".limit_queue k) q
-        where string_to_array(q.limits, ',') && string_to_array(p_limits, ',')),
+        (select coalesce(
+            (select a.pass + (b.pass - a.pass) * date_part('epoch', p_due - a.at) / date_part('epoch', b.at - a.at)
+            from unnest(c.times, c.passes) with ordinality a(at, pass, place)
+            join unnest(c.times, c.passes) with ordinality b(at, pass, place) on b.place = a.place + 1
+            where p_due >= a.at and p_due < b.at limit 1),
+            c.passes[case when p_due < c.times[1] then 1 else cardinality(c.passes) end])
+        from "laneway".limit_clock c where c.limits = p_limits),
+        (select max(l.pass) from "laneway".shared_limit l where l.name = any(string_to_array(p_limits, ','))),
         0)
+$$;
+
+-- The same for one that comes to wait: while nothing waits for the same limits, not before those that wait for some of them.
+create or replace function "laneway".limit_wait_pass_v1(p_limits text, p_due timestamptz)
+returns double precision
+language sql stable
+as $$
+    select greatest("laneway".limit_pass_v1(p_limits, p_due), (
+        select min((select l.pass from "laneway".limit_lane l where l.limits = q.limits and l.waiting order by l.pass limit 1))
+        from (select distinct k.limits from "laneway".limit_queue k where k.limits <> p_limits) q
+        where string_to_array(q.limits, ',') && string_to_array(p_limits, ',')
+            and not exists (select from "laneway".limit_lane l where l.limits = p_limits and l.waiting)))
 $$;
 
 -- After admit_v1, in a transaction of its own: what comes behind messages that have to wait (p_ids) in their channels,
@@ -290,14 +342,11 @@ begin
             select s.id, v_limits, s.channel_id, s.kind, s.priority, s.due from swept s
         ),
         held as (
-            insert into limit_lane (limits, channel_id, queue, pass, waiting, since, base)
-            select v_limits, k.channel_id, k.queue, k.pass, true, v_now, k.pass
-            from (
-                select s.channel_id, min(s.queue) as queue,
-                    limit_pass_v1(v_limits, min(greatest(s.due, s.published_at)), v_now) as pass
-                from swept s group by s.channel_id order by s.channel_id) k
-            on conflict (limits, channel_id) do update set waiting = true, pass = greatest(limit_lane.pass, excluded.pass),
-                since = excluded.since, base = greatest(limit_lane.pass, excluded.pass)
+            insert into limit_lane (limits, channel_id, queue, pass, waiting, used)
+            select v_limits, s.channel_id, min(s.queue), limit_wait_pass_v1(v_limits, min(greatest(s.due, s.published_at))), true, v_now
+            from swept s group by s.channel_id order by s.channel_id
+            on conflict (limits, channel_id) do update
+            set waiting = true, pass = greatest(limit_lane.pass, excluded.pass), used = excluded.used
             where not limit_lane.waiting
         ),
         known as (
@@ -329,9 +378,10 @@ begin
 end
 $$;
 
--- Part of upkeep: lanes in which nothing waits, and what is known of messages that were made due a while ago.
+-- Part of upkeep: lanes in which nothing waits and that started nothing for a minute, and what is known of messages that
+-- were made due a while ago.
 --
--- Keeps: lanes are found by limit_queue, so a queue's row there stays until its last lane is gone.
+-- Keeps: lanes are found by limit_clock or by limit_queue: one of both stays until the last lane is gone.
 --
 -- Locks a set's limits and its rows of limit_queue before these are forgotten: admit_v1 holds the limits, and
 -- sweep_limited_v1 these rows. What others hold is left for the next time.
@@ -359,7 +409,7 @@ begin
                     and not exists (select from lease e where e.message_id = k.message_id and e.fence = k.fence))
             order by l.name for update skip locked));
     end if;
-    if not exists (select from limit_queue) then
+    if not exists (select from limit_clock) and not exists (select from limit_queue) then
         return 0;
     end if;
     with gone as (
@@ -368,20 +418,25 @@ begin
         returning w.message_id
     )
     select count(*) into v_count from gone;
-    for v_limits in select distinct q.limits from limit_queue q loop
+    for v_limits in select q.limits from limit_queue q union select c.limits from limit_clock c loop
         with idle as (
             select l.channel_id from limit_lane l
-            where l.limits = v_limits and not l.waiting and l.pass <= coalesce((
+            where l.limits = v_limits and not l.waiting and l.used < v_now - interval '1 minute' and l.pass <= coalesce((
                 select k.pass from limit_lane k where k.limits = v_limits and k.waiting order by k.pass limit 1), 'infinity')
-            order by l.pass limit p_limit for update skip locked
+            order by l.used limit p_limit for update skip locked
         )
         delete from limit_lane l using idle i where l.limits = v_limits and l.channel_id = i.channel_id;
+        delete from limit_clock c where c.limits = any(array(
+            select k.limits from limit_clock k
+            where k.limits = v_limits and k.times[cardinality(k.times)] < v_now - interval '1 minute'
+                and not exists (select from limit_lane l where l.limits = v_limits)
+            for update skip locked));
         -- A queue of which nothing waits, unless idle lanes would not be found any more.
         continue when not exists (
             select from limit_queue q where q.limits = v_limits
                 and not exists (select from limit_lane l where l.limits = q.limits and l.waiting and l.queue = q.queue));
         continue when exists (select from limit_lane l where l.limits = v_limits and not l.waiting)
-            and not exists (select from limit_lane l where l.limits = v_limits and l.waiting);
+            and not exists (select from limit_clock c where c.limits = v_limits);
         continue when (
             select count(*) from (
                 select from shared_limit l where l.name = any(string_to_array(v_limits, ',')) for update skip locked) x

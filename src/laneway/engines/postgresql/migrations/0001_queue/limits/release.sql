@@ -33,6 +33,7 @@ declare
     v_limits text;
     v_room bigint;
     v_again timestamptz;
+    v_pass double precision;
     v_picked record;
     v_fence bigint;
     v_start bigint[] := '{}';
@@ -88,10 +89,12 @@ begin
         foreach v_limits in array v_sets loop
             exit when v_left <= 0;
             select least(r.room, v_left) into v_room from limit_room_v1(v_limits, v_now, true) r;
+            v_pass := null;
             while v_room > 0 loop
                 -- Not more than a hundred at a time: it looks at as many channels.
                 select * into v_picked from pick_limited_v1(v_limits, v_queues, p_kinds, least(v_room, 100), v_direct, v_now);
                 exit when v_picked.looked = 0;
+                v_pass := least(v_pass, v_picked.pass);
                 v_due := v_due || v_picked.due;
                 v_room := v_room - cardinality(v_picked.due) - cardinality(v_picked.start);
                 v_left := v_left - cardinality(v_picked.due) - cardinality(v_picked.start);
@@ -112,6 +115,9 @@ begin
                     return query select * from started_limited_v1(v_picked.start, v_fence, v_now);
                 end if;
             end loop;
+            if v_pass is not null then
+                perform advance_limit_clock_v1(v_limits, v_pass, v_now);
+            end if;
         end loop;
     end if;
 
@@ -248,20 +254,23 @@ end
 $$;
 
 -- Part of start_limited_v1, which has locked the limits: one round over the channels that wait for a set of them. Those
--- that have had the least come first, each as often as its share says.
+-- that have had the least come first, each as often as its share says; one that could start nothing for long, as it was
+-- paused, makes up for what the others had in the last minute and no more.
 --
--- Messages that have ended, lapsed or are due by themselves wait no more. Answers at how many channels it looked, which
--- messages are to be leased now, and which are to be made due, because their channels have limits of their own.
+-- Messages that have ended, lapsed or are due by themselves wait no more. Answers at how many channels it looked, the
+-- lowest pass of what starts, which messages are to be leased now, and which are to be made due, because their channels
+-- have limits of their own.
 create or replace function "laneway".pick_limited_v1(
     p_limits text, p_queues text[], p_kinds text[], p_room bigint, p_direct boolean, p_now timestamptz,
-    out looked bigint, out start bigint[], out due bigint[]
+    out looked bigint, out pass double precision, out start bigint[], out due bigint[]
 )
 language plpgsql
 as $$
 #variable_conflict use_column
 begin
     with lane as materialized (
-        select l.ctid as tid, l.channel_id, l.pass, c.weight, c.concurrency,
+        select l.ctid as tid, l.channel_id, greatest(l.pass, (select k.passes[1] from limit_clock k where k.limits = p_limits)) as pass,
+            c.weight, c.concurrency,
             not p_direct or c.concurrency is not null or c.rate is not null as gated
         from limit_lane l join channel c on c.id = l.channel_id
         where l.limits = p_limits and l.waiting and l.queue = any(p_queues)
@@ -306,9 +315,7 @@ begin
         delete from limit_wait w where w.message_id = any(array(select s.message_id from seen s where not s.waits))
     ),
     served as (
-        update limit_lane l set pass = l.pass + coalesce(p.n, 0) / h.weight,
-            since = case when l.since < p_now - interval '1 minute' then p_now else l.since end,
-            base = case when l.since < p_now - interval '1 minute' then l.pass else l.base end,
+        update limit_lane l set pass = h.turn + coalesce(p.n, 0) / h.weight, used = p_now,
             waiting = exists (
                 select from limit_wait w where w.limits = p_limits and w.channel_id = l.channel_id and w.released is null
                     and w.message_id <> all(array(select x.message_id from seen x)) offset 0)
@@ -316,9 +323,9 @@ begin
         left join (select x.channel_id, count(*) as n from seen x where x.waits group by x.channel_id) p on p.channel_id = h.channel_id
         where l.ctid = h.tid
     )
-    select (select count(*) from share), coalesce(array_agg(s.message_id order by s.turn, s.channel_id, s.number) filter (where s.waits and not s.gated), '{}'),
+    select (select count(*) from share), min(s.turn) filter (where s.waits), coalesce(array_agg(s.message_id order by s.turn, s.channel_id, s.number) filter (where s.waits and not s.gated), '{}'),
         coalesce(array_agg(s.message_id order by s.turn, s.channel_id, s.number) filter (where s.waits and s.gated), '{}')
-    into looked, start, due from seen s;
+    into looked, pass, start, due from seen s;
 end
 $$;
 

@@ -9,8 +9,7 @@
 -- lately, by tenths of the breaker's window. round: counts decreases and openings; what started in a round before
 -- adapt_round says nothing about the number, before breaker_round nothing about the breaker.
 --
--- started: the channels of the last hundred messages that started without having waited, of sets of which this limit is the
--- first, started_at: when the last one did. They are charged if they come to wait within a minute.
+-- pass: of the last lane of any set that started something behind it, noted a few times a second: where a new set begins.
 create table "laneway".shared_limit (
     name text collate "C" primary key,
     concurrency bigint check (concurrency >= 1),
@@ -36,8 +35,7 @@ create table "laneway".shared_limit (
     round bigint not null default 0,
     adapt_round bigint not null default 0,
     breaker_round bigint not null default 0,
-    started uuid[] not null default '{}',
-    started_at timestamptz,
+    pass double precision not null default 0,
     check ((rate is null) = (burst is null)),
     check ((adapt_min is null) = (adapted is null)),
     check ((opened_at is null) = (open_until is null) and (opened_at is null or breaker_window is not null))
@@ -60,24 +58,30 @@ create table "laneway".limit_lease (
     primary key (name, message_id)
 );
 
--- A channel that waits for a set of limits (their names, sorted, with commas between). pass: how much it has had, by weight:
--- the lowest is next. A row stays for a while after its last message, so that nobody gains by coming back.
--- since, base: a time at which it waited, of the last minute while it is served, and how much it had had then: so who
--- was due before others is found to have missed what these had since (limit_pass_v1).
+-- A channel that starts or waits behind a set of limits (their names, sorted, with commas between). pass: how much it has
+-- had, by weight: the lowest is next. used: when it began to wait or started something. A row stays for a minute after its
+-- last message, so that nobody gains by coming back.
 create table "laneway".limit_lane (
     limits text collate "C" not null,
     channel_id uuid not null,
     queue text collate "C" not null,
     pass double precision not null,
     waiting boolean not null,
-    since timestamptz not null default clock_timestamp(),
-    base double precision not null default 0,
+    used timestamptz not null,
     primary key (limits, channel_id)
 );
 create index limit_lane_order on "laneway".limit_lane (limits, pass, channel_id) where waiting;
 create index limit_lane_channel on "laneway".limit_lane (channel_id) where waiting;
 -- Lanes in which nothing waits, for upkeep.
-create index limit_lane_idle on "laneway".limit_lane (limits, pass) where not waiting;
+create index limit_lane_idle on "laneway".limit_lane (limits, used) where not waiting;
+
+-- How far a set of limits has come: the pass of what started, at times of the last minute, both rising. A channel whose
+-- first message was due at one of them, and which is found later, begins where the others were then (limit_pass_v1).
+create table "laneway".limit_clock (
+    limits text collate "C" primary key,
+    times timestamptz[] not null,
+    passes double precision[] not null
+);
 
 -- A message that waits for its limits: put back for an hour, and made due when its turn comes (released). What
 -- is due after that hour is claimed and looked at anew, so nothing is lost with a row of this table.
