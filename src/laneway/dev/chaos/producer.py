@@ -71,7 +71,7 @@ class Producer:
             self._poison: 1, self._prioritized: 1, self._over_backlog: 2, self._concurrent: 2,
             self._late_commit: 1, self._rated: 1, self._pausable: 4, self._far: 1,
             self._endless: 1, self._doomed: 2, self._flow: 2, self._shared: 1, self._burst: 1,
-            self._controlled: 1, self._newest: 4, self._quiet: 3,
+            self._controlled: 1, self._newest: 4, self._quiet: 3, self._changing: 3,
         }  # fmt: skip
         action = self._rng.choices(list(actions), list(actions.values()))[0]
         action()
@@ -171,6 +171,11 @@ class Producer:
         place = self._rng.choice((*UNLIMITED, PAUSABLE, LIMITED, LIMITED))
         kind = self._rng.choice(("plain", "slow"))
         self._publish([self._message(place, kind, queue=queue) for _ in range(12)])
+
+    def _changing(self) -> None:
+        """Where an operator changes the limit: so that some run when a new one is set."""
+        queue = self._rng.choice((WORK, MANUAL))
+        self._publish([self._message(CHANGING, queue=queue) for _ in range(5)])
 
     def _far(self) -> None:
         """Later than the run lasts: it starts only because somebody hurries it."""
