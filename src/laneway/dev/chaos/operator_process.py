@@ -84,6 +84,9 @@ class OperatorProcess:
         for scope in SCOPES:
             with suppress(LanewayError):
                 resume(self._queue, self._ledger, scope)
+        if self._rng.random() < 0.6:
+            with suppress(LanewayError):
+                self._fairness(self._rng.choice((WORK, MANUAL)))
 
     def act(self) -> None:
         actions: dict[Callable[[str], None], int] = {
@@ -98,7 +101,14 @@ class OperatorProcess:
             self._ledger.record("operation_failed", **error_fields(error))
 
     def _limit(self, queue: str) -> None:
-        name, limit = channel(CHANGING, queue), self._rng.choice((1, 2, 3, 4, None))
+        """Also while more run than the new limit allows."""
+        if self._rng.random() < 0.5:
+            self._set_limit(queue, None)
+            time.sleep(self._rng.uniform(0.2, 0.8))
+        self._set_limit(queue, self._rng.choice((1, 2, 3, 4, None)))
+
+    def _set_limit(self, queue: str, limit: int | None) -> None:
+        name = channel(CHANGING, queue)
         self._policies += 1
         number = self._policies
         self._ledger.record("policy_tried", number=number, channel=name, concurrency=limit)
