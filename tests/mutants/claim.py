@@ -7,14 +7,16 @@ from .mutant import Mutant, Patch, function, python, sql
 
 _PLAIN = function("claim_serve_plain_v1")
 _VISIT = function("claim_visit_v1")
+# A case of the conformance suite: chaos sees it if a limit is the last that was set, seldom.
+_SWITCHED = "fairness: by time: switched on and off while messages run"
 
 MUTANTS: list[Mutant] = [
     sql("a claim takes no slot", "over_limit sampled", "claim_visit_v1",
         ("s.leased + case when s.concurrency is null and not s.paced then 0 else s.taken end as leased", "s.leased as leased")),
     sql("fair by time: leases are freed that were not counted", "over_limit sampled", "claim_visit_v1",
         ("s.leased + case when s.concurrency is null and not s.paced then 0", "s.leased + case when s.concurrency is null then 0")),
-    sql("fair by time: leases are counted and never freed", "stuck", "claim_visit_v1",
-        ("h.concurrency is not null or h.paced as counted", "h.concurrency is not null as counted")),
+    python("fair by time: leases are counted and never freed", "conformance", _VISIT,
+        ("h.concurrency is not null or h.paced as counted", "h.concurrency is not null as counted"), case=_SWITCHED),
     sql("the limit lets one more in", "over_limit sampled", "claim_visit_v1",
         ("l.n, l.concurrency - l.leased,", "l.n, l.concurrency + 1 - l.leased,"),
         ("s.concurrency - s.leased <= s.taken then null", "s.concurrency + 1 - s.leased <= s.taken then null")),
