@@ -43,7 +43,8 @@ pytestmark = [
 def _publish(queue: Queue, rng: random.Random, name: str) -> int:
     with queue.flow(name, channel=f"tenant {rng.randrange(3)}") as flow:
         nodes: list[AddedNode] = []
-        for number in range(rng.randint(1, NODES)):
+        # As many small ones as large ones, by their digits.
+        for number in range(round(NODES ** rng.random())):
             most = min(len(nodes), rng.choice([1, 2, 2, 3, 50]))
             after = rng.sample(nodes, rng.randint(0 if number < 4 else 1, most)) if nodes else []
             when: When = rng.choice(CHOICES) if after else "completed"
