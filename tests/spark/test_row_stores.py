@@ -14,8 +14,10 @@ from pyspark.sql.functions import col, concat, expr, lit
 
 from laneway import NewMessage, Queue
 from laneway.spark import reason
+from laneway.spark.errors import JobIsOver
 from laneway.spark.options import parse
-from laneway.spark.publish.mysql_sqlite import staging_tables
+from laneway.spark.publish import mysql_sqlite
+from laneway.spark.publish.mysql_sqlite import MysqlSqliteWriter, staging_tables
 from laneway.spark.store import connected_to_any
 from tests.spark.streams import Sink
 from tests.stores import STORES
@@ -145,9 +147,15 @@ def test_frames_into_the_queue(spark: SparkSession, url: str) -> None:
 
 
 def test_leftovers_are_swept(spark: SparkSession, url: str) -> None:
-    """A job that fails, and one whose driver died three days ago, leave nothing."""
+    """A job that fails, one whose driver died three days ago, and a task that was killed after its
+    job had ended leave nothing; a job that has not ended keeps what it has."""
+    now = f"{int(time.time()):x}"
+    alive = [f"staged_{now}_abc_7", f"staged_{now}_abc_job"]
+    old = ["staged_1_dead_7", "staged_1_dead_job", f"staged_{now}_def_7"]
     with connected_to_any(parse({"url": url}, "read").address) as store:
-        store.tell("create_staging", table="staged_1_dead_7")
+        for name in (*old, *alive):
+            store.tell("create_staging", table=name)
+    before = sorted(f"laneway_{name}" for name in (*old, *alive))
     broken = spark.range(0, 10, 1, 3).selectExpr(
         "'1' as payload", "cast(id as int) * 99 as priority"
     )
@@ -156,11 +164,34 @@ def test_leftovers_are_swept(spark: SparkSession, url: str) -> None:
     assert "column 'priority' has values from" in reason(caught.value)
     # Spark answers before the tasks that it cancelled have ended and removed theirs.
     for _ in range(600):
-        if staged(url) == ["laneway_staged_1_dead_7"]:
+        if sorted(staged(url)) == before:
             break
         time.sleep(0.1)
+    assert sorted(staged(url)) == before
     write(frame(spark, 10), url)
+    assert sorted(staged(url)) == [f"laneway_{name}" for name in alive]
+
+
+def test_a_task_that_comes_after_the_end_of_its_job(
+    spark: SparkSession, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark answers before the tasks that it cancelled have ended: these leave no table."""
+    rows = frame(spark, 3)
+    writer = MysqlSqliteWriter(parse({"url": url}, "write"), rows.schema)
+    monkeypatch.setattr(mysql_sqlite, "task_context", lambda: Attempt())
+    writer.write(iter(rows.toArrow().to_batches()))
+    assert len(staged(url)) == 2
+    writer.abort([])
+    with pytest.raises(JobIsOver):
+        writer.write(iter(rows.toArrow().to_batches()))
     assert staged(url) == []
+
+
+class Attempt:
+    """Of a task, as far as it is asked for."""
+
+    def taskAttemptId(self) -> int:  # noqa: N802
+        return 7
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,11 @@ from laneway.errors import ConnectionUnavailable, LanewayError, SparkFailed
 
 T = TypeVar("T")
 
+
+class JobIsOver(LanewayError):
+    """Spark gave up the job, or another attempt of the task was faster."""
+
+
 # The driver gets a worker's error as text: the name of our error and its sentence, after what Spark
 # says itself, or as the last line of a traceback.
 _OURS = re.compile(r"(?<![\w.])laneway\.errors\.\w+: (.+)$", re.MULTILINE)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from laneway.engines.postgresql.publish import channel_id
-from laneway.errors import LanewayError
+from laneway.spark.errors import JobIsOver
 from laneway.spark.options import SparkOptions
 from laneway.spark.store import TASKS
 from laneway.stores.postgresql import PostgresqlStore
@@ -33,10 +33,6 @@ _SHARED = (
 )
 _OWN = ("due", "expires_at", "key", "key_window", "payload")
 _TIME = pa.timestamp("us", tz="UTC")
-
-
-class JobIsOver(LanewayError):
-    """Spark gave up the job, or another attempt of the task was faster."""
 
 
 class Label(NamedTuple):

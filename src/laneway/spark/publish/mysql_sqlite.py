@@ -15,7 +15,7 @@ from laneway.client.sync.queue import Queue
 from laneway.drivers.errors import must_repeat
 from laneway.errors import InvalidPayload, LanewayError, PublishRefused
 from laneway.model import NewMessage
-from laneway.spark.errors import brief_errors
+from laneway.spark.errors import JobIsOver, brief_errors
 from laneway.spark.options import SparkOptions
 from laneway.spark.store import connected_to_any
 from laneway.stores import Store
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 2_000
 _TRIES = 10
+_MARK = "_job"
 _REMEMBERED = timedelta(days=3650)
 # A driver that has not committed by then is considered dead.
 _DEAD_AFTER = timedelta(days=2)
@@ -50,8 +51,11 @@ class MysqlSqliteWriter(DataSourceArrowWriter):
         self.content_type = options["content_type"] or content_type(schema)
         # The time is part of the name, so that a sweep knows how old a table is.
         self.job = f"staged_{int(time.time()):x}_{secrets.token_hex(4)}"
-        with connected_to_any(options.address):
-            pass  # fails before any task runs if the database cannot be reached
+        # While this table is there, the job has not ended; fails before any task runs if the
+        # database cannot be reached.
+        self.mark = f"{self.job}{_MARK}"
+        with connected_to_any(options.address) as store:
+            store.tell("create_staging", table=self.mark)
 
     def write(self, iterator: Iterator["pyarrow.RecordBatch"]) -> Staged:
         table = f"{self.job}_{task_context().taskAttemptId():x}"
@@ -59,9 +63,16 @@ class MysqlSqliteWriter(DataSourceArrowWriter):
         with connected_to_any(self.options.address) as store:
             for chunk in all_shaped(_chunks(iterator), self.options):
                 if not written:
-                    store.tell("create_staging", table=table)
+                    self._create(store, table)
                 written = _fill(store, table, chunk, written)
         return Staged(self.job, table if written else None, written)
+
+    def _create(self, store: Store, table: str) -> None:
+        """A task that Spark has cancelled may come here when the job's tables were dropped."""
+        store.tell("create_staging", table=table)
+        if not staging_tables(store, self.mark):
+            _drop(store, staging_tables(store, table))
+            raise JobIsOver("the job ended before this attempt did: its rows are not needed")
 
     def commit(self, messages: Messages) -> None:
         parts = [part for part in staged_parts(messages) if part.table is not None]
@@ -77,7 +88,7 @@ class MysqlSqliteWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Messages) -> None:
         with suppress(LanewayError), connected_to_any(self.options.address) as store:
-            _drop(store, staging_tables(store, self.job))
+            self._end(store)
 
     def _publish(self, store: Store, parts: list[Staged]) -> None:
         address, options = self.options.address, self.options
@@ -125,12 +136,20 @@ class MysqlSqliteWriter(DataSourceArrowWriter):
         }
         return NewMessage(**{**defaults, **fields})
 
+    def _end(self, store: Store) -> None:
+        """The mark first: whoever creates a table after that finds that the job is over."""
+        _drop(store, staging_tables(store, self.mark))
+        _drop(store, staging_tables(store, self.job))
+
     def _sweep(self, store: Store) -> None:
-        """Drops this job's tables and those of dead drivers. A failure never fails the job."""
+        """Drops this job's tables, and what tasks of others left that have ended, or whose drivers
+        are dead. A failure never fails the job."""
         with suppress(Exception):
-            _drop(store, staging_tables(store, self.job))
+            self._end(store)
             old = time.time() - _DEAD_AFTER.total_seconds()
-            _drop(store, [name for name in staging_tables(store) if _created_at(name) < old])
+            names = staging_tables(store)
+            jobs = {_job_of(name) for name in names if name.endswith(_MARK)}
+            _drop(store, [n for n in names if _job_of(n) not in jobs or _created_at(n) < old])
 
 
 def staging_tables(store: Store, job: str = "staged_") -> list[str]:
@@ -171,6 +190,10 @@ def _publish_all(client: Queue, drafts: list[NewMessage], channel: str, connecti
         client.publish_many(drafts, channel=channel, connection=connection)
     except PublishRefused as error:
         raise type(error)(f"{error}: nothing of the job was published") from None
+
+
+def _job_of(table: str) -> str:
+    return table.rpartition("_")[0]
 
 
 def _created_at(table: str) -> int:
