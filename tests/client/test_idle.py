@@ -5,8 +5,9 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -14,10 +15,14 @@ import pymysql
 import pytest
 
 from laneway import AsyncQueue, Queue
-from laneway.dev.embedded import EmbeddedMariaDB
+from laneway.dev.embedded import EmbeddedMariaDB, EmbeddedPostgres
 from laneway.drivers import runner
+from laneway.drivers.asyncpg import AsyncpgRunner
 from laneway.drivers.mysql.url import connect_options
+from laneway.drivers.psycopg.aio import AsyncPsycopgRunner
+from laneway.drivers.psycopg.sync import PsycopgRunner
 from laneway.errors import ConnectionUnavailable
+from laneway.plan import Plan, Row, Statement
 from tests.client.test_faults import end_all_connections
 from tests.place import Place, fresh_schema
 
@@ -268,3 +273,42 @@ def test_a_connection_that_is_asked_after_a_long_idle_time_is_used(
             assert len(await asyncio.gather(*(queue.publish(n) for n in range(5)))) == 5
 
     asyncio.run(main())
+
+
+def _late(runner: Any) -> Any:
+    """Its connections are alive when they are taken, and not any more at the first statement."""
+    execute, waits = runner._execute, [0.4]
+
+    def wait_and_execute(*given: Any) -> Any:
+        if waits:
+            time.sleep(waits.pop())
+        return execute(*given)
+
+    runner._execute = wait_and_execute
+    return runner
+
+
+def _note(n: int) -> Plan[Sequence[Row]]:
+    return (yield Statement(f"insert into noted values ({n}) returning n"))  # noqa: S608
+
+
+@pytest.mark.parametrize("atomic", [False, True])
+def test_a_session_that_ends_while_a_write_is_on_its_way(
+    server: EmbeddedPostgres, atomic: bool
+) -> None:
+    """The server never saw the write, or the begin of its transaction: it is sent again, once."""
+    url = server.create_database(f"idle race {atomic}")
+    with psycopg.connect(url, autocommit=True) as eyes:
+        eyes.execute("create table noted (n int)")
+        eyes.execute(f"alter database \"idle race {atomic}\" set idle_session_timeout = '100ms'")
+        sync = _late(PsycopgRunner(url, pool_size=1, pooler=False))
+        sync.run(_note(0), atomic=atomic)
+        sync.close()
+        for n, kind in enumerate((AsyncPsycopgRunner, AsyncpgRunner), 1):
+            asyncio.run(_noted(_late(kind(url, pool_size=1, pooler=False)), n, atomic))
+        assert [n for (n,) in eyes.execute("select n from noted order by n")] == [0, 1, 2]
+
+
+async def _noted(runner: AsyncPsycopgRunner | AsyncpgRunner, n: int, atomic: bool) -> None:
+    await runner.run(_note(n), atomic=atomic)
+    await runner.close()

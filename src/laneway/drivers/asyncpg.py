@@ -18,7 +18,15 @@ from .deadline import (
     AsyncDeadline,
     keep_alive,
 )
-from .errors import DEADLOCK, NOT_READ_COMMITTED, is_away, sqlstate, translated, unreadable
+from .errors import (
+    DEADLOCK,
+    NOT_READ_COMMITTED,
+    ended_while_idle,
+    is_away,
+    sqlstate,
+    translated,
+    unreadable,
+)
 from .listener import Listener, ListenNotifier
 from .postgresql import (
     BEGIN,
@@ -196,7 +204,7 @@ class AsyncpgRunner:
             except _ERRORS as error:
                 if sqlstate(error) == DEADLOCK:  # the server has undone it
                     return await self._execute_alone(held.connection, statement)
-                if not (statement.reads and is_away(error)):
+                if not ((statement.reads and is_away(error)) or ended_while_idle(error)):
                     raise
             await held.replace()
             return await self._execute_alone(held.connection, statement)
@@ -208,7 +216,13 @@ class AsyncpgRunner:
         async def execute(statement: Statement) -> Sequence[Row]:
             return await self._execute(connection, statement)
 
-        await self._execute(connection, _BEGIN)
+        try:
+            await self._execute(connection, _BEGIN)
+        except _ERRORS as error:
+            if not ended_while_idle(error):
+                raise
+            connection = await held.replace()
+            await self._execute(connection, _BEGIN)
         try:
             result = await drive_async(plan, execute)
         except BaseException:

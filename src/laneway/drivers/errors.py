@@ -41,6 +41,7 @@ _CUTS = re.compile(r"[/?#@:&=\s]")
 
 NOT_READ_COMMITTED = "25000"
 DEADLOCK = "40P01"
+_IDLE_TIMEOUT = "57P05"
 LOCK_WAIT = 1205  # of MySQL
 LOCK_TIMEOUTS = ("55P03", str(LOCK_WAIT), "SQLITE_BUSY")
 """The states of an error that says: somebody keeps a row, or SQLite's file, locked."""
@@ -131,6 +132,12 @@ def translated(error: Exception, url: str, *, sent: bool = False) -> LanewayErro
     if state is None:
         return DatabaseFailed(f"the statement could not be sent to {masked(url)}: {text}")
     return DatabaseFailed(f"the database refused: {text}", state)
+
+
+def ended_while_idle(error: BaseException) -> bool:
+    """Whether the server had ended the session when the statement came, which it never saw: also a
+    write may be sent again."""
+    return _IDLE_TIMEOUT in (getattr(layer, "sqlstate", None) for layer in (error, error.__cause__))
 
 
 def is_away(error: BaseException) -> bool:

@@ -16,7 +16,14 @@ from laneway.drivers.deadline import (
     PING_TIMEOUT,
     keep_alive,
 )
-from laneway.drivers.errors import DEADLOCK, NOT_READ_COMMITTED, is_away, sqlstate, translated
+from laneway.drivers.errors import (
+    DEADLOCK,
+    NOT_READ_COMMITTED,
+    ended_while_idle,
+    is_away,
+    sqlstate,
+    translated,
+)
 from laneway.drivers.postgresql import (
     BEGIN,
     LOCK_TIMEOUT,
@@ -107,7 +114,7 @@ class AsyncPsycopgRunner:
             except (psycopg.Error, OSError) as error:
                 if sqlstate(error) == DEADLOCK:  # the server has undone it
                     return await self._execute_alone(held.connection, statement)
-                if not (statement.reads and is_away(error)):
+                if not ((statement.reads and is_away(error)) or ended_while_idle(error)):
                     raise
             await held.replace()
             return await self._execute_alone(held.connection, statement)
@@ -119,7 +126,13 @@ class AsyncPsycopgRunner:
         async def execute(statement: Statement) -> Sequence[Row]:
             return await self._execute(connection, statement)
 
-        await self._execute(connection, _BEGIN)
+        try:
+            await self._execute(connection, _BEGIN)
+        except (psycopg.Error, OSError) as error:
+            if not ended_while_idle(error):
+                raise
+            connection = await held.replace()
+            await self._execute(connection, _BEGIN)
         try:
             result = await drive_async(plan, execute)
         except BaseException:

@@ -18,7 +18,14 @@ from laneway.drivers.deadline import (
     PING_TIMEOUT,
     keep_alive,
 )
-from laneway.drivers.errors import DEADLOCK, NOT_READ_COMMITTED, is_away, sqlstate, translated
+from laneway.drivers.errors import (
+    DEADLOCK,
+    NOT_READ_COMMITTED,
+    ended_while_idle,
+    is_away,
+    sqlstate,
+    translated,
+)
 from laneway.drivers.postgresql import (
     BEGIN,
     LOCK_TIMEOUT,
@@ -109,7 +116,7 @@ class PsycopgRunner:
             except (psycopg.Error, OSError) as error:
                 if sqlstate(error) == DEADLOCK:  # the server has undone it
                     return self._execute_alone(held.connection, statement)
-                if not (statement.reads and is_away(error)):
+                if not ((statement.reads and is_away(error)) or ended_while_idle(error)):
                     raise
             held.replace()
             return self._execute_alone(held.connection, statement)
@@ -121,7 +128,13 @@ class PsycopgRunner:
         def execute(statement: Statement) -> Sequence[Row]:
             return self._execute(connection, statement)
 
-        self._execute(connection, _BEGIN)
+        try:
+            self._execute(connection, _BEGIN)
+        except (psycopg.Error, OSError) as error:
+            if not ended_while_idle(error):
+                raise
+            connection = held.replace()
+            self._execute(connection, _BEGIN)
         try:
             result = drive(plan, execute)
         except BaseException:
