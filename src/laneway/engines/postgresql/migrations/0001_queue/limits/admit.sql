@@ -193,8 +193,8 @@ $$;
 -- Keeps: what waits is found: its channel's lane says so, and limit_queue, whose rows cleanup_limits_v1 leaves alone
 -- while they are locked here.
 --
--- Locks: the channels with SKIP LOCKED, then rows of limit_queue and lanes in order. Whoever holds one of these waits
--- for no channel.
+-- Locks: the channels and their lanes with SKIP LOCKED, then rows of limit_queue. Whoever holds one of these waits for
+-- no channel.
 create or replace function "laneway".sweep_limited_v1(p_ids bigint[], p_limits text[], p_now timestamptz default null)
 returns bigint
 language plpgsql
@@ -219,7 +219,10 @@ begin
         join lateral (select k.channel_id from message k where k.id = x.id offset 0) m on true
         group by x.limits order by x.limits
     loop
-        v_channels := array(select c.id from channel c where c.id = any(v_channels) order by c.id for no key update skip locked);
+        v_channels := array(
+            select c.id from channel c join limit_lane l on l.limits = v_limits and l.channel_id = c.id
+            where c.id = any(v_channels) order by c.id
+            for no key update of c skip locked for update of l skip locked);
         continue when cardinality(v_channels) = 0;
         perform from limit_queue q where q.limits = v_limits for share;
         -- Later than the time of every claim that owned them.
@@ -245,12 +248,9 @@ begin
             select s.id, v_limits, s.channel_id, s.kind, s.priority, s.due from swept s
         ),
         held as (
-            insert into limit_lane (limits, channel_id, queue, pass, waiting, used)
-            select v_limits, s.channel_id, min(s.queue), limit_wait_pass_v1(v_limits, min(greatest(s.due, s.published_at)), v_now), true, v_now
-            from swept s group by s.channel_id order by s.channel_id
-            on conflict (limits, channel_id) do update
-            set waiting = true, pass = greatest(limit_lane.pass, excluded.pass), used = excluded.used
-            where not limit_lane.waiting
+            update limit_lane l set waiting = true, used = v_now, pass = greatest(l.pass, limit_wait_pass_v1(v_limits, s.due, v_now))
+            from (select k.channel_id, min(greatest(k.due, k.published_at)) as due from swept k group by k.channel_id) s
+            where l.limits = v_limits and l.channel_id = s.channel_id and not l.waiting
         ),
         known as (
             insert into limit_queue (queue, limits)
