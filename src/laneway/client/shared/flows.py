@@ -106,11 +106,13 @@ class FlowNodes:
     def _parents(self, after: Parents) -> Sequence[int]:
         if after is None:
             return ()
-        if isinstance(after, AddedNode | int):
+        if isinstance(after, AddedNode):
+            return (self._parent(after),)
+        if isinstance(after, int):
             after = (after,)
         if isinstance(after, str | bytes) or not isinstance(after, Iterable):
             raise InvalidOption(f"after is {shown(after)}: it takes nodes that were added before")
-        return list(dict.fromkeys(self._parent(one) for one in after))
+        return list(dict.fromkeys(map(self._parent, after)))
 
     def _parent(self, node: AddedNode | int) -> int:
         if isinstance(node, AddedNode):

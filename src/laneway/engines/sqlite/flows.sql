@@ -10,10 +10,14 @@ update "laneway_flow" set ended_at = $2, expires_at = $2 + keep where id = $1
 -- $1: queue, $2: name, $3: now, $4: keep, $5: held, $6: live.
 insert into "laneway_flow" (queue, name, created_at, keep, held, live) values ($1, $2, $3, $4, $5, $6) returning id
 
--- name: add_node
--- $1: id, $2: flow, $3: pending, $4: when, $5: state, $6: queue, $7: channel, $8: kind.
+-- name: add_nodes
+-- $1 and $2: the first and the last id. What is held of a new flow, whose edges are there.
 insert into "laneway_flow_node" (id, flow_id, pending, run_when, state, queue, channel, kind)
-values ($1, $2, $3, $4, $5, $6, $7, $8)
+select h.id, h.flow_id, h.parents, h.run_when, iif(h.parents, 'held', 'live'), h.queue, h.channel, h.kind
+from (
+    select id, flow_id, run_when, queue, channel, kind,
+        (select count(*) from "laneway_flow_edge" e where e.child = "laneway_flow_held".id) as parents
+    from "laneway_flow_held" where id between $1 and $2) h
 
 -- name: add_edge
 -- $1: parent, $2: child, $3: strict, $4: place.
@@ -25,6 +29,12 @@ insert into "laneway_flow_held" (
     id, flow_id, adder, fence, parents, run_when, queue, channel, kind, content_type, headers, priority, delay, at,
     expires_in, expires_at, max_attempts, payload)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+
+-- name: add_plain_held
+-- $1..$10: of one without headers, delay and expiry.
+insert into "laneway_flow_held" (
+    id, flow_id, run_when, queue, channel, kind, content_type, priority, max_attempts, payload)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 
 -- name: held_lease_flow
 -- $1: message, $2: fence. If it is leased under this fence: its flow, or null.

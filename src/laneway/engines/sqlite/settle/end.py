@@ -83,7 +83,14 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
             yield self._statement("unstage_nodes", ids)
 
     def _write_flow_changes(self, changes: FlowChanges, state: WriteState) -> Plan[None]:
-        yield self._many("write_node", _node_values(changes, state.now))
+        alone = []
+        for values, ids in _nodes_by_values(changes, state.now).items():
+            if len(ids) < _TOGETHER:
+                alone += [(id, *values) for id in ids]
+            else:
+                yield self._statement("write_nodes", listed(ids), *values)
+        if alone:
+            yield self._many("write_node", alone)
         yield self._many("count_flow", changes.count_rows())
         if changes.decided:
             yield self._many("delete_undecided", changes.decided)
@@ -144,11 +151,16 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
         return len(json.loads(nodes))
 
 
-def _node_values(changes: FlowChanges, now: int) -> list[tuple[Any, ...]]:
-    return [
-        (id, row.pending, row.missed, row.state, row.died, now if id in changes.ended else None)
-        for id, row in changes.nodes.items()
-    ]
+_TOGETHER = 4
+"""As many nodes that get the same values are written by one statement."""
+
+
+def _nodes_by_values(changes: FlowChanges, now: int) -> dict[tuple[Any, ...], list[int]]:
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for id, row in changes.nodes.items():
+        ended = now if id in changes.ended else None
+        groups.setdefault((row.pending, row.missed, row.state, row.died, ended), []).append(id)
+    return groups
 
 
 class SqliteRequeue(NamedTuple):

@@ -139,7 +139,7 @@ on conflict (message_id) do nothing
 -- name: node_rows
 -- $1: ids. Those that are nodes of flows.
 select n.id, n.flow_id, n.pending, n.missed, n.run_when, n.state, n.died
-from json_each($1) j cross join "laneway_flow_node" n where n.id = j.value group by n.id
+from json_each($1) j cross join "laneway_flow_node" n where n.id = j.value
 
 -- name: child_edges
 -- $1: ids of parents, $2: how many. In the order of the parents, and of each parent's children.
@@ -206,6 +206,12 @@ where id in (select value from json_each($1))
 update "laneway_flow_node" set pending = $2, missed = $3, state = $4, died = $5,
     ended_at = case when $4 = 'live' then null else coalesce($6, ended_at) end
 where id = $1
+
+-- name: write_nodes
+-- $1: ids, $2..$6: as in write_node.
+update "laneway_flow_node" set pending = $2, missed = $3, state = $4, died = $5,
+    ended_at = case when $4 = 'live' then null else coalesce($6, ended_at) end
+where id in (select value from json_each($1))
 
 -- name: count_flow
 -- $1: flow, $2..$7: what is added to its counts.
