@@ -33,7 +33,7 @@ end
 $$;
 
 -- Of a set whose limits are locked: something starts whose lane has had p_pass. If others had more before, they were
--- ahead of it: nobody who was due since then begins where they were. Written four times a second at most while it rises.
+-- ahead of it: nobody who was due since then begins where they were. Written once a second at most while it rises.
 create or replace function "laneway".advance_limit_clock_v1(p_limits text, p_pass double precision, p_now timestamptz)
 returns void
 language plpgsql
@@ -47,7 +47,7 @@ declare
 begin
     select c.times, c.passes, cardinality(c.times) into v_times, v_passes, v_last
     from limit_clock c where c.limits = p_limits;
-    if v_passes[v_last] = p_pass or v_passes[v_last] < p_pass and v_times[v_last] > p_now - interval '250 milliseconds' then
+    if v_passes[v_last] = p_pass or v_passes[v_last] < p_pass and v_times[v_last] > p_now - interval '1 second' then
         return;
     end if;
     while v_passes[v_last] > p_pass loop

@@ -9,7 +9,7 @@
 -- lately, by tenths of the breaker's window. round: counts decreases and openings; what started in a round before
 -- adapt_round says nothing about the number, before breaker_round nothing about the breaker.
 --
--- pass: of the last lane of any set that started something behind it, noted a few times a second: where a new set begins.
+-- pass: of the last lane of any set that started something behind it, noted once a second: where a new set begins.
 create table "laneway".shared_limit (
     name text collate "C" primary key,
     concurrency bigint check (concurrency >= 1),
