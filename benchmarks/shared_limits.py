@@ -2,8 +2,8 @@
 
 Sixteen claimers on 200 tenants, all messages behind one limit: first without work, to compare the
 rate with that of the same messages without a limit: sixteen claimers, and four, as many as have
-room behind a limit of 20 with claims of 5. Then behind a limit of 20 at once and another
-one with a rate; one claim in fifty is dropped with what it holds, as by a worker that is killed,
+room behind a limit of 20 with claims of 5. Then with work of 10 ms, without a limit and behind
+one of 20, which is full; and behind a limit of 20 at once and another one with a rate: one claim in fifty is dropped with what it holds, as by a worker that is killed,
 one in two hundred is held for longer than its lease and settled afterwards, as by one that was
 frozen, and the limits are lowered and raised again on the way. Prints whether more ran or started
 than allowed (by what the claimers saw, not by the tables), and how far any tenant was from its
@@ -27,6 +27,7 @@ CLAIMERS = 16
 TENANTS = 200
 CONCURRENCY = 20
 LEASE = 2.0
+WORK = 0.01
 DROPPED = 0.02
 FROZEN = 0.005
 MEAN = 40
@@ -238,10 +239,15 @@ def report(url: str, seconds: float) -> None:
         ratio = rates[name] / rates["no limit"]
         print(f"  {name:28} {rates[name]:8.0f}  {ratio:5.2f}  at once {most_at_once(done.runs)}")
 
+    done, took = load(url, fresh(), seconds, 50_000, (), 5, work=WORK)
+    free = done.done / took
     schema = fresh()
     limited(schema, concurrency=CONCURRENCY)
-    done, _ = load(url, schema, seconds, 50_000, ("api",), 5, work=0.01, starts=MEAN * TENANTS)
+    done, took = load(url, schema, seconds, 50_000, ("api",), 5, work=WORK, starts=MEAN * TENANTS)
+    full = done.done / took
     print(
+        f"10 ms of work: {free:.0f} a second without a limit, {full:.0f} behind one of 20: "
+        f"{full / free:.2f}\n"
         f"concurrency 20: {len(done.runs)} runs, at once {most_at_once(done.runs)} of 20; "
         f"{served(done.runs)}"
     )
@@ -265,7 +271,7 @@ def everything(url: str, schema: str, seconds: float) -> None:
         50_000,
         ("api", "pace"),
         5,
-        0.01,
+        WORK,
         DROPPED,
         FROZEN,
         changes,
