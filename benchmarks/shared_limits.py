@@ -2,13 +2,15 @@
 
 Sixteen claimers on 200 tenants, all messages behind one limit: first without work, to compare the
 rate with that of the same messages without a limit: sixteen claimers, and four, as many as have
-room behind a limit of 20 with claims of 5. Then with work of 10 ms, without a limit and behind
-one of 20, which is full; and behind a limit of 20 at once and another one with a rate: one claim in fifty is dropped with what it holds, as by a worker that is killed,
-one in two hundred is held for longer than its lease and settled afterwards, as by one that was
-frozen, and the limits are lowered and raised again on the way. Prints whether more ran or started
-than allowed (by what the claimers saw, not by the tables), and how far any tenant was from its
-share, in starts and in percent: of a mean of 14 starts one is 7 %, so these two go on until the
-mean is 40, or for ten times as long as was asked for.
+room behind a limit of 20 with claims of 5. Then with work of 10 ms: without a limit, and behind one
+of 20, which is full. Last behind a limit of 20 at once and another one with a rate: one claim in
+fifty is dropped with what it holds, as by a worker that is killed, one in two hundred is held for
+longer than its lease and settled afterwards, as by one that was frozen, and the limits are lowered
+and raised again on the way.
+
+Prints whether more ran or started than allowed (by what the claimers saw, not by the tables), and
+how far any tenant was from its share, in starts and in percent: of a mean of 14 starts one is 7 %,
+so these two go on until the mean is 40, or for ten times as long as was asked for.
 """
 
 import argparse
