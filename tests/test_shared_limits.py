@@ -9,19 +9,24 @@ import pytest
 from laneway import Message, NewMessage, Queue
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.drivers.runner import drive
-from laneway.engines.fairness import Limited, LimitedClaims, LimitSteps, LimitWaits
+from laneway.engines.fairness import (
+    Lane,
+    Limited,
+    LimitedClaims,
+    LimitSteps,
+    LimitWaits,
+    shares,
+)
 from laneway.engines.findings import limits_findings
 from laneway.engines.shared_limits import (
-    Lane,
     LimitPlans,
     LimitState,
     Passes,
     decide,
     room_of,
-    shares,
 )
 from laneway.errors import InvalidName, InvalidOption
-from laneway.limits import Breaker
+from laneway.limits import Breaker, LimitClock
 from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row, Taken
 from laneway.shared_limits import SharedLimit, check_limits, limits_of, why_held
@@ -73,8 +78,12 @@ class Passing(LimitPlans):
         yield from ()
         return {one: self.passes.get(one, Passes(None, None)) for one in sets}
 
+    def _limit_clock(self, limits: str) -> Plan[LimitClock]:
+        yield from ()
+        return LimitClock()
+
     def joins(self, limits: str) -> float:
-        return drive(self._joins([limits]), lambda statement: ())[limits]
+        return drive(self._joins([limits]), lambda statement: ())[limits].at(0, 0)
 
 
 def test_who_comes_to_wait_joins_where_the_others_are() -> None:
@@ -82,6 +91,24 @@ def test_who_comes_to_wait_joins_where_the_others_are() -> None:
     assert plans.joins("a") == 5.0 and plans.joins("a,b") == 3.0
     assert plans.joins("c") == plans.joins("c,d") == 7.0
     assert plans.joins("d") == 0.0
+
+
+def test_who_was_due_earlier_joins_where_the_others_were_then() -> None:
+    clock = LimitClock()
+    assert clock.at(0, 0, None) is None
+    for second in range(11):
+        assert clock.advance(float(second), second * SECOND)
+        assert not clock.advance(second + 0.5, second * SECOND + SECOND // 2), "once a second"
+    now = 11 * SECOND
+    assert clock.at(-SECOND, now, None) == 0 and clock.at(now, now, None) == 10
+    assert clock.at(5 * SECOND // 2, now, None) == 2.5
+    assert clock.at(now, now, 11.0) == 11, "as far as the lowest that waits has come since"
+    assert LimitClock.read(clock.written()).points == clock.points
+    # One that was due and not found starts: all who were due since then begin no later than it.
+    assert clock.advance(4.0, now)
+    assert clock.at(5 * SECOND, now, None) == clock.at(now, now, None) == 4
+    assert clock.at(3 * SECOND, now, None) == 3
+    assert clock.advance(5.0, 100 * SECOND) and clock.points[0] == (5 * SECOND, 4.0)
 
 
 def test_the_rate_counts_by_the_time_of_the_claim() -> None:

@@ -1,5 +1,5 @@
 """What ``channel.limit()`` changes of a policy, and what it leaves as it is; how a shared limit
-adapts, and how its breaker opens and closes."""
+adapts, how its breaker opens and closes, and how far those have come that share it."""
 
 import json
 import math
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from .durations import Duration, check_duration
@@ -15,6 +16,8 @@ from .model import KEEP, Keep, Policy
 
 _LONGEST_BURST = 100 * 366 * 86_400  # seconds
 _MICROSECOND = timedelta(microseconds=1)
+_SECOND = 1_000_000
+_REMEMBERED = 60 * _SECOND
 
 
 class LimitChange(NamedTuple):
@@ -285,3 +288,73 @@ class LimitControl:
 
 def _least(one: int | None, other: int | None) -> int | None:
     return other if one is None else one if other is None else min(one, other)
+
+
+class LimitClock:
+    """How far a set of limits has come: the pass of what started, at times (in microseconds) of the
+    last minute, both rising. Who was due at one of them, and is found later, begins where the
+    others were then. PostgreSQL does the same in functions (``limit_pass_v1``)."""
+
+    def __init__(self, points: Sequence[Sequence[float]] = ()) -> None:
+        self.points = [(int(at), float(passed)) for at, passed in points]
+
+    @classmethod
+    def read(cls, text: str | bytes | None) -> "LimitClock":
+        return cls(json.loads(text) if text else ())
+
+    def written(self) -> str:
+        return json.dumps(self.points)
+
+    def advance(self, passed: float, now: int) -> bool:
+        """Something starts whose lane has had ``passed``. If others had more before, they were
+        ahead of it: nobody who was due since then begins where they were. Whether this is news:
+        while it rises, once a second."""
+        if self.points:
+            at, last = self.points[-1]
+            if last == passed or (last < passed and at > now - _SECOND):
+                return False
+        since = now
+        while self.points and self.points[-1][1] > passed:
+            since, _ = self.points.pop()
+        # The last one before the minute tells where it began.
+        old = sum(at <= now - _REMEMBERED for at, _ in self.points[1:])
+        self.points = [*self.points[old:], (since, passed)]
+        return True
+
+    def at(self, due: int, now: int, lowest: float | None) -> float | None:
+        """Where a lane begins whose first message was due then, None if nothing is known.
+        ``lowest``: of those that wait now."""
+        if not self.points:
+            return None
+        if due < self.points[0][0]:
+            return self.points[0][1]
+        for (since, before), (until, after) in pairwise(self.points):
+            if since <= due < until:
+                return before + (after - before) * (due - since) / (until - since)
+        since, last = self.points[-1]
+        if lowest is None or lowest <= last:
+            return last
+        # Since it was written last, those that wait have come as far as the lowest of them.
+        return last + (lowest - last) * (
+            min(1.0, (due - since) / (now - since)) if now > since else 1
+        )
+
+
+class Join(NamedTuple):
+    """Where a lane begins that comes to a set of limits: where the others were when its first
+    message was due, so that it gains nothing by coming late or by coming back, and loses nothing if
+    it was found late. While nothing waits for the same limits, not before ``others`` that wait for
+    some of them. If nothing is known of the set: where those are that wait for the same limits, or
+    for some of them, or where those are that waited last."""
+
+    clock: LimitClock
+    lowest: float | None
+    others: float | None
+    idle: float
+
+    def at(self, due: int, now: int) -> float:
+        known = self.clock.at(due, now, self.lowest)
+        ahead = self.others if self.lowest is None else self.lowest
+        if known is None:
+            return self.idle if ahead is None else ahead
+        return known if self.lowest is not None or ahead is None else max(known, ahead)

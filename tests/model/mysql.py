@@ -16,7 +16,7 @@ TABLES = [
     *["kind_queue", "kind_message", "kind_wake", "lane"],
     *["flow", "flow_name", "flow_count", "flow_node", "flow_edge", "flow_held", "flow_added"],
     *["flow_released", "flow_undecided"],
-    *["shared_limit", "limit_lease", "limit_lane", "limit_wait", "limit_queue"],
+    *["shared_limit", "limit_lease", "limit_lane", "limit_wait", "limit_queue", "limit_clock"],
     *_COUNTED,
 ]
 

@@ -26,6 +26,7 @@ TABLES = [
     "limit_lane",
     "limit_wait",
     "limit_queue",
+    "limit_clock",
     "listener",
     "mail",
     "schedule",

@@ -20,7 +20,7 @@ from tests.mysql.test_pairs import MINUTE, MOMENT, Session
 
 WRITTEN = (
     *("message", "wake", "lease", "channel", "history"),
-    *("shared_limit", "limit_lease", "limit_lane", "limit_wait", "limit_queue"),
+    *("shared_limit", "limit_lease", "limit_lane", "limit_wait", "limit_queue", "limit_clock"),
 )
 
 

@@ -18,9 +18,10 @@ from psycopg import sql
 from laneway import Queue
 from laneway.errors import InvalidPayload
 from laneway.spark import store
+from laneway.spark.errors import JobIsOver
 from laneway.spark.options import parse
 from laneway.spark.publish import load as loading
-from laneway.spark.publish.load import JobIsOver, load
+from laneway.spark.publish.load import load
 from tests.place import Place
 from tests.spark.conftest import options
 

@@ -18,7 +18,8 @@ def _lanes(path: Path) -> list[tuple[object]]:
 
 
 QUEUE = "insert into laneway_limit_queue values (?, ?)"
-LANE = "insert into laneway_limit_lane values (?, ?, ?, ?, ?)"
+LANE = "insert into laneway_limit_lane values (?, ?, ?, ?, ?, 0)"
+CLOCKS = "select limits from laneway_limit_clock"
 WAIT = "insert into laneway_limit_wait values (?, 'api', 1, '', 0, 1, ?, 0)"
 
 
@@ -45,6 +46,21 @@ def test_a_lane_that_had_more_than_others_is_remembered(url: str, path: Path) ->
         _run(path, "update laneway_limit_lane set waiting = 0")
         queue.upkeep()
         assert _lanes(path) == [] == _run(path, "select * from laneway_limit_queue")
+
+
+def test_what_was_used_within_a_minute_is_remembered(url: str, path: Path) -> None:
+    """What started without having waited counts if its channel comes to wait; then all goes."""
+    with Queue(url, upkeep_every=None) as queue:
+        queue.install()
+        queue.limits["api"].set(concurrency=5)
+        queue.publish(1, limits=["api"])
+        queue.complete(queue.claim())
+        queue.upkeep()
+        assert len(_lanes(path)) == 1 == len(_run(path, CLOCKS))
+        _run(path, "update laneway_limit_lane set used = used - 61000000")
+        _run(path, "update laneway_limit_clock set at = at - 61000000")
+        queue.upkeep()
+        assert _lanes(path) == [] == _run(path, CLOCKS)
 
 
 def test_a_queue_that_is_always_busy_forgets_idle_lanes(url: str, path: Path) -> None:

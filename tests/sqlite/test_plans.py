@@ -54,6 +54,7 @@ SMALL = {
     # messages behind them are not small.
     "shared_limit",
     "limit_queue",
+    "limit_clock",
 }
 # Reads on from one end and stops after some rows; or asks for messages among those under way.
 BOUNDED = {

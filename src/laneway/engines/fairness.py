@@ -9,7 +9,6 @@
   starts (``TimeShare``).
 - In a channel the highest priority starts first, but one start in ``OLDEST_OF`` goes to the message
   that has waited longest, so that no priority starves.
-
 - Messages that wait for shared limits and others take turns, claim by claim (``LimitedClaims``).
 
 Times are microseconds.
@@ -17,6 +16,7 @@ Times are microseconds.
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from heapq import heapify, heapreplace
 from math import ceil, floor
 from typing import NamedTuple, TypeVar
 
@@ -279,6 +279,42 @@ def next_skips(skips: int, started: int) -> int:
 # While a claim finds nothing else, it looks for it only after so many that started what waited.
 _STARTS_AHEAD = 8
 _ZERO = timedelta(0)
+ChannelId = int | bytes
+
+
+class LimitLane(NamedTuple):
+    """Of a message that starts. ``passed``: how much the lane has had, None if it is new; ``due``:
+    from when on the message was."""
+
+    channel_id: ChannelId
+    queue: str | bytes
+    weight: float
+    passed: float | None
+    due: int
+
+
+class Lane(NamedTuple):
+    """A channel that waits for a set of limits. ``passed``: how much it has had, by weight.
+    ``most``: how many it may start, by its own concurrency."""
+
+    channel_id: ChannelId
+    passed: float
+    weight: float
+    most: int | None
+
+
+def shares(lanes: Sequence[Lane], room: int) -> dict[int | bytes, int]:
+    """How many of each lane are next: always of the one that has had the least."""
+    counts: dict[int | bytes, int] = {}
+    heap = [(lane.passed, number) for number, lane in enumerate(lanes)]
+    heapify(heap)
+    for _ in range(room if heap else 0):
+        passed, number = heap[0]
+        lane = lanes[number]
+        counts[lane.channel_id] = counts.get(lane.channel_id, 0) + 1
+        heapreplace(heap, (passed + 1 / lane.weight, number))
+    most = {lane.channel_id: lane.most for lane in lanes if lane.most is not None}
+    return {id: min(count, most.get(id, count)) for id, count in counts.items()}
 
 
 class Limited(NamedTuple):

@@ -12,15 +12,14 @@ so two claims decide one after the other.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from heapq import heapify, heapreplace
 from typing import NamedTuple
 
-from laneway.limits import EndedAttempt, LimitControl
+from laneway.limits import EndedAttempt, Join, LimitClock, LimitControl
 from laneway.model import Return, Settled
 from laneway.plan import Plan, Taken
 from laneway.shared_limits import SharedLimit, names_in, shared_limit_of
 
-from .fairness import Limited, LimitWaits, RateLimit
+from .fairness import ChannelId, Lane, Limited, LimitLane, LimitWaits, RateLimit, shares
 from .times import HOUR, SECOND, micros, moment
 
 HOLD = HOUR
@@ -118,32 +117,7 @@ def room_of(limits: str, states: States, now: int, want: int) -> tuple[int, int 
     return min(least, want), max((again for _, again in rooms if again is not None), default=None)
 
 
-class Lane(NamedTuple):
-    """A channel that waits for a set of limits. ``passed``: how much it has had, by weight.
-    ``most``: how many it may start, by its own concurrency."""
-
-    channel_id: int | bytes
-    passed: float
-    weight: float
-    most: int | None
-
-
-def shares(lanes: Sequence[Lane], room: int) -> dict[int | bytes, int]:
-    """How many of each lane are next: always of the one that has had the least."""
-    counts: dict[int | bytes, int] = {}
-    heap = [(lane.passed, number) for number, lane in enumerate(lanes)]
-    heapify(heap)
-    for _ in range(room if heap else 0):
-        passed, number = heap[0]
-        lane = lanes[number]
-        counts[lane.channel_id] = counts.get(lane.channel_id, 0) + 1
-        heapreplace(heap, (passed + 1 / lane.weight, number))
-    most = {lane.channel_id: lane.most for lane in lanes if lane.most is not None}
-    return {id: min(count, most.get(id, count)) for id, count in counts.items()}
-
-
 Kinds = tuple[str, ...] | None
-ChannelId = int | bytes
 
 
 class Passes(NamedTuple):
@@ -249,8 +223,24 @@ class LimitPlans:
         """How much the lanes of these sets have had, in the claim's transaction."""
         raise NotImplementedError
 
-    def _limit_wait(self, waiting: Sequence[Limited], charges: Mapping[int, float]) -> Plan[None]:
+    def _limit_wait(
+        self, waiting: Sequence[Limited], charges: Mapping[int, float], now: int
+    ) -> Plan[None]:
         """They wait in their lanes, and get back what they were charged."""
+        raise NotImplementedError
+
+    def _limit_lane(self, limits: str, id: int) -> Plan[LimitLane]:
+        """Of a message that was claimed."""
+        raise NotImplementedError
+
+    def _limit_charge(self, limits: str, lane: LimitLane, passed: float, now: int) -> Plan[None]:
+        """So much it has had now."""
+        raise NotImplementedError
+
+    def _limit_clock(self, limits: str) -> Plan[LimitClock]:
+        raise NotImplementedError
+
+    def _limit_set_clock(self, limits: str, clock: LimitClock, now: int) -> Plan[None]:
         raise NotImplementedError
 
     def _limit_sweep(self, waiting: Sequence[Limited]) -> Plan[None]:
@@ -311,9 +301,11 @@ class LimitPlans:
         start, wait = decide(turns, states, held, first, at)
         if start:
             yield from self._limit_start(start, [states[name] for name in names])
+            charges = {id: waits[id].charge for id in released}
+            yield from self._charge_lanes(start, charges, taken, at)
         if wait:
             charges = {one.id: waits[one.id].charge for one in wait if one.id in released}
-            yield from self._limit_wait(wait, charges)
+            yield from self._limit_wait(wait, charges, at)
             # Each until a time of its own, by which its wake is found again.
             later = [timedelta(microseconds=HOLD + number) for number in range(len(wait))]
             returns = [Return(o.id, o.fence, d) for o, d in zip(wait, later, strict=True)]
@@ -321,10 +313,35 @@ class LimitPlans:
             yield from self._limit_sweep(wait)
         return {one.id for one in start}
 
-    def _joins(self, sets: Sequence[str]) -> Plan[dict[str, float]]:
-        """Where a channel begins that comes to wait for these sets: where the others are, so that
-        it gains nothing by coming late or by coming back. Those that wait for the same limits tell,
-        or those that wait for some of them, or those that waited last."""
+    def _charge_lanes(
+        self, started: Sequence[Limited], charges: Mapping[int, float], taken: Taken, now: int
+    ) -> Plan[None]:
+        """What starts without having waited is charged to its lane, as the others were when they
+        were made due (``charges``); and the clocks of the sets go on."""
+        names = {row[0]: (row[2], row[3]) for row in taken.rows}
+        lanes: dict[tuple[str, object], list[int]] = {}
+        for one in started:
+            lanes.setdefault((one.limits, names[one.id]), []).append(one.id)
+        clocks, lowest = dict[str, LimitClock](), dict[str, float]()
+        for (limits, _), ids in lanes.items():
+            direct = [id for id in ids if id not in charges]
+            lane = yield from self._limit_lane(limits, (direct or ids)[0])
+            if limits not in clocks:
+                clocks[limits] = yield from self._limit_clock(limits)
+            passed = (lane.passed or 0.0) - sum(charges.get(id, 0.0) for id in ids)
+            if direct:
+                begins = clocks[limits].at(lane.due, now, None)
+                if begins is None:
+                    begins = (yield from self._joins([limits]))[limits].at(lane.due, now)
+                passed = max(lane.passed or 0.0, begins)
+                had = passed + len(direct) / lane.weight
+                yield from self._limit_charge(limits, lane, had, now)
+            lowest[limits] = min(passed, lowest.get(limits, passed))
+        for limits, passed in sorted(lowest.items()):
+            if clocks[limits].advance(passed, now):
+                yield from self._limit_set_clock(limits, clocks[limits], now)
+
+    def _joins(self, sets: Sequence[str]) -> Plan[dict[str, Join]]:
         known = yield from self._limit_all_sets()
         near = {mine: [mine, *(one for one in known if _share(one, mine))] for mine in sets}
         passes = yield from self._limit_passes(
@@ -332,12 +349,13 @@ class LimitPlans:
         )
         joins = {}
         for mine, some in near.items():
-            lowest = [passes[one].lowest for one in some]
-            waiting = lowest[:1] if lowest[0] is not None else lowest
+            others = [passes[one].lowest for one in some[1:]]
             idle = [passes[one].idle for one in some]
-            joins[mine] = min(
-                (each for each in waiting if each is not None),
-                default=max((each for each in idle if each is not None), default=0.0),
+            joins[mine] = Join(
+                (yield from self._limit_clock(mine)),
+                passes[mine].lowest,
+                min((each for each in others if each is not None), default=None),
+                max((each for each in idle if each is not None), default=0.0),
             )
         return joins
 

@@ -11,12 +11,17 @@ from dataclasses import astuple, replace
 from datetime import timedelta
 from typing import Any
 
-from laneway.engines.fairness import Limited, LimitedClaims, rate_limit
+from laneway.engines.fairness import (
+    ChannelId,
+    Lane,
+    Limited,
+    LimitedClaims,
+    LimitLane,
+    rate_limit,
+)
 from laneway.engines.shared_limits import (
     COMING,
-    ChannelId,
     Kinds,
-    Lane,
     LimitPlans,
     LimitState,
     LimitWait,
@@ -24,7 +29,7 @@ from laneway.engines.shared_limits import (
     shown_limit,
 )
 from laneway.engines.times import SECOND, micros
-from laneway.limits import EndedAttempt, LimitControl
+from laneway.limits import EndedAttempt, LimitClock, LimitControl
 from laneway.plan import Plan, Row
 from laneway.shared_limits import LimitNote, SharedLimit, SharedLimitChange, names_in
 
@@ -204,17 +209,40 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
             )
         return passes
 
-    def _limit_wait(self, waiting: Sequence[Limited], charges: Mapping[int, float]) -> Plan[None]:
+    def _limit_lane(self, limits: str, id: int) -> Plan[LimitLane]:
+        ((channel_id, queue, weight, passed, due),) = yield self._statement(
+            "limit_lane", data(limits), id
+        )
+        had = None if passed is None else float(passed)
+        return LimitLane(bytes(channel_id), bytes(queue), float(weight), had, int(due))
+
+    def _limit_charge(self, limits: str, lane: LimitLane, passed: float, now: int) -> Plan[None]:
+        where = (data(limits), lane.channel_id, lane.queue)
+        yield self._statement("charge_limit_lane", *where, passed, now)
+
+    def _limit_clock(self, limits: str) -> Plan[LimitClock]:
+        rows = yield self._statement("limit_clock", data(limits))
+        return LimitClock.read(text(rows[0][0]) if rows else None)
+
+    def _limit_set_clock(self, limits: str, clock: LimitClock, now: int) -> Plan[None]:
+        yield self._statement("set_limit_clock", data(limits), data(clock.written()), now)
+
+    def _limit_wait(
+        self, waiting: Sequence[Limited], charges: Mapping[int, float], now: int
+    ) -> Plan[None]:
         limits = {one.id: data(one.limits) or b"" for one in waiting}
         rows = yield self._statement("limited_messages", sorted(limits))
         lanes: dict[tuple[bytes, bytes, bytes], float] = {}
-        for id, channel_id, queue, *_ in rows:
+        dues: dict[tuple[bytes, bytes, bytes], int] = {}
+        for id, channel_id, queue, *_, due, published in rows:
             lane = (limits[int(id)], bytes(channel_id), bytes(queue))
             lanes[lane] = lanes.get(lane, 0.0) + charges.get(int(id), 0.0)
+            since = max(int(due), int(published))
+            dues[lane] = min(since, dues.get(lane, since))
         joins = yield from self._joins(sorted({one.limits for one in waiting}))
         for lane, charge in sorted(lanes.items()):
-            passed = joins[text(lane[0]) or ""]
-            yield self._statement("add_limit_lane", *lane, passed, charge)
+            passed = joins[text(lane[0]) or ""].at(dues[lane], now)
+            yield self._statement("add_limit_lane", *lane, passed, charge, now)
         for queue, names in sorted({(lane[2], lane[0]) for lane in lanes}):
             if not (yield self._statement("limit_queue", queue, names)):
                 yield self._statement("add_limit_queue", queue, names)
@@ -257,7 +285,8 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         charge = 1 / lane.weight
         if ids:
             yield self._statement("release_limit_waits", sorted(ids), now, charge)
-        yield self._statement("move_limit_lane", data(limits), lane.channel_id, len(ids) * charge)
+        had = len(ids) * charge
+        yield self._statement("move_limit_lane", data(limits), lane.channel_id, had, now)
 
     def _limit_make_due(self, ids: Sequence[int]) -> Plan[None]:
         wanted = sorted(ids)
@@ -299,23 +328,18 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
             some = any(ended for _, ended, _ in (yield from self._runs(name)))
             if some and (yield self._statement("lock_free_limit", data(name))):
                 yield from self._end_runs(name)
-        queues = yield self._statement("limit_queues")
-        if not queues:
-            return
-        if old := (yield self._statement("released_waits", now - 60 * SECOND, limit)):
+        before = now - 60 * SECOND
+        if old := (yield self._statement("released_waits", before, limit)):
             yield self._statement("delete_limit_waits", sorted(int(row[0]) for row in old))
-        left = set()
-        for one in sorted({bytes(row[1]) for row in queues}):
-            lanes = yield self._statement("idle_limit_lanes", one, limit)
-            for (channel,) in lanes:
-                yield self._statement("delete_limit_lane", one, channel)
-            if len(lanes) >= limit:
-                left.add(one)
-        # Lanes are found by their queues: those stay until the last idle lane is gone.
+        for limits, channel in (yield self._statement("idle_limit_lanes", before, limit)):
+            yield self._statement("delete_limit_lane", bytes(limits), bytes(channel))
+        for (limits,) in (yield self._statement("idle_limit_clocks", before)):
+            for name in names_in(text(limits) or ""):
+                yield from self._lock_limit(name)
+            yield self._statement("delete_limit_clock", bytes(limits), before)
+        queues = yield self._statement("limit_queues")
         idle = sorted(
-            (text(limits) or "", bytes(queue))
-            for queue, limits, held in queues
-            if not held and bytes(limits) not in left
+            (text(limits) or "", bytes(queue)) for queue, limits, held in queues if not held
         )
         for limits, queue in idle:
             for name in names_in(limits):

@@ -108,15 +108,36 @@ order by pass desc limit 1
 
 -- name: limited_messages
 -- $1: message ids.
-select m.id, m.channel_id, m.queue, m.kind, -m.priority, m.due
+select m.id, m.channel_id, m.queue, m.kind, -m.priority, m.due, m.published_at
 from $1:ids x straight_join `laneway_message` m force index (primary) on m.id = x.id
 
 -- name: add_limit_lane
--- $1: limits, $2: channel, which we have locked, $3: queue, $4: where the others are, $5: what it gets back.
-insert into `laneway_limit_lane` (limits, channel_id, queue, pass, waiting) values ($1, $2, $3, $4 - $5, 1)
-on duplicate key update
+-- $1: limits, $2: channel, which we have locked, $3: queue, $4: where the others are, $5: what it gets back, $6: now.
+insert into `laneway_limit_lane` (limits, channel_id, queue, pass, waiting, used) values ($1, $2, $3, $4 - $5, 1, $6)
+on duplicate key update used = $6,
     pass = if(`laneway_limit_lane`.waiting, `laneway_limit_lane`.pass - $5, greatest(`laneway_limit_lane`.pass - $5, $4)),
     waiting = 1
+
+-- name: limit_lane
+-- $1: limits, $2: message. The columns of LimitLane.
+select m.channel_id, m.queue, coalesce(c.weight, 1), l.pass, greatest(m.due, m.published_at)
+from `laneway_message` m force index (primary)
+left join `laneway_channel` c force index (primary) on c.id = m.channel_id
+left join `laneway_limit_lane` l force index (primary) on l.limits = $1 and l.channel_id = m.channel_id
+where m.id = $2
+
+-- name: charge_limit_lane
+-- $1: limits, $2: channel, which we have locked, $3: queue, $4: how much it has had, $5: now.
+insert into `laneway_limit_lane` (limits, channel_id, queue, pass, waiting, used) values ($1, $2, $3, $4, 0, $5)
+on duplicate key update pass = $4, used = $5
+
+-- name: limit_clock
+-- $1: limits, which we have locked.
+select points from `laneway_limit_clock` force index (primary) where limits = $1
+
+-- name: set_limit_clock
+-- $1: limits, which we have locked, $2: points, $3: now.
+insert into `laneway_limit_clock` (limits, points, `at`) values ($1, $2, $3) on duplicate key update points = $2, `at` = $3
 
 -- name: limit_queue
 -- $1: queue, $2: limits.
@@ -178,8 +199,8 @@ update $1:ids x straight_join `laneway_limit_wait` w force index (primary) on w.
 set w.released = $2, w.charge = $3
 
 -- name: move_limit_lane
--- $1: limits, $2: channel, which we have locked, $3: what was taken, by weight.
-update `laneway_limit_lane` l force index (primary) set l.pass = l.pass + $3, l.waiting = exists (
+-- $1: limits, $2: channel, which we have locked, $3: what was taken, by weight, $4: now.
+update `laneway_limit_lane` l force index (primary) set l.pass = l.pass + $3, l.used = $4, l.waiting = exists (
     select 1 from `laneway_limit_wait` w force index (limit_wait_order)
     where w.limits = $1 and w.channel_id = $2 and w.released is null)
 where l.limits = $1 and l.channel_id = $2
@@ -221,11 +242,21 @@ select l.channel_id, min(l.limits) from `laneway_limit_lane` l force index (limi
 where l.channel_id in ($1...) and l.waiting = 1 group by l.channel_id
 
 -- name: idle_limit_lanes
--- $1: limits, $2: limit. Lanes in which nothing waits any more, behind those that wait.
-select l.channel_id from `laneway_limit_lane` l force index (limit_lane_order)
-where l.limits = $1 and l.waiting = 0 and l.pass <= coalesce((
+-- $1: until when, $2: limit. Lanes in which nothing waits, that were not used since and have had no more than those that
+-- wait.
+select l.limits, l.channel_id from `laneway_limit_lane` l force index (limit_lane_idle)
+where l.waiting = 0 and l.used < $1 and l.pass <= coalesce((
     select k.pass from `laneway_limit_lane` k force index (limit_lane_order)
-    where k.limits = $1 and k.waiting = 1 order by k.pass limit 1), 1e300) limit $2
+    where k.limits = l.limits and k.waiting = 1 order by k.pass limit 1), 1e300) limit $2
+
+-- name: idle_limit_clocks
+-- $1: until when. Of sets that have no lane.
+select c.limits from `laneway_limit_clock` c where c.`at` < $1 and not exists (
+    select 1 from `laneway_limit_lane` l force index (primary) where l.limits = c.limits)
+
+-- name: delete_limit_clock
+-- $1: limits, which we have locked, $2: until when.
+delete from `laneway_limit_clock` where limits = $1 and `at` < $2
 
 -- name: delete_limit_lane
 -- $1: limits, $2: channel.

@@ -22,6 +22,7 @@ drop view "laneway_history_v1";
 drop view "laneway_dead_letter_v1";
 drop view "laneway_message_v1";
 drop view "laneway_lake_sure";
+drop table "laneway_limit_clock";
 drop table "laneway_limit_queue";
 drop table "laneway_limit_wait";
 drop table "laneway_limit_lane";

@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from datetime import timedelta
 
-from laneway.engines.fairness import Limited, LimitedClaims, rate_limit
+from laneway.engines.fairness import (
+    ChannelId,
+    Lane,
+    Limited,
+    LimitedClaims,
+    LimitLane,
+    rate_limit,
+)
 from laneway.engines.shared_limits import (
     HOLD,
-    ChannelId,
     Kinds,
-    Lane,
     LimitPlans,
     LimitState,
     LimitWait,
@@ -20,7 +25,7 @@ from laneway.engines.shared_limits import (
     shown_limit,
 )
 from laneway.engines.times import micros
-from laneway.limits import EndedAttempt, LimitControl
+from laneway.limits import EndedAttempt, LimitClock, LimitControl
 from laneway.model import Return, Settled
 from laneway.plan import Plan
 from laneway.shared_limits import LimitNote, SharedLimit, SharedLimitChange, limits_of, names_in
@@ -143,9 +148,30 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         rows = yield self._statement("limit_passes", listed(sets))
         return {limits: Passes(lowest, idle) for limits, lowest, idle in rows}
 
-    def _limit_wait(self, waiting: Sequence[Limited], charges: Mapping[int, float]) -> Plan[None]:
+    def _limit_lane(self, limits: str, id: int) -> Plan[LimitLane]:
+        return LimitLane(*(yield self._statement("limit_lane", limits, id))[0])
+
+    def _limit_charge(self, limits: str, lane: LimitLane, passed: float, now: int) -> Plan[None]:
+        where = (limits, lane.channel_id, lane.queue)
+        yield self._statement("charge_limit_lane", *where, passed, now)
+
+    def _limit_clock(self, limits: str) -> Plan[LimitClock]:
+        rows = yield self._statement("limit_clock", limits)
+        return LimitClock.read(rows[0][0] if rows else None)
+
+    def _limit_set_clock(self, limits: str, clock: LimitClock, now: int) -> Plan[None]:
+        yield self._statement("set_limit_clock", limits, clock.written(), now)
+
+    def _limit_wait(
+        self, waiting: Sequence[Limited], charges: Mapping[int, float], now: int
+    ) -> Plan[None]:
         joins = yield from self._joins(sorted({one.limits for one in waiting}))
-        lanes = [(o.limits, o.id, charges.get(o.id, 0.0), joins[o.limits]) for o in waiting]
+        rows = yield self._statement("limited_dues", listed(one.id for one in waiting))
+        dues: dict[int, int] = {row[0]: row[1] for row in rows}
+        lanes = [
+            (o.limits, o.id, charges.get(o.id, 0.0), joins[o.limits].at(dues[o.id], now), now)
+            for o in waiting
+        ]
         pairs = [(one.limits, one.id) for one in waiting]
         yield self._many("add_limit_lane", lanes)
         yield self._many("add_limit_queue", pairs)
@@ -160,7 +186,8 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         if not found:
             return
         state = yield from self._begin_write(turns=len(found))
-        yield from self._limit_wait([Limited(id, 0, str(f[1])) for id, f in found.items()], {})
+        swept = [Limited(id, 0, str(limits)) for id, (_, limits) in found.items()]
+        yield from self._limit_wait(swept, {}, state.now)
         yield self._many("delete_waiting", [row for row, _ in found.values()])
         yield from self._no_longer_waiting(found, state)
         later = {id: state.now + HOLD + number for number, id in enumerate(found)}
@@ -192,7 +219,7 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         charge = 1 / lane.weight
         if ids:
             yield self._statement("release_limit_waits", listed(ids), now, charge)
-        yield self._statement("move_limit_lane", limits, lane.channel_id, len(ids) * charge)
+        yield self._statement("move_limit_lane", limits, lane.channel_id, len(ids) * charge, now)
 
     def _limit_make_due(self, ids: Sequence[int]) -> Plan[None]:
         state = yield from self._begin_write(turns=len(ids))
@@ -219,7 +246,6 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         if names := [row[0] for row in (yield self._statement("ended_limits"))]:
             yield from self._end_limit_leases(names)
         yield self._statement("forget_released", now, limit)
-        gone = yield self._statement("forget_limit_lanes", limit)
-        # Lanes are found by their queues: those stay until the last idle lane is gone.
-        if len(gone) < limit:
-            yield self._statement("forget_limit_queues")
+        yield self._statement("forget_limit_lanes", now, limit)
+        yield self._statement("forget_limit_clocks", now)
+        yield self._statement("forget_limit_queues")

@@ -81,12 +81,36 @@ select distinct limits from "laneway_limit_queue"
 delete from "laneway_limit_wait" where message_id in (select value from json_each($1))
 
 -- name: add_limit_lane
--- $1: limits, $2: message, $3: what it gets back, $4: where the others are, where a lane joins that comes back.
-insert into "laneway_limit_lane" (limits, channel_id, queue, pass, waiting)
-select $1, c.id, c.queue, $4 - $3, 1
+-- $1: limits, $2: message, $3: what it gets back, $4: where the others are, where a lane joins that comes back, $5: now.
+insert into "laneway_limit_lane" (limits, channel_id, queue, pass, waiting, used)
+select $1, c.id, c.queue, $4 - $3, 1, $5
 from "laneway_message" m cross join "laneway_channel" c where m.id = $2 and c.id = m.channel_id
-on conflict (limits, channel_id) do update set waiting = 1,
+on conflict (limits, channel_id) do update set waiting = 1, used = $5,
     pass = case when waiting then pass - $3 else max(pass - $3, excluded.pass) end
+
+-- name: limit_lane
+-- $1: limits, $2: message. The columns of LimitLane.
+select m.channel_id, c.queue, c.weight, l.pass, max(m.due, m.published_at)
+from "laneway_message" m cross join "laneway_channel" c
+left join "laneway_limit_lane" l on l.limits = $1 and l.channel_id = m.channel_id
+where m.id = $2 and c.id = m.channel_id
+
+-- name: charge_limit_lane
+-- $1: limits, $2: channel, $3: queue, $4: how much it has had, $5: now.
+insert into "laneway_limit_lane" (limits, channel_id, queue, pass, waiting, used) values ($1, $2, $3, $4, 0, $5)
+on conflict (limits, channel_id) do update set pass = $4, used = $5
+
+-- name: limit_clock
+-- $1: limits.
+select points from "laneway_limit_clock" where limits = $1
+
+-- name: set_limit_clock
+-- $1: limits, $2: points, $3: now.
+insert or replace into "laneway_limit_clock" (limits, points, at) values ($1, $2, $3)
+
+-- name: limited_dues
+-- $1: message ids. From when on they were due.
+select m.id, max(m.due, m.published_at) from json_each($1) j cross join "laneway_message" m where m.id = j.value
 
 -- name: limit_passes
 -- $1: sets of limits. The lowest of the lanes that wait, the highest of the others.
@@ -159,7 +183,7 @@ update "laneway_limit_wait" set released = $2, charge = $3 where message_id in (
 
 -- name: move_limit_lane
 -- $1: limits, $2: channel, $3: what was taken, by weight.
-update "laneway_limit_lane" set pass = pass + $3, waiting = exists (
+update "laneway_limit_lane" set pass = pass + $3, used = $4, waiting = exists (
     select 1 from "laneway_limit_wait" w where w.limits = $1 and w.channel_id = $2 and w.released is null)
 where limits = $1 and channel_id = $2
 
@@ -207,14 +231,18 @@ where c.queue = $1 and c.name = j.value and l.channel_id = c.id and l.waiting
 group by c.name
 
 -- name: forget_limit_lanes
--- $1: limit. Lanes in which nothing waits and that have had no more than those that wait.
+-- $1: now, $2: limit. Lanes in which nothing waits, that were not used for a minute and have had no more than those
+-- that wait.
 delete from "laneway_limit_lane" where (limits, channel_id) in (
-    select distinct i.limits, i.channel_id
-    from "laneway_limit_queue" q cross join "laneway_limit_lane" i indexed by "laneway_limit_lane_idle"
-    where i.limits = q.limits and not i.waiting and i.pass <= coalesce((
-        select min(l.pass) from "laneway_limit_lane" l where l.limits = q.limits and l.waiting), 1e300)
-    limit $1)
-returning 1
+    select i.limits, i.channel_id from "laneway_limit_lane" i indexed by "laneway_limit_lane_idle"
+    where not i.waiting and i.used < $1 - 60000000 and i.pass <= coalesce((
+        select min(l.pass) from "laneway_limit_lane" l where l.limits = i.limits and l.waiting), 1e300)
+    order by i.used limit $2)
+
+-- name: forget_limit_clocks
+-- $1: now. Of sets that nothing waits for and nothing has started behind for a minute.
+delete from "laneway_limit_clock" where at < $1 - 60000000
+    and not exists (select 1 from "laneway_limit_lane" l where l.limits = "laneway_limit_clock".limits)
 
 -- name: forget_released
 -- $1: now, $2: limit. What is known of messages that were made due a while ago.

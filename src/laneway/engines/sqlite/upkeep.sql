@@ -25,9 +25,10 @@ select
         or exists (select 1 from "laneway_flow" where expires_at <= $1) as flows,
     exists (
         select 1 from "laneway_limit_queue" q where not exists (
-            select 1 from "laneway_limit_lane" l where l.limits = q.limits and l.queue = q.queue and l.waiting)
-        or (select min(i.pass) from "laneway_limit_lane" i where i.limits = q.limits and not i.waiting)
-            <= (select min(l.pass) from "laneway_limit_lane" l where l.limits = q.limits and l.waiting))
+            select 1 from "laneway_limit_lane" l where l.limits = q.limits and l.queue = q.queue and l.waiting))
+    or exists (select 1 from "laneway_limit_lane" where not waiting and used < $1 - 60000000)
+    or exists (select 1 from "laneway_limit_clock" c where c.at < $1 - 60000000 and not exists (
+        select 1 from "laneway_limit_lane" l where l.limits = c.limits))
     or exists (select 1 from "laneway_limit_wait" where released < $1 - 60000000)
     or exists (
         select 1 from "laneway_shared_limit" l cross join "laneway_limit_lease" k

@@ -338,16 +338,26 @@ create table if not exists `laneway_limit_lease` (
 ) engine = InnoDB;
 
 -- A channel that waits for a set of limits (their names, sorted, with commas between), guarded by the channel's lock.
--- pass: how much it has had, by weight: the lowest is next. A row stays for a while after its last message.
+-- pass: how much it has had, by weight: the lowest is next. used: when it began to wait or started something. A row stays
+-- for a minute after its last message, so that nobody gains by coming back.
 create table if not exists `laneway_limit_lane` (
     limits varbinary(420) not null,
     channel_id binary(16) not null,
     queue varbinary(255) not null,
     pass double not null,
     waiting boolean not null,
+    used bigint not null,
     primary key (limits, channel_id),
     key limit_lane_order (limits, waiting, pass),
+    key limit_lane_idle (waiting, used),
     key limit_lane_channel (channel_id, waiting)
+) engine = InnoDB;
+
+-- How far a set of limits has come: LimitClock. Guarded by the locks of its limits. at: when it was written.
+create table if not exists `laneway_limit_clock` (
+    limits varbinary(420) primary key,
+    points blob not null,
+    `at` bigint not null
 ) engine = InnoDB;
 
 -- A message that waits for its limits: put back for an hour, and made due when its turn comes (released). place: by

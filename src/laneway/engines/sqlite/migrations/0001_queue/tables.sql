@@ -339,18 +339,27 @@ create table "laneway_limit_lease" (
 ) without rowid;
 
 -- A channel that waits for a set of limits (their names, sorted, with commas between). pass: how much it has had,
--- by weight: the lowest is next. A row stays for a while after its last message.
+-- by weight: the lowest is next. used: when it began to wait or started something. A row stays for a minute after its
+-- last message, so that nobody gains by coming back.
 create table "laneway_limit_lane" (
     limits text not null,
     channel_id integer not null,
     queue text not null,
     pass real not null,
     waiting integer not null,
+    used integer not null,
     primary key (limits, channel_id)
 ) without rowid;
 create index "laneway_limit_lane_order" on "laneway_limit_lane" (limits, pass) where waiting;
-create index "laneway_limit_lane_idle" on "laneway_limit_lane" (limits, pass) where not waiting;
+create index "laneway_limit_lane_idle" on "laneway_limit_lane" (used) where not waiting;
 create index "laneway_limit_lane_channel" on "laneway_limit_lane" (channel_id) where waiting;
+
+-- How far a set of limits has come: LimitClock. at: when it was written.
+create table "laneway_limit_clock" (
+    limits text primary key,
+    points text not null,
+    at integer not null
+) without rowid;
 
 -- A message that waits for its limits: put back for an hour, and made due when its turn comes (released).
 create table "laneway_limit_wait" (

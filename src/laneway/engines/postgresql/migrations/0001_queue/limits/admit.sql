@@ -43,7 +43,7 @@ declare
     v_start bigint[] := '{}';
     v_start_fences bigint[] := '{}';
     v_start_limits text[] := '{}';
-    -- Those of them that have not waited: their lanes are charged now.
+    -- Those of them that were not made due: their lanes are charged now.
     v_at_once bigint[] := '{}';
     v_wait bigint[] := '{}';
     v_wait_fences bigint[] := '{}';
@@ -77,6 +77,7 @@ begin
         select f.*, f.rank <= f.due_now as released
         from (
             select x.id, x.fence, x.limits, x.number, l.claimed_at, l.channel_id,
+                w.released is not null as charged,
                 count(w.released) over (partition by x.limits, l.channel_id) as due_now,
                 row_number() over (partition by x.limits, l.channel_id order by m.priority desc, m.due, x.id) as rank
             from unnest(p_ids, p_fences, p_limits) with ordinality x(id, fence, limits, number)
@@ -105,7 +106,7 @@ begin
             v_start := v_start || v_message.id;
             v_start_fences := v_start_fences || v_message.fence;
             v_start_limits := v_start_limits || v_message.limits;
-            if not v_message.released then
+            if not v_message.charged then
                 v_at_once := v_at_once || v_message.id;
             end if;
         else
