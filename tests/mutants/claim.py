@@ -7,7 +7,11 @@ from .mutant import Mutant, Patch, function, python, sql
 
 _PLAIN = function("claim_serve_plain_v1")
 _VISIT = function("claim_visit_v1")
-# A case of the conformance suite: chaos sees it if a limit is the last that was set, seldom.
+# Chaos sees these only by luck.
+_HIDES = (
+    "tests/interleavings/test_found.py::"
+    "test_a_cancelled_message_that_is_off_the_count_too_early_hides_no_other"
+)
 _SWITCHED = "fairness: by time: switched on and off while messages run"
 
 MUTANTS: list[Mutant] = [
@@ -76,7 +80,7 @@ MUTANTS: list[Mutant] = [
         ("g.key_window, g.attempt, 0, coalesce", "g.key_window, g.attempt, g.max_attempts - 1, coalesce")),
     sql("cancel takes what somebody holds", "cancelled wrongly_lost lost history", "end_waiting_v1",
         (" and not exists (select from lease l where l.message_id = m.id offset 0)", "")),
-    Mutant("a cancelled message hides another", frozenset({"stuck"}), [
+    Mutant("a cancelled message hides another", frozenset({"test"}), [
         Patch(_PLAIN, "case when l.positioned and l.n = t.taken then exists (", "case when false then exists ("),
-        Patch(_VISIT, "(r.fewer or r.positions > 0) and r.quota = r.n", "r.fewer and r.quota = r.n")]),
+        Patch(_VISIT, "(r.fewer or r.positions > 0) and r.quota = r.n", "r.fewer and r.quota = r.n")], test=_HIDES),
 ]  # fmt: skip

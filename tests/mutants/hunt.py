@@ -42,6 +42,7 @@ MUTANTS = [
 ]
 
 
+PROJECT = Path(__file__).parents[2]
 STUCK_TIMEOUT = 60  # seconds, in which the package itself is done with the rest
 
 
@@ -61,7 +62,9 @@ def hunt(mutant: Mutant, seeds: range, seconds: float) -> Hunted:
     with tempfile.TemporaryDirectory(prefix="laneway-mutant-") as folder:
         mutant.write(Path(folder))
         for count, seed in enumerate(seeds, 1):
-            if mutant.case:
+            if mutant.test:
+                seen = run_test(Path(folder), mutant.test)
+            elif mutant.case:
                 seen = run_case(Path(folder), mutant.engine, mutant.case)
             else:
                 terms = mutant.faults, mutant.by_kind, mutant.through
@@ -120,11 +123,22 @@ def run_case(folder: Path, engine: str, case: str) -> dict[str, int]:
     return {"conformance": broken} if broken else {}
 
 
-def _answer(folder: Path, command: list[str]) -> Any:
+def run_test(folder: Path, test: str) -> dict[str, int]:
+    """Whether a test fails."""
+    done = _run(folder, [sys.executable, "-m", "pytest", "-q", "-n", "0", test], PROJECT)
+    if done.returncode > 1:
+        raise RuntimeError(f"it did not run: {done.stdout}")
+    return {"test": 1} if done.returncode else {}
+
+
+def _run(folder: Path, command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=folder, env={**os.environ, "PYTHONPATH": path}
-    )
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment)
+
+
+def _answer(folder: Path, command: list[str]) -> Any:
+    done = _run(folder, command, folder)
     if not done.stdout:
         raise RuntimeError(f"it did not run: {done.stderr}")
     return json.loads(done.stdout)

@@ -52,7 +52,8 @@ class Mutant:
     """``kills``: the rules of the checker of which one must be broken; dying of anything else
     would be an accident. ``faults``: those that bring it to light; poison only where it is needed,
     because what it kills and holds up takes time. ``case``: what chaos cannot see, a case of the
-    conformance suite does, which is named here, and ``kills`` is "conformance"."""
+    conformance suite does, which is named here, and ``kills`` is "conformance". ``test``: what both
+    see only by luck, a test with a fixed order of steps does, and ``kills`` is "test"."""
 
     name: str
     kills: frozenset[str]
@@ -62,6 +63,7 @@ class Mutant:
     by_kind: bool = False
     through: str | None = None
     case: str | None = None
+    test: str | None = None
 
     def files(self) -> dict[str, str]:
         """Those that are changed, as they are with the defect."""
