@@ -46,6 +46,10 @@ PROJECT = Path(__file__).parents[2]
 STUCK_TIMEOUT = 60  # seconds, in which the package itself is done with the rest
 
 
+class DidNotRun(Exception):
+    """Dying of anything else than the broken rule would be an accident."""
+
+
 class Hunted(NamedTuple):
     """``seeds`` runs were needed; ``seen`` is what the last one broke."""
 
@@ -62,16 +66,24 @@ def hunt(mutant: Mutant, seeds: range, seconds: float) -> Hunted:
     with tempfile.TemporaryDirectory(prefix="laneway-mutant-") as folder:
         mutant.write(Path(folder))
         for count, seed in enumerate(seeds, 1):
-            if mutant.test:
-                seen = run_test(Path(folder), mutant.test)
-            elif mutant.case:
-                seen = run_case(Path(folder), mutant.engine, mutant.case)
-            else:
-                terms = mutant.faults, mutant.by_kind, mutant.through
-                seen = run(Path(folder), mutant.engine, seed, seconds, timeout, *terms)
+            try:
+                seen = _seen(mutant, Path(folder), seed, seconds, timeout)
+            except DidNotRun as error:
+                seen = {f"did not run: {str(error).strip().splitlines()[-1]}": 1}
             if mutant.kills & seen.keys():
                 return Hunted(mutant, True, count, seen)
     return Hunted(mutant, False, len(seeds), seen)
+
+
+def _seen(
+    mutant: Mutant, folder: Path, seed: int, seconds: float, timeout: float
+) -> dict[str, int]:
+    if mutant.test:
+        return run_test(folder, mutant.test)
+    if mutant.case:
+        return run_case(folder, mutant.engine, mutant.case)
+    terms = mutant.faults, mutant.by_kind, mutant.through
+    return run(folder, mutant.engine, seed, seconds, timeout, *terms)
 
 
 def run(
@@ -127,7 +139,7 @@ def run_test(folder: Path, test: str) -> dict[str, int]:
     """Whether a test fails."""
     done = _run(folder, [sys.executable, "-m", "pytest", "-q", "-n", "0", test], PROJECT)
     if done.returncode > 1:
-        raise RuntimeError(f"it did not run: {done.stdout}")
+        raise DidNotRun(done.stdout)
     return {"test": 1} if done.returncode else {}
 
 
@@ -140,5 +152,5 @@ def _run(folder: Path, command: list[str], cwd: Path) -> subprocess.CompletedPro
 def _answer(folder: Path, command: list[str]) -> Any:
     done = _run(folder, command, folder)
     if not done.stdout:
-        raise RuntimeError(f"it did not run: {done.stderr}")
+        raise DidNotRun(done.stderr)
     return json.loads(done.stdout)

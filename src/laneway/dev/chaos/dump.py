@@ -184,7 +184,8 @@ def _results(queue: Queue) -> Iterator[dict[str, Any]]:
         ids = range(start, min(start + PAGE, last + 1))
         for id, stored in zip(ids, queue._core.run(queue._core.engine.results(ids)), strict=True):
             if stored is not None:
-                yield {"id": id, "fence": json.loads(stored.payload)["fence"]}
+                # A handler that has not returned yet has no result: nobody should have stored one.
+                yield {"id": id, "fence": (json.loads(stored.payload) or {}).get("fence")}
 
 
 def _messages(queue: Queue) -> Iterator[dict[str, Any]]:
