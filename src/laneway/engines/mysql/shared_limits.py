@@ -331,12 +331,8 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         before = now - 60 * SECOND
         if old := (yield self._statement("released_waits", before, limit)):
             yield self._statement("delete_limit_waits", sorted(int(row[0]) for row in old))
-        for limits, channel in (yield self._statement("idle_limit_lanes", before, limit)):
-            yield self._statement("delete_limit_lane", bytes(limits), bytes(channel))
         for (limits,) in (yield self._statement("idle_limit_clocks", before)):
-            for name in names_in(text(limits) or ""):
-                yield from self._lock_limit(name)
-            yield self._statement("delete_limit_clock", bytes(limits), before)
+            yield self._statement("delete_limit_clock", bytes(limits))
         queues = yield self._statement("limit_queues")
         idle = sorted(
             (text(limits) or "", bytes(queue)) for queue, limits, held in queues if not held
@@ -347,6 +343,9 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
             again = yield self._statement("limit_queues")
             if (queue, data(limits)) in {(bytes(q), bytes(x)) for q, x, held in again if not held}:
                 yield self._statement("delete_limit_queue", queue, data(limits))
+        # The last: whoever holds a limit may wait for a lane.
+        for limits, channel in (yield self._statement("idle_limit_lanes", before, limit)):
+            yield self._statement("delete_limit_lane", bytes(limits), bytes(channel))
 
 
 def _control(columns: Sequence[Any]) -> LimitControl:

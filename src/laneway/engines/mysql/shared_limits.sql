@@ -250,13 +250,14 @@ where l.waiting = 0 and l.used < $1 and l.pass <= coalesce((
     where k.limits = l.limits and k.waiting = 1 order by k.pass limit 1), 1e300) limit $2
 
 -- name: idle_limit_clocks
--- $1: until when. Of sets that have no lane.
+-- $1: until when. Of sets that have no lane, as far as nobody holds them.
 select c.limits from `laneway_limit_clock` c where c.`at` < $1 and not exists (
     select 1 from `laneway_limit_lane` l force index (primary) where l.limits = c.limits)
+for update skip locked
 
 -- name: delete_limit_clock
--- $1: limits, which we have locked, $2: until when.
-delete from `laneway_limit_clock` where limits = $1 and `at` < $2
+-- $1: limits, whose clock we have locked.
+delete from `laneway_limit_clock` where limits = $1
 
 -- name: delete_limit_lane
 -- $1: limits, $2: channel.
