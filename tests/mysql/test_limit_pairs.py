@@ -132,3 +132,28 @@ def _play(scene: Scene, verb: Verb, freed: bool, due: bool, cut: int, late_stops
     assert not thread.is_alive() and not failed, (cut, failed)
     assert scene.late not in scene.leased(), f"it was passed: stopped after {cut}"
     return going
+
+
+def test_upkeep_forgets_lanes_and_clocks_after_a_minute(mariadb: EmbeddedMariaDB) -> None:
+    """What started without having waited counts if its channel comes to wait; then all goes."""
+    url = mariadb.create_database("limit cleanup")
+    now = [datetime.now(UTC)]
+    with (
+        Queue(url, clock=lambda: now[0], upkeep_every=None) as queue,
+        connect(url, autocommit=True) as eyes,
+        eyes.cursor() as cursor,
+    ):
+        queue.install()
+        queue.limits["api"].set(concurrency=5)
+        queue.publish(1, limits=["api"])
+        queue.complete(queue.claim())
+        left = []
+        for seconds in (1, 61, 1):
+            now[0] += timedelta(seconds=seconds)
+            queue.upkeep()
+            counted = []
+            for table in ("limit_lane", "limit_clock"):
+                cursor.execute(f"select count(*) from laneway_{table}")  # noqa: S608
+                counted += [int(row[0]) for row in cursor.fetchall()]
+            left.append(counted)
+    assert left == [[1, 1], [0, 1], [0, 0]]
