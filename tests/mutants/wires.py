@@ -22,8 +22,10 @@ MUTANTS: list[Mutant] = [
     _silent("MariaDB: a call waits for a silent wire for ever", "stuck", "drivers/runner.py",
         ("return seconds * _LONG if seconds is not None and statement.long else seconds", "return None"),
         engine="mariadb"),
-    python("connections that ended while idle are given out", "needless_errors", "drivers/runner.py",
-        *_QUIET, faults="idle"),
+    Mutant("connections that ended while idle are given out", frozenset({"needless_errors"}), [
+        *(Patch("drivers/runner.py", *pair) for pair in _QUIET),
+        # What the server never saw is sent again: with one of both nobody notices.
+        Patch("drivers/errors.py", 'return _IDLE_TIMEOUT in (', 'return "" in (')], faults="idle"),
     python("MariaDB: connections that ended while idle are given out", "needless_errors",
         "drivers/runner.py", *_QUIET, faults="idle", engine="mariadb"),
     Mutant("a pooler that nobody announced goes unnoticed", frozenset({"needless_errors", "stuck"}), [
