@@ -27,12 +27,6 @@ DAILY = (
     "fairness",
 )
 """Each comes after those that it reads."""
-METRIC = "metric"
-"""A view that the summaries read."""
-SUMMARIES = ("signatures", "redrive", "slo", "normal", "forecast", "outlook", "recent")
-"""Tables over all days. Each comes after those that it reads."""
-READ_BY_SUMMARIES = ("flow", "lanes", "failures", "letters", "percentiles", "hours")
-"""Daily tables."""
 _QUEUE = "queue string"
 _LANE = f"{_QUEUE}, channel string"
 _SIGNATURE = "type string, frame string, text string"
@@ -124,8 +118,3 @@ class Objective:
     def arguments(self) -> dict[str, Any]:
         """Arguments of the tables' statements."""
         return {"objective_us": self.wait // timedelta(microseconds=1), "growth": GROWTH}
-
-
-def summary_sql(name: str) -> str:
-    """The query of a table over all days."""
-    return queries("summaries.sql")[name]

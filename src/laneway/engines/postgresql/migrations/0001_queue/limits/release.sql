@@ -360,3 +360,76 @@ as $$
     join limit_lane l on l.channel_id = channel_id_v1(p_queue, x.name) and l.waiting
     order by x.name, l.limits
 $$;
+
+-- Part of upkeep: lanes in which nothing waits and that started nothing for a minute, and what is known of messages that
+-- were made due a while ago.
+--
+-- Keeps: lanes are found by limit_clock or by limit_queue: one of both stays until the last lane is gone.
+--
+-- Locks a set's limits and its rows of limit_queue before these are forgotten: admit_v1 holds the limits, and
+-- sweep_limited_v1 these rows. What others hold is left for the next time.
+create or replace function "laneway".cleanup_limits_v1(p_limit integer, p_now timestamptz default null)
+returns bigint
+language plpgsql
+set search_path = "laneway", pg_temp
+set jit = off
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_limits text;
+    v_locked bigint;
+    v_count bigint;
+begin
+    -- So that what is shown of them is true if nothing more is claimed.
+    if exists (select from shared_limit l where l.adapt_min is not null or l.breaker_window is not null) then
+        perform end_limit_leases_v1(array(
+            select l.name from shared_limit l
+            where (l.adapt_min is not null or l.breaker_window is not null) and exists (
+                select from limit_lease k where k.name = l.name
+                    and not exists (select from lease e where e.message_id = k.message_id and e.fence = k.fence))
+            order by l.name for update skip locked));
+    end if;
+    if not exists (select from limit_clock) and not exists (select from limit_queue) then
+        return 0;
+    end if;
+    with gone as (
+        delete from limit_wait w where w.message_id = any(array(
+            select k.message_id from limit_wait k where k.released < v_now - interval '1 minute' order by k.released limit p_limit))
+        returning w.message_id
+    )
+    select count(*) into v_count from gone;
+    for v_limits in select q.limits from limit_queue q union select c.limits from limit_clock c loop
+        with idle as (
+            select l.channel_id from limit_lane l
+            where l.limits = v_limits and not l.waiting and l.used < v_now - interval '1 minute' and l.pass <= coalesce((
+                select k.pass from limit_lane k where k.limits = v_limits and k.waiting order by k.pass limit 1), 'infinity')
+            order by l.used limit p_limit for update skip locked
+        )
+        delete from limit_lane l using idle i where l.limits = v_limits and l.channel_id = i.channel_id;
+        delete from limit_clock c where c.limits = any(array(
+            select k.limits from limit_clock k
+            where k.limits = v_limits and k.times[cardinality(k.times)] < v_now - interval '1 minute'
+                and not exists (select from limit_lane l where l.limits = v_limits)
+            for update skip locked));
+        -- A queue of which nothing waits, unless idle lanes would not be found any more.
+        continue when not exists (
+            select from limit_queue q where q.limits = v_limits
+                and not exists (select from limit_lane l where l.limits = q.limits and l.waiting and l.queue = q.queue));
+        continue when exists (select from limit_lane l where l.limits = v_limits and not l.waiting)
+            and not exists (select from limit_clock c where c.limits = v_limits);
+        continue when (
+            select count(*) from (
+                select from shared_limit l where l.name = any(string_to_array(v_limits, ',')) for update skip locked) x
+        ) < cardinality(string_to_array(v_limits, ','));
+        select count(*) into v_locked from (select from limit_queue q where q.limits = v_limits for update skip locked) x;
+        continue when v_locked < (select count(*) from limit_queue q where q.limits = v_limits);
+        delete from limit_queue q where q.limits = v_limits
+            and not exists (select from limit_lane l where l.limits = q.limits and l.waiting and l.queue = q.queue);
+        perform end_limit_leases_v1(string_to_array(v_limits, ','));
+    end loop;
+    return v_count;
+end
+$$;
