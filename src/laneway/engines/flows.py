@@ -113,8 +113,7 @@ class FlowChanges:
     def turn(self, node: FlowNodeRow, state: str) -> None:
         """Gives a node another state."""
         id, flow_id, pending, missed, _, before, *_ = node
-        turn = flow_id, before, state
-        self._turns[turn] = self._turns.get(turn, 0) + 1
+        self.count(flow_id, before, state)
         if state not in OPEN or state == "dead":
             self.ended.add(id)
         self.nodes[id] = changed(node, pending, missed, state)

@@ -233,8 +233,11 @@ class LimitPlans:
         """Of a message that was claimed."""
         raise NotImplementedError
 
-    def _limit_charge(self, limits: str, lane: LimitLane, passed: float, now: int) -> Plan[None]:
-        """So much it has had now."""
+    def _limit_charge(
+        self, limits: str, lane: LimitLane, begins: float, charge: float, now: int
+    ) -> Plan[None]:
+        """So much more it has had now: after what its row says, which an old snapshot may not show,
+        or after where it begins."""
         raise NotImplementedError
 
     def _limit_clock(self, limits: str) -> Plan[LimitClock]:
@@ -334,8 +337,8 @@ class LimitPlans:
                 if begins is None:
                     begins = (yield from self._joins([limits]))[limits].at(lane.due, now)
                 passed = max(lane.passed or 0.0, begins)
-                had = passed + len(direct) / lane.weight
-                yield from self._limit_charge(limits, lane, had, now)
+                charge = len(direct) / lane.weight
+                yield from self._limit_charge(limits, lane, begins, charge, now)
             lowest[limits] = min(passed, lowest.get(limits, passed))
         for limits, passed in sorted(lowest.items()):
             if clocks[limits].advance(passed, now):

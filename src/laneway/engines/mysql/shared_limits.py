@@ -216,9 +216,11 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         had = None if passed is None else float(passed)
         return LimitLane(bytes(channel_id), bytes(queue), float(weight), had, int(due))
 
-    def _limit_charge(self, limits: str, lane: LimitLane, passed: float, now: int) -> Plan[None]:
+    def _limit_charge(
+        self, limits: str, lane: LimitLane, begins: float, charge: float, now: int
+    ) -> Plan[None]:
         where = (data(limits), lane.channel_id, lane.queue)
-        yield self._statement("charge_limit_lane", *where, passed, now)
+        yield self._statement("charge_limit_lane", *where, begins, charge, now)
 
     def _limit_clock(self, limits: str) -> Plan[LimitClock]:
         rows = yield self._statement("limit_clock", data(limits))

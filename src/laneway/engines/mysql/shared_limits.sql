@@ -127,9 +127,9 @@ left join `laneway_limit_lane` l force index (primary) on l.limits = $1 and l.ch
 where m.id = $2
 
 -- name: charge_limit_lane
--- $1: limits, $2: channel, which we have locked, $3: queue, $4: how much it has had, $5: now.
-insert into `laneway_limit_lane` (limits, channel_id, queue, pass, waiting, used) values ($1, $2, $3, $4, 0, $5)
-on duplicate key update pass = $4, used = $5
+-- $1: limits, $2: channel, which we have locked, $3: queue, $4: where it begins, $5: what it is charged, $6: now.
+insert into `laneway_limit_lane` (limits, channel_id, queue, pass, waiting, used) values ($1, $2, $3, $4 + $5, 0, $6)
+on duplicate key update pass = greatest(`laneway_limit_lane`.pass, $4) + $5, used = $6
 
 -- name: limit_clock
 -- $1: limits, which we have locked.

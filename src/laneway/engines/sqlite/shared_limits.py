@@ -151,9 +151,11 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
     def _limit_lane(self, limits: str, id: int) -> Plan[LimitLane]:
         return LimitLane(*(yield self._statement("limit_lane", limits, id))[0])
 
-    def _limit_charge(self, limits: str, lane: LimitLane, passed: float, now: int) -> Plan[None]:
+    def _limit_charge(
+        self, limits: str, lane: LimitLane, begins: float, charge: float, now: int
+    ) -> Plan[None]:
         where = (limits, lane.channel_id, lane.queue)
-        yield self._statement("charge_limit_lane", *where, passed, now)
+        yield self._statement("charge_limit_lane", *where, begins, charge, now)
 
     def _limit_clock(self, limits: str) -> Plan[LimitClock]:
         rows = yield self._statement("limit_clock", limits)

@@ -96,9 +96,9 @@ left join "laneway_limit_lane" l on l.limits = $1 and l.channel_id = m.channel_i
 where m.id = $2 and c.id = m.channel_id
 
 -- name: charge_limit_lane
--- $1: limits, $2: channel, $3: queue, $4: how much it has had, $5: now.
-insert into "laneway_limit_lane" (limits, channel_id, queue, pass, waiting, used) values ($1, $2, $3, $4, 0, $5)
-on conflict (limits, channel_id) do update set pass = $4, used = $5
+-- $1: limits, $2: channel, $3: queue, $4: where it begins, $5: what it is charged, $6: now.
+insert into "laneway_limit_lane" (limits, channel_id, queue, pass, waiting, used) values ($1, $2, $3, $4 + $5, 0, $6)
+on conflict (limits, channel_id) do update set pass = max(pass, $4) + $5, used = $6
 
 -- name: limit_clock
 -- $1: limits.
@@ -182,7 +182,7 @@ order by priority desc, due, message_id limit $4
 update "laneway_limit_wait" set released = $2, charge = $3 where message_id in (select value from json_each($1))
 
 -- name: move_limit_lane
--- $1: limits, $2: channel, $3: what was taken, by weight.
+-- $1: limits, $2: channel, $3: what was taken, by weight, $4: now.
 update "laneway_limit_lane" set pass = pass + $3, used = $4, waiting = exists (
     select 1 from "laneway_limit_wait" w where w.limits = $1 and w.channel_id = $2 and w.released is null)
 where limits = $1 and channel_id = $2

@@ -148,7 +148,8 @@ class MysqlSqliteWriter(DataSourceArrowWriter):
             self._end(store)
             old = time.time() - _DEAD_AFTER.total_seconds()
             names = staging_tables(store)
-            jobs = {_job_of(name) for name in names if name.endswith(_MARK)}
+            # Asked for afterwards: a mark is there before the tables of its job.
+            jobs = {_job_of(name) for name in staging_tables(store) if name.endswith(_MARK)}
             _drop(store, [n for n in names if _job_of(n) not in jobs or _created_at(n) < old])
 
 
