@@ -6,6 +6,7 @@ LANEWAY_ORDERINGS=20 takes a larger sample, LANEWAY_ORDERINGS=all every one.
 import os
 import random
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from itertools import combinations_with_replacement
@@ -183,3 +184,43 @@ def _drain(world: World) -> None:
     _check(world)
     left = world.own.execute("select id, channel, due from laneway.message").fetchall()
     assert not left, f"never delivered: {left}"
+
+
+@contextmanager
+def _held_before_lanes_are_locked(world: World, by: Session) -> Iterator[None]:
+    """A start that has begun to look at lanes waits for ``by`` before it locks the first."""
+    world.own.execute("alter table laneway.limit_clock rename to limit_clock_kept")
+    world.own.execute(
+        "create view laneway.limit_clock as select * from laneway.limit_clock_kept "
+        "where pg_advisory_xact_lock_shared(21) is not null"
+    )
+    by.do(lambda on: on.execute("select pg_advisory_lock(21)"))
+    try:
+        yield
+    finally:
+        by.do(lambda on: on.execute("select pg_advisory_unlock(21)"))
+        world.stepper.release([by])
+
+
+def test_what_a_sweep_adds_while_a_start_looks_at_lanes_is_started_too(world: World) -> None:
+    scene = _scene(world)
+    ids, fences = zip(*scene.running, strict=True)
+    world.own.execute("select laneway.complete_v1(%s, %s)", [list(ids), list(fences)])
+    world.own.execute("select laneway.set_shared_limit_v1('api', '{concurrency}', 9, null, null)")
+    try:
+        with world.sessions(2) as (sweeps, starts):
+            with _held_before_lanes_are_locked(world, sweeps):
+                starts.do(partial(VERBS["start"], scene))
+                assert starts.is_waiting
+                sweeps.do(partial(_sweep, scene))
+            world.stepper.release([starts])
+            assert not starts.is_waiting
+    finally:
+        world.own.execute("drop view laneway.limit_clock")
+        world.own.execute("alter table laneway.limit_clock_kept rename to limit_clock")
+    hidden = world.own.execute(
+        "select l.channel_id from laneway.limit_lane l where not l.waiting and exists ("
+        "select from laneway.limit_wait w where w.channel_id = l.channel_id and w.released is null)"
+    ).fetchall()
+    assert not hidden, "what the sweep set aside is found by nobody"
+    _drain(world)

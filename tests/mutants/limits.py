@@ -3,7 +3,7 @@
 # Pieces of code as they stand in the package, in lines of their own length.
 # ruff: noqa: E501
 
-from .mutant import Mutant, function, python, sql
+from .mutant import Mutant, Patch, function, python, sql
 
 # Cases of the conformance suite: chaos cannot see these, or only by luck.
 _EXACT = "shared limits: shares are exact: nobody is ahead of another by more than one start"
@@ -13,6 +13,10 @@ _PROBE = "breakers: what ran when it opened is not a probe, and does not keep on
 _RAN_OUT = "breakers: leases that ran out are failures, also of the one that was let through"
 _NOT_PASSED = "shared limits: what waits for one limit is not passed by what names it among others"
 _FOUND_LATE = "shared limits: a channel that is found late has its share from when on it was due"
+_SWEEP_ADDS = (
+    "tests/interleavings/test_limits.py::"
+    "test_what_a_sweep_adds_while_a_start_looks_at_lanes_is_started_too"
+)
 
 MUTANTS: list[Mutant] = [
     sql("shared: a claim starts one too many", "shared_limits", "admit_v1",
@@ -24,7 +28,10 @@ MUTANTS: list[Mutant] = [
     sql("shared: what waited is not charged to the rate", "shared_limits", "start_limited_v1",
         ("where l.name = any(string_to_array(v_limits, ',')) and l.rate is not null", "where false")),
     python("shared: a lane is forgotten while something waits", "conformance", function("pick_limited_v1"),
-        ("waiting = exists (", "waiting = false and exists ("), case=_EXACT),
+        ("waiting = exists (", "waiting = false and exists ("),
+        ("if cardinality(v_empty) > 0 then", "if false then"), case=_EXACT),
+    Mutant("shared: a lane is forgotten while a sweep adds to it", frozenset({"test"}), [
+        Patch(function("pick_limited_v1"), "if cardinality(v_empty) > 0 then", "if false then")], test=_SWEEP_ADDS),
     python("shared: what is set aside is told to nobody", "conformance", function("sweep_limited_v1"),
         ("s.priority, s.due from swept s", "s.priority, s.due from swept s where false"), case=_EXACT),
     python("SQLite shared: a claim takes no slot", "shared_limits", "engines/sqlite/shared_limits.py",

@@ -267,6 +267,8 @@ create or replace function "laneway".pick_limited_v1(
 language plpgsql
 as $$
 #variable_conflict use_column
+declare
+    v_empty uuid[];
 begin
     with lane as materialized (
         select l.ctid as tid, l.channel_id, greatest(l.pass, (select k.passes[1] from limit_clock k where k.limits = p_limits)) as pass,
@@ -322,10 +324,19 @@ begin
         from share h
         left join (select x.channel_id, count(*) as n from seen x where x.waits group by x.channel_id) p on p.channel_id = h.channel_id
         where l.ctid = h.tid
+        returning l.channel_id, l.waiting
     )
-    select (select count(*) from share), min(s.turn) filter (where s.waits), coalesce(array_agg(s.message_id order by s.turn, s.channel_id, s.number) filter (where s.waits and not s.gated), '{}'),
+    select (select count(*) from share), array(select l.channel_id from served l where not l.waiting),
+        min(s.turn) filter (where s.waits), coalesce(array_agg(s.message_id order by s.turn, s.channel_id, s.number) filter (where s.waits and not s.gated), '{}'),
         coalesce(array_agg(s.message_id order by s.turn, s.channel_id, s.number) filter (where s.waits and s.gated), '{}')
-    into looked, pass, start, due from seen s;
+    into looked, v_empty, pass, start, due from seen s;
+    -- A sweep locks lanes and no limits: what it added since that statement began is seen by the next one only.
+    if cardinality(v_empty) > 0 then
+        update limit_lane l set waiting = true
+        where l.limits = p_limits and l.channel_id = any(v_empty) and exists (
+            select from limit_wait w where w.limits = p_limits and w.channel_id = l.channel_id and w.released is null
+                and w.message_id <> all(start) offset 0);
+    end if;
 end
 $$;
 
