@@ -12,6 +12,7 @@ from typing import Any
 import pymysql
 import pytest
 
+from laneway import Queue
 from laneway.dev.embedded import EmbeddedMariaDB
 from laneway.engines.mysql import MysqlEngine
 from laneway.flow import FlowDraft, NodeDraft
@@ -151,6 +152,31 @@ def test_pairs(first: str, setup: FlowSetup) -> None:
         for cut in cuts:
             for ending in ("commit", "rollback", "kill") if EXHAUSTIVE else ("commit",):
                 _run_pair(setup, first, second, cut, ending)
+
+
+def test_many_nodes_that_become_the_same_wait_for_no_other_node(mariadb: EmbeddedMariaDB) -> None:
+    """Their statement lists ids: the server must not read a small table from end to end, as it
+    does without a hint, and at a caller's level it would wait for what it reads."""
+    url = mariadb.create_database("alike")
+    with Queue(url, upkeep_every=None) as queue, connect(url) as mine, connect(url) as other:
+        queue.install()
+        with queue.flow("others") as flow:
+            flow.add("x", after=flow.add("y", delay=MINUTE))
+        with queue.flow("alike") as flow:
+            first = flow.add("first")
+            for number in range(12):
+                flow.add(number, after=first)
+        (message,) = queue.claim()
+        with other.cursor() as cursor:
+            cursor.execute("select id from laneway_flow_node where state = 'live' order by id")
+            locked = cursor.fetchall()[0]
+            assert locked != (message.id,)
+            cursor.execute("select 1 from laneway_flow_node where id = %s for update", locked)
+            mine.query("set session innodb_lock_wait_timeout = 2")
+            message.complete(connection=mine)
+            mine.commit()
+            cursor.execute("rollback")
+        assert len(queue.claim(20)) == 12
 
 
 def _statements(first: str, setup: FlowSetup) -> int:

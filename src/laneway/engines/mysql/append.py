@@ -84,14 +84,16 @@ class ReleasedRow(NewRow):
     __slots__ = ()
 
     def __init__(self, held: Row, now: int) -> None:
-        id, queue, channel, kind, priority, delay, at, expires_in, expires_at, _ = held
+        numbers, queue, channel, kind = held
+        if isinstance(numbers, bytes):
+            numbers = numbers.decode()
+        id, priority, delay, at, expires_in, expires_at, *_ = numbers.split(",")
         self.id = int(id)
         self.queue, self.priority = queue, int(priority)
         self.channel_id = pair_id(queue, channel)
-        self.due = int(at) if at is not None else now + int(delay or 0)
-        if expires_at is None and expires_in is not None:
-            expires_at = now + int(expires_in)
-        self.expires_at = expires_at
+        self.due = int(at) if at else now + int(delay or 0)
+        lapses = expires_at or (expires_in and now + int(expires_in))
+        self.expires_at = int(lapses) if lapses else None
         self.row = (*[None] * 8, queue, channel, kind)
 
 

@@ -29,7 +29,7 @@ from laneway.flow import (
 from laneway.model import Draft
 from laneway.plan import Plan, Row
 
-from .append import new_rows
+from .append import NewRow, new_rows
 from .base import chunks, pair_id, repeatable, text
 from .dead_letters import MysqlDeadLetters
 from .flows_release import parts, plain
@@ -37,8 +37,8 @@ from .operate.control import MysqlWorkers
 from .publish import MysqlPublish
 from .settle.lease import MysqlLeases
 
-# A message that is deleted in the transaction that adds it: only its id is wanted.
-_ID_ONLY = (bytes(16), 0, 0, 0, None, None, 1, 0, b"", b"", b"", None, b"", None, b"", None)
+_ID_ONLY = "('',0,0,0,1,0,'','','','','')"
+"""A row of add_ids."""
 
 
 class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
@@ -46,8 +46,7 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
     def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
         rows = yield self._statement("publish_state", self._now())
         ((now, packet, step, any_gated, any_listener, by_kind),) = rows
-        batch = new_rows([node.draft for node in nodes], int(now))
-        first = [row for row, node in zip(batch, nodes, strict=True) if not node.parents]
+        first = new_rows([node.draft for node in nodes if not node.parents], int(now))
         if any_gated:
             yield from self._refuse(first)
             for row in first:
@@ -61,13 +60,9 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         rows = yield self._statement("add_flow", [(*names, int(now), micros(flow.keep), *counts)])
         flow_id = int(rows[0][0])
         yield self._statement("give_flow_name", pair_id(*names), flow_id)
-        messages = [
-            (*row.row, flow_id) if not node.parents else _ID_ONLY
-            for row, node in zip(batch, nodes, strict=True)
-        ]
-        ids = yield from self._add_node_messages(messages, int(packet), int(step))
-        for row, id in zip(batch, ids, strict=True):
-            row.id = id
+        live = iter((yield from self._add_live_messages(first, flow_id, int(packet), int(step))))
+        held = iter((yield from self._new_ids(counts[0], int(step))))
+        ids = [next(held if node.parents else live) for node in nodes]
         yield from self._add_nodes(flow_id, nodes, ids, int(packet))
         yield from self._add_expiries(first)
         queues = (yield from self._queues_by_kind()) if by_kind else set()
@@ -95,17 +90,26 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         yield self._statement("end_flow", owner, now)
         return None
 
-    def _add_node_messages(
-        self, rows: Sequence[tuple[Any, ...]], packet: int, step: int
+    def _add_live_messages(
+        self, live: Sequence[NewRow], flow_id: int, packet: int, step: int
     ) -> Plan[list[int]]:
-        """The ids; of held nodes nothing else is left."""
         ids: list[int] = []
-        for chunk in chunks(rows, packet):
-            added = yield self._statement("add_node_messages", chunk)
+        for chunk in chunks(live, packet):
+            rows = [(*row.row, flow_id) for row in chunk]
+            added = yield self._statement("add_node_messages", rows)
+            for number, row in enumerate(chunk):
+                row.id = int(added[0][0]) + number * step
+                ids.append(row.id)
+        return ids
+
+    def _new_ids(self, count: int, step: int) -> Plan[list[int]]:
+        """Of messages that are held."""
+        ids: list[int] = []
+        for part in parts(range(count)):
+            added = yield self._statement("add_ids", ",".join([_ID_ONLY] * len(part)))
             first = int(added[0][0])
-            ids += [first + number * step for number in range(len(chunk))]
-        held = [id for id, row in zip(ids, rows, strict=True) if row is _ID_ONLY]
-        for part in parts(held):
+            ids += [first + number * step for number in range(len(part))]
+        for part in parts(ids):
             yield self._statement("delete_messages", part)
         return ids
 
@@ -113,23 +117,36 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         self, flow_id: int, nodes: Sequence[NodeDraft], ids: Sequence[int], packet: int
     ) -> Plan[None]:
         children: dict[int, int] = defaultdict(int)
-        edges, rows, held = [], [], []
+        edges, live, held = [], [], []
         for id, node in zip(ids, nodes, strict=True):
-            strict = node.when == "completed"
+            strict = int(node.when == "completed")
             for place, parent in enumerate(_ids(node.parents, ids)):
                 edges.append((parent, children[parent], id, strict, place))
                 children[parent] += 1
         for id, node in zip(ids, nodes, strict=True):
             draft, pending = node.draft, len(node.parents)
-            state = b"held" if pending else b"live"
-            where = draft.queue.encode(), draft.channel.encode(), draft.kind.encode()
-            counts = pending, children[id]
-            rows.append((id, flow_id, *counts, node.when.encode(), state, *where))
             if pending:
-                held.append(_held_row(id, flow_id, draft))
-        yield from self._insert("add_nodes", rows)
-        yield from self._insert("add_edges", edges)
-        for chunk in chunks(held, packet):
+                held.append((id, pending, children[id], node.when))
+                continue
+            where = draft.queue.encode(), draft.channel.encode(), draft.kind.encode()
+            live.append((id, flow_id, 0, children[id], node.when.encode(), b"live", *where))
+        drafts = [(id, node.draft) for id, node in zip(ids, nodes, strict=True) if node.parents]
+        yield from self._add_held(flow_id, drafts, packet)
+        for part in parts(held):
+            yield self._statement("add_held_nodes", part)
+        yield from self._insert("add_nodes", live)
+        for part in parts(edges):
+            yield self._statement("add_edges", part)
+
+    def _add_held(
+        self, flow_id: int, drafts: Sequence[tuple[int, Draft]], packet: int
+    ) -> Plan[None]:
+        # Values cost more than storing them: those that are null in most are left out.
+        plain = [_plain_row(id, flow_id, draft) for id, draft in drafts if _is_plain(draft)]
+        other = [_held_row(id, flow_id, draft) for id, draft in drafts if not _is_plain(draft)]
+        for chunk in chunks(plain, packet):
+            yield self._statement("add_plain_held", chunk)
+        for chunk in chunks(other, packet):
             yield self._statement("add_held", chunk)
 
     @repeatable
@@ -144,16 +161,15 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         known = {parent for node in nodes for parent in node.parents if parent > 0}
         yield from self._check_parents(known - set(added), int(flow_id))
         ((_, packet, step, *_),) = yield self._statement("publish_state", self._now())
-        ids = yield from self._add_node_messages([_ID_ONLY] * len(nodes), int(packet), int(step))
-        rows, held = [], []
+        ids = yield from self._new_ids(len(nodes), int(step))
+        rows = []
         for number, (id, node) in enumerate(zip(ids, nodes, strict=True), len(added)):
             parents = json.dumps(_ids(node.parents, ids)).encode()
             rows.append((adder, number, id, node.when.encode(), parents))
-            held.append(_held_row(id, int(flow_id), node.draft))
         for chunk in chunks(rows, int(packet)):
             yield self._statement("add_added", chunk)
-        for chunk in chunks(held, int(packet)):
-            yield self._statement("add_held", chunk)
+        drafts = [(id, node.draft) for id, node in zip(ids, nodes, strict=True)]
+        yield from self._add_held(int(flow_id), drafts, int(packet))
         yield self._statement("set_added", adder, len(added) + len(nodes), fence)
         return StagedNodes(ids, "staged")
 
@@ -278,6 +294,19 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
 
 def _ids(parents: Iterable[int], ids: Sequence[int]) -> list[int]:
     return [ids[-parent - 1] if parent < 0 else parent for parent in parents]
+
+
+def _is_plain(draft: Draft) -> bool:
+    times = draft.delay, draft.at, draft.expires_in, draft.expires_at
+    return draft.headers is None and times == (None, None, None, None)
+
+
+def _plain_row(id: int, flow_id: int, draft: Draft) -> tuple[Any, ...]:
+    return (
+        *(id, flow_id, draft.max_attempts, draft.priority),
+        *(draft.queue.encode(), draft.channel.encode(), draft.kind.encode()),
+        *(draft.content_type.encode(), draft.payload),
+    )
 
 
 def _held_row(id: int, flow_id: int, draft: Draft) -> tuple[Any, ...]:

@@ -84,14 +84,24 @@ set n.pending = x.pending, n.missed = x.missed, n.children = x.children, n.state
     n.ended_at = case when x.turned = 0 then n.ended_at when x.state = 'live' then null else $2 end,
     n.died = n.died or x.state = 'dead'
 
+-- name: set_alike_nodes
+-- $1: nodes, locked by us, all with these: $2: pending, $3: missed, $4: state, $5: 1 if that is another one, $6: now.
+update `laneway_flow_node` force index (primary)
+set pending = $2, missed = $3, state = $4, died = died or $4 = 'dead',
+    ended_at = case when $5 = 0 then ended_at when $4 = 'live' then null else $6 end
+where id in ($1:numbers)
+
 -- name: add_flow_counts
 -- $1: rows.
 insert into `laneway_flow_count` (flow_id, held, live, dead, completed, failed, skipped) values $1...
 
 -- name: lock_held
--- $1: ids of nodes, locked by us. The last column: how many queues are claimed by kind.
-select h.id, h.queue, h.channel, h.kind, h.priority, h.delay, h.at, h.expires_in, h.expires_at,
-    (select t.by_kind from `laneway_turnstile` t force index (primary) where t.name = 'pause')
+-- $1: ids of nodes, locked by us, $2: now. The numbers as one text, a null as nothing; the last two: how many queues are
+-- claimed by kind, and how many listen to events.
+select concat_ws(',', h.id, h.priority, ifnull(h.delay, ''), ifnull(h.at, ''), ifnull(h.expires_in, ''), ifnull(h.expires_at, ''),
+        (select t.by_kind from `laneway_turnstile` t force index (primary) where t.name = 'pause'),
+        (select count(*) from `laneway_listener` l where l.until > $2)),
+    h.queue, h.channel, h.kind
 from $1:ids x straight_join `laneway_flow_held` h force index (primary) on h.id = x.id
 for update
 
@@ -105,8 +115,8 @@ select h.id, unhex(substr(sha2(concat(octet_length(h.queue), ':', h.queue, h.cha
 from $1:ids x straight_join `laneway_flow_held` h force index (primary) on h.id = x.id
 
 -- name: add_released_nodes
--- $1: rows. Those who count messages by their ids look at them again.
-insert into `laneway_flow_released` (id) values $1...
+-- $1: ids. Those who count messages by their ids look at them again.
+insert into `laneway_flow_released` (id) select x.id from $1:ids x
 
 -- name: delete_held
 -- $1: ids.
@@ -138,23 +148,41 @@ update `laneway_flow_name` set flow_id = $2 where id = $1
 insert into `laneway_flow` (queue, name, created_at, keep, held, live) values $1...
 
 -- name: add_node_messages
--- $1: rows. As add_messages, of nodes; those that are held only get their ids here.
+-- $1: rows. As add_messages, of nodes.
 insert into `laneway_message` (channel_id, due, published_at, first_published_at, expires_at,
     key_window, max_attempts, priority, queue, channel, kind, `key`, content_type, headers, payload, flow_id)
 values $1...
+
+-- name: add_ids
+-- $1: a row for each. Messages that are deleted in the same transaction: only their ids are wanted.
+insert into `laneway_message` (channel_id, due, published_at, first_published_at, max_attempts, priority, queue, channel,
+    kind, content_type, payload)
+values $1:sql
 
 -- name: add_nodes
 -- $1: rows.
 insert into `laneway_flow_node` (id, flow_id, pending, children, run_when, state, queue, channel, kind) values $1...
 
+-- name: add_held_nodes
+-- $1: (node, pending, children, run_when), whose messages are held already.
+insert into `laneway_flow_node` (id, flow_id, pending, children, run_when, state, queue, channel, kind)
+select h.id, h.flow_id, x.pending, x.children, x.run_when, 'held', h.queue, h.channel, h.kind
+from $1:new_nodes x straight_join `laneway_flow_held` h force index (primary) on h.id = x.id
+
 -- name: add_edges
 -- $1: rows.
-insert into `laneway_flow_edge` (parent, number, child, strict, place) values $1...
+insert into `laneway_flow_edge` (parent, number, child, strict, place)
+select x.parent, x.number, x.child, x.strict, x.place from $1:edges x
 
 -- name: add_held
 -- $1: rows.
 insert into `laneway_flow_held` (id, flow_id, delay, at, expires_in, expires_at, max_attempts, priority, queue, channel,
     kind, content_type, headers, payload)
+values $1...
+
+-- name: add_plain_held
+-- $1: rows, of messages without headers, delay and expiry.
+insert into `laneway_flow_held` (id, flow_id, max_attempts, priority, queue, channel, kind, content_type, payload)
 values $1...
 
 -- name: add_added

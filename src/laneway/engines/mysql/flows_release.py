@@ -27,6 +27,8 @@ from .append import MysqlAppend, ReleasedRow
 from .base import pair_id
 from .events import MysqlEventOutbox
 
+_ALIKE = 10
+"""Nodes that become the same, from which on they have a statement of their own."""
 _FORGOTTEN = 100
 """Expired flows that one upkeep looks at."""
 
@@ -204,7 +206,8 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
                 edges.append((parent, node.children, row.id, strict, place))
                 changes.nodes[parent] = node._replace(children=node.children + 1)
                 changes.edges[parent].append(FlowEdgeRow(parent, row.id, strict, node.children))
-        yield from self._insert("add_edges", edges)
+        for part in parts(edges):
+            yield self._statement("add_edges", part)
         for part in parts(keys):
             yield self._statement("delete_added", part)
         for ids in parts(list(dropped)):
@@ -213,14 +216,7 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
             yield self._statement("nothing_added", ids)
 
     def _write_flow_changes(self, changes: FlowChanges, now: int) -> Plan[None]:
-        rows = []
-        for id, node in changes.nodes.items():
-            old, counts = changes.known[id], (node.pending, node.missed, node.children)
-            turned = node.state != old.state
-            if turned or counts != (old.pending, old.missed, old.children):
-                rows.append((id, *counts, node.state, int(turned)))
-        for part in parts(sorted(rows)):
-            yield self._statement("set_nodes", part, now)
+        yield from self._write_nodes(changes, now)
         yield from self._insert("add_flow_counts", changes.count_rows())
         for part in parts(changes.decided):
             yield self._statement("delete_undecided", part)
@@ -231,18 +227,42 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         for part in parts(sorted(changes.released)):
             yield from self._release_held(part, now)
 
+    def _write_nodes(self, changes: FlowChanges, now: int) -> Plan[None]:
+        """Most of a call become the same: a statement for these takes half as long for a node."""
+        alike: defaultdict[tuple[int, int, str, int], list[int]] = defaultdict(list)
+        rows = []
+        for id, node in changes.nodes.items():
+            old, turned = changes.known[id], int(node.state != changes.known[id].state)
+            if node.children != old.children:
+                rows.append((id, node.pending, node.missed, node.children, node.state, turned))
+            elif turned or (node.pending, node.missed) != (old.pending, old.missed):
+                alike[node.pending, node.missed, node.state, turned].append(id)
+        for (pending, missed, state, turned), ids in alike.items():
+            if len(ids) < _ALIKE:
+                rows += [
+                    (id, pending, missed, changes.known[id].children, state, turned) for id in ids
+                ]
+                continue
+            for part in parts(ids):
+                values = pending, missed, state.encode(), turned, now
+                yield self._statement("set_alike_nodes", part, *values)
+        for part in parts(sorted(rows)):
+            yield self._statement("set_nodes", part, now)
+
     def _release_held(self, ids: Sequence[int], now: int) -> Plan[None]:
         """Publishes them; no limit refuses them, because whoever ended their parents must not fail
         for it."""
-        rows = yield self._statement("lock_held", ids)
+        rows = yield self._statement("lock_held", ids, now)
         new = [ReleasedRow(row, now) for row in rows]
+        *_, by_kind, listeners = plain(rows[0][0]).split(",")
         yield self._statement("release_held", ids, now)
-        yield from self._insert("add_released_nodes", [(id,) for id in ids])
+        yield self._statement("add_released_nodes", ids)
         yield self._statement("delete_held", ids)
         yield from self._add_expiries(new)
-        queues = (yield from self._queues_by_kind()) if rows[0][-1] else set()
+        queues = (yield from self._queues_by_kind()) if by_kind != "0" else set()
         yield from self._add_wakes(new, now, queues)
-        yield from self._add_message_events("published", ids)
+        if listeners != "0":
+            yield from self._add_message_events("published", ids)
 
     def _revive_nodes(self, ids: Sequence[int], now: int) -> Plan[None]:
         """Dead letters that were redriven."""
