@@ -17,6 +17,9 @@ _SWEEP_ADDS = (
     "tests/interleavings/test_limits.py::"
     "test_what_a_sweep_adds_while_a_start_looks_at_lanes_is_started_too"
 )
+_COUNTS = (
+    "tests/worker/test_throttled_limit.py::test_a_breaker_counts_what_handlers_return_and_raise"
+)
 
 MUTANTS: list[Mutant] = [
     sql("shared: a claim starts one too many", "shared_limits", "admit_v1",
@@ -56,8 +59,8 @@ MUTANTS: list[Mutant] = [
         ("elsif v_ended > 0 and v_failed = 0 then", "elsif v_ended > 0 then"), case=_RAN_OUT),
     python("breaker: nobody notes how messages end", "conformance", function("note_limits_v1"),
         ("and x.name = any(v_names);", "and false;"), case=_OPENS),
-    python("breaker: workers note nothing", "breakers", "worker/settle.py",
-        ("await self._run(self._core.engine.note_limits(notes), seconds)", "pass")),
+    Mutant("breaker: workers note nothing", frozenset({"test"}), [
+        Patch("worker/settle.py", "await self._run(self._core.engine.note_limits(notes), seconds)", "pass")], test=_COUNTS),
     python("SQLite breaker: what it opened for starts again at once", "conformance", "limits.py",
         ("self.rest_until = max(self.rest_until or 0, self.open_until)", "pass"), engine="sqlite", case=_OPENS),
     python("SQLite breaker: two are let through at once", "conformance", "limits.py",
