@@ -117,3 +117,17 @@ def test_a_bulk_operation(operated: Forger) -> None:
 def test_a_bulk_operation_that_is_wrong(operated: Forger, change: dict[str, Any]) -> None:
     operated.dump["operations"][0] |= change
     assert operated.broken() == {"operations"}
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_letter_that_was_committed_after_the_operation_had_begun(
+    operated: Forger, told: bool
+) -> None:
+    """Whoever takes an expired lease back tells nobody when that was committed."""
+    outcome = "failed" if told else "expired"
+    operated.row(3, 3, 210.0, 215.0, outcome, dead=True, channel="f", queue="q")
+    operated.line("fault", 210.5, by="nemesis", kind="kill", target="w", span=1e9)
+    operated.dump["dead"][0]["died_at"] = 215.0
+    if told:
+        operated.settle(3, 3, 215.0, "fail")
+    assert ("operations" in operated.broken()) == told

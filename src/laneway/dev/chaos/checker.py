@@ -785,7 +785,7 @@ def operations(records: RunRecords) -> Violations:
         for row in records.dump["dead"] if one["state"] == "done" else []:
             names = all(row[name] == value for name, value in one["wanted"].items())
             deaths = [end for end in records.rows[row["id"]] if end["dead"]]
-            seen = max(map(records.seen_ended, deaths), default=row["died_at"])
+            seen = max(map(records.told_ended, deaths), default=row["died_at"])
             if names and seen < one["started_at"] - TOLERANCE:
                 yield f"{what} has left letter {row['id']} behind"
     told = {line["id"] for line in records.by_what["bulk_started"]}
