@@ -5,7 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from laneway.flow import NodeDraft
+from laneway.model import Draft
 from laneway.plan import Plan
+
+
+def is_plain(draft: Draft) -> bool:
+    """Without headers, delay and expiry, as most are: it has a shorter row."""
+    times = draft.delay, draft.at, draft.expires_in, draft.expires_at
+    return draft.headers is None and times == (None, None, None, None)
+
 
 # Edges of flows, as the statements want them.
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from laneway.engines.flows import FlowChanges
+from laneway.engines.flows import FlowChanges, is_plain
 from laneway.engines.times import micros, moment
 from laneway.errors import InvalidOption
 from laneway.flow import (
@@ -142,8 +142,8 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         self, flow_id: int, drafts: Sequence[tuple[int, Draft]], packet: int
     ) -> Plan[None]:
         # Values cost more than storing them: those that are null in most are left out.
-        plain = [_plain_row(id, flow_id, draft) for id, draft in drafts if _is_plain(draft)]
-        other = [_held_row(id, flow_id, draft) for id, draft in drafts if not _is_plain(draft)]
+        plain = [_plain_row(id, flow_id, draft) for id, draft in drafts if is_plain(draft)]
+        other = [_held_row(id, flow_id, draft) for id, draft in drafts if not is_plain(draft)]
         for chunk in chunks(plain, packet):
             yield self._statement("add_plain_held", chunk)
         for chunk in chunks(other, packet):
@@ -294,11 +294,6 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
 
 def _ids(parents: Iterable[int], ids: Sequence[int]) -> list[int]:
     return [ids[-parent - 1] if parent < 0 else parent for parent in parents]
-
-
-def _is_plain(draft: Draft) -> bool:
-    times = draft.delay, draft.at, draft.expires_in, draft.expires_at
-    return draft.headers is None and times == (None, None, None, None)
 
 
 def _plain_row(id: int, flow_id: int, draft: Draft) -> tuple[Any, ...]:

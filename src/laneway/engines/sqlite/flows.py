@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from laneway.contract import BATCH
-from laneway.engines.flows import FlowChanges, FlowNodeRow
+from laneway.engines.flows import FlowChanges, FlowNodeRow, is_plain
 from laneway.engines.times import micros, moment
 from laneway.errors import InvalidOption
 from laneway.flow import (
@@ -77,7 +77,7 @@ class SqliteFlows(SqliteDeadLetters, SqliteWorkers, SqlitePublish):
             strict = when == "completed"
             for place, parent in enumerate(node.parents):
                 edges.append((ids[-parent - 1] if parent < 0 else parent, id, strict, place))
-            if _is_plain(draft):
+            if is_plain(draft):
                 where = (draft.queue, draft.channel, draft.kind, draft.content_type)
                 rest = (draft.priority, draft.max_attempts, draft.payload)
                 plain.append((id, flow_id, when, *where, *rest))
@@ -176,11 +176,6 @@ class SqliteFlows(SqliteDeadLetters, SqliteWorkers, SqlitePublish):
 
 def _ids(parents: Iterable[int], ids: Sequence[int]) -> list[int]:
     return [ids[-parent - 1] if parent < 0 else parent for parent in parents]
-
-
-def _is_plain(draft: Draft) -> bool:
-    times = (draft.delay, draft.at, draft.expires_in, draft.expires_at)
-    return draft.headers is None and times == (None, None, None, None)
 
 
 def _held_row(
