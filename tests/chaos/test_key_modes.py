@@ -236,6 +236,13 @@ def test_a_debounced_message_starts_when_it_is_quiet(
     assert forger.broken() == ({"debounced"} if start < 203 and bound > 3 else set())
 
 
+@pytest.mark.parametrize("bound", [1.0, 10.0])
+def test_a_debounce_that_brings_an_earlier_time(forger: Forger, bound: float) -> None:
+    debounce(forger, 200.0, "published")
+    run(forger, 2, 2, 201.5, debounce(forger, 200.1, bound=bound))
+    assert forger.broken() == (set() if bound < 2 else {"too_early", "debounced"})
+
+
 def test_a_debounced_message_that_was_made_due(forger: Forger) -> None:
     debounce(forger, 200.0, "published")
     n = debounce(forger, 201.0)

@@ -560,9 +560,8 @@ def _passed(
 def too_early(records: RunRecords) -> Violations:
     """A start before the message was due."""
     for n, line in records.published.items():
-        tried = records.tried[n]
         for claim in records.claims_of[line["id"]][:1]:
-            early = tried["t"] + tried.get("delay", 0.0) - claim.claimed
+            early = _first_due(records, records.tried[n], claim.claimed) - claim.claimed
             if early > 0.01 and not _hurried(records, claim.id, line["t"], claim.claimed):
                 yield f"message {claim.id} was claimed {early:.2f} s before it was due"
     delays = {
@@ -589,6 +588,20 @@ def too_early(records: RunRecords) -> Violations:
                 early > 0.01 and not _hurried(records, first.id, first.ended, second.claimed)
             ):  # fmt: skip
                 yield f"message {first.id} was claimed {early:.2f} s before it was due"
+
+
+def _first_due(records: RunRecords, tried: Record, until: float) -> float:
+    """The earliest time that it had until then: a debounce may set an earlier one."""
+    due: float = tried["t"] + tried.get("delay", 0.0)
+    if tried.get("mode") != "debounce":
+        return due
+    others = (
+        min(other["t"] + other["delay"], tried["t"] + other["bound"])
+        for other in records.tried.values()
+        if other.get("mode") == "debounce" and other["key"] == tried["key"]
+        and tried["t"] < other["t"] < until
+    )  # fmt: skip
+    return min([due, *others])
 
 
 def _hurried(records: RunRecords, id: int, since: float, until: float) -> bool:
