@@ -595,12 +595,13 @@ def _first_due(records: RunRecords, tried: Record, until: float) -> float:
     due: float = tried["t"] + tried.get("delay", 0.0)
     if tried.get("mode") != "debounce":
         return due
-    others = (
+    others: list[float] = [
         min(other["t"] + other["delay"], tried["t"] + other["bound"])
         for other in records.tried.values()
-        if other.get("mode") == "debounce" and other["key"] == tried["key"]
+        if other.get("mode") == "debounce"
+        and other["key"] == tried["key"]
         and tried["t"] < other["t"] < until
-    )  # fmt: skip
+    ]
     return min([due, *others])
 
 
