@@ -12,6 +12,8 @@ _QUIET = [
     ("return not poll.poll(0)", "return True"),
     ("CHECK_AFTER = 5.0", "CHECK_AFTER = 1e9"),
 ]
+# A server's wait_timeout holds for connections that come later: chaos meets one only by luck.
+_MARIADB_IDLE = "tests/client/test_idle.py::test_mariadb_ends_idle_connections"
 _silent = partial(python, faults="silent")
 
 MUTANTS: list[Mutant] = [
@@ -26,8 +28,12 @@ MUTANTS: list[Mutant] = [
         *(Patch("drivers/runner.py", *pair) for pair in _QUIET),
         # What the server never saw is sent again: with one of both nobody notices.
         Patch("drivers/errors.py", 'return _IDLE_TIMEOUT in (', 'return "" in (')], faults="idle"),
-    python("MariaDB: connections that ended while idle are given out", "needless_errors",
-        "drivers/runner.py", *_QUIET, faults="idle", engine="mariadb"),
+    Mutant("MariaDB: connections that ended while idle are given out", frozenset({"test"}), [
+        *(Patch("drivers/runner.py", *pair) for pair in _QUIET),
+        # What was lost before its commit is sent again: with one of these nobody notices.
+        Patch("drivers/mysql/sync.py", "must_repeat(error) or (lost and tries == 1)", "must_repeat(error)"),
+        Patch("drivers/mysql/sync.py", "if not (is_away(error) and all(map(_only_reads, sent))):", "if True:")],
+        engine="mariadb", test=_MARIADB_IDLE),
     Mutant("a pooler that nobody announced goes unnoticed", frozenset({"needless_errors", "stuck"}), [
         Patch("drivers/psycopg/aio.py", _NOTICED, "if False:"),
         Patch("drivers/psycopg/sync.py", _NOTICED, "if False:")],
