@@ -17,6 +17,7 @@ Two totals: the worker's own modules, ``laneway.worker``, and all, with client, 
 import asyncio
 import sys
 import threading
+from datetime import timedelta
 from types import FrameType
 from typing import Any
 
@@ -83,7 +84,9 @@ def _current_task() -> object:
 
 def touched_modules(url: str, *, schema: str = "laneway", messages: int = MESSAGES) -> list[str]:
     """Those that every one of ``messages`` touched, on an installed queue that is empty."""
-    worker = Worker(AsyncQueue(url, schema=schema), concurrency=2)
+    # On a busy machine upkeep could coincide with every message.
+    client = AsyncQueue(url, schema=schema, upkeep_every=timedelta(hours=1))
+    worker = Worker(client, concurrency=2)
 
     @worker.default_handler
     async def handle(payload: object) -> None: ...

@@ -7,7 +7,7 @@ from laneway.engines.times import micros
 from laneway.model import Draft, Published, PublishStatus
 from laneway.plan import Plan, Row
 
-from .base import MysqlBase, chunks, pair_id
+from .base import MysqlBase, chunks, pair_id, text
 
 WakeRow = tuple[int, bytes, int, int, int, int, int, bool, bytes, bytes]
 """The columns of add_wakes."""
@@ -85,9 +85,7 @@ class ReleasedRow(NewRow):
 
     def __init__(self, held: Row, now: int) -> None:
         numbers, queue, channel, kind = held
-        if isinstance(numbers, bytes):
-            numbers = numbers.decode()
-        id, priority, delay, at, expires_in, expires_at, *_ = numbers.split(",")
+        id, priority, delay, at, expires_in, expires_at, *_ = text(numbers).split(",")
         self.id = int(id)
         self.queue, self.priority = queue, int(priority)
         self.channel_id = pair_id(queue, channel)

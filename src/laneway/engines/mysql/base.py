@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache, wraps
 from hashlib import sha256
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from laneway.engines.times import micros
 from laneway.errors import InvalidName, PayloadTooLarge
@@ -39,6 +39,10 @@ def pair_id(queue: bytes, name: bytes) -> bytes:
     return sha256(b"%d:%b%b" % (len(queue), queue, name)).digest()[:16]
 
 
+@overload
+def text(value: bytes | str) -> str: ...
+@overload
+def text(value: bytes | str | None) -> str | None: ...
 def text(value: bytes | str | None) -> str | None:
     """A name or text as it was read; some drivers decode bytes themselves."""
     return value.decode() if isinstance(value, bytes) else value

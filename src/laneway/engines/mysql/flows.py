@@ -32,7 +32,7 @@ from laneway.plan import Plan, Row
 from .append import NewRow, new_rows
 from .base import chunks, pair_id, repeatable, text
 from .dead_letters import MysqlDeadLetters
-from .flows_release import parts, plain
+from .flows_release import parts
 from .operate.control import MysqlWorkers
 from .publish import MysqlPublish
 from .settle.lease import MysqlLeases
@@ -203,7 +203,7 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
     @repeatable
     def parents(self, message_id: int) -> Plan[list[FlowParent]]:
         rows = yield self._statement("parents", message_id)
-        return [FlowParent(int(id), plain(kind), plain(state)) for id, kind, state in rows]
+        return [FlowParent(int(id), text(kind), text(state)) for id, kind, state in rows]
 
     @repeatable
     def flows(self, queue: str | None, limit: int, before: int | None) -> Plan[list[FlowInfo]]:
@@ -228,7 +228,7 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
                 found[int(child)].append(int(parent))
         return [
             NodeInfo(
-                *(int(id), plain(queue), plain(channel), plain(kind), plain(when), plain(state)),  # type: ignore[arg-type]
+                *(int(id), text(queue), text(channel), text(kind), text(when), text(state)),  # type: ignore[arg-type]
                 *(moment(ended), found[int(id)], int(pending)),
             )
             for id, queue, channel, kind, when, state, ended, pending in rows
@@ -264,7 +264,7 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
     def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
         rows = yield self._statement("dead_nodes", flow_id, limit)
         return [
-            DeadNode(int(id), plain(queue), plain(channel), plain(kind), moment(died))
+            DeadNode(int(id), text(queue), text(channel), text(kind), moment(died))
             for id, queue, channel, kind, died in rows
         ]
 
@@ -277,7 +277,7 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
             return
         yield self._statement("mark_flow_cancelled", flow_id, self._now())
         rows = yield self._statement("lock_open_nodes", flow_id)
-        states = {int(row[0]): plain(row[1]) for row in rows}
+        states = {int(row[0]): text(row[1]) for row in rows}
         changes = FlowChanges()
         held = [id for id, state in states.items() if state == "held"]
         for node in (yield from self._known_rows(held, changes)).values():
@@ -315,7 +315,7 @@ def _held_row(id: int, flow_id: int, draft: Draft) -> tuple[Any, ...]:
 
 def _link(side: Literal["parent", "child"], row: Row) -> FlowLink:
     id, queue, channel, kind, state = row
-    return FlowLink(side, int(id), plain(queue), plain(channel), plain(kind), plain(state))  # type: ignore[arg-type]
+    return FlowLink(side, int(id), text(queue), text(channel), text(kind), text(state))  # type: ignore[arg-type]
 
 
 def _flow(row: Row) -> FlowInfo:
@@ -325,4 +325,4 @@ def _flow(row: Row) -> FlowInfo:
     state = "running" if live or undecided else "dead" if dead else state
     times = moment(created), moment(cancelled), moment(ended)
     counts = held, live, dead, completed, failed, skipped
-    return FlowInfo(int(id), plain(queue), plain(name), *times, state, *counts)  # type: ignore[arg-type]
+    return FlowInfo(int(id), text(queue), text(name), *times, state, *counts)  # type: ignore[arg-type]

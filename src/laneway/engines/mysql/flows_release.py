@@ -24,7 +24,7 @@ from laneway.engines.flows import (
 from laneway.plan import Plan
 
 from .append import MysqlAppend, ReleasedRow
-from .base import pair_id
+from .base import pair_id, text
 from .events import MysqlEventOutbox
 
 _ALIKE = 10
@@ -85,8 +85,8 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         """The edges from here, and the flows of those to whom something was added."""
         edges, adders = [], {}
         for part in parts(starts):
-            for (text,) in (yield self._statement("reach_nodes", part, MOST_DECIDED)):
-                parent, flow, added, *rest = plain(text).split(",")
+            for (line,) in (yield self._statement("reach_nodes", part, MOST_DECIDED)):
+                parent, flow, added, *rest = text(line).split(",")
                 if added != "0":
                     adders[int(parent)] = int(flow)
                 if rest:
@@ -98,8 +98,8 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
     def _node_rows(self, ids: Iterable[int]) -> Plan[dict[int, FlowNodeRow]]:
         found: dict[int, FlowNodeRow] = {}
         for part in parts(list(ids)):
-            for (text,) in (yield self._statement("lock_nodes", part)):
-                id, flow, pending, missed, when, state, *rest = plain(text).split(",")
+            for (line,) in (yield self._statement("lock_nodes", part)):
+                id, flow, pending, missed, when, state, *rest = text(line).split(",")
                 counts = int(id), int(flow), int(pending), int(missed)
                 found[int(id)] = FlowNodeRow(*counts, when, state, *map(int, rest))
         return found
@@ -185,7 +185,7 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
                 node = adders[int(adder)]
                 where = int(id), node.flow_id, node.id, node.added_fence or 0
                 later = node.flow_id in cancelled
-                staged.append(StagedRow(*where, json.loads(parents), plain(when), later))
+                staged.append(StagedRow(*where, json.loads(parents), text(when), later))
         return staged
 
     def _add_staged(
@@ -254,7 +254,7 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         for it."""
         rows = yield self._statement("lock_held", ids, now)
         new = [ReleasedRow(row, now) for row in rows]
-        *_, by_kind, listeners = plain(rows[0][0]).split(",")
+        *_, by_kind, listeners = text(rows[0][0]).split(",")
         yield self._statement("release_held", ids, now)
         yield self._statement("add_released_nodes", ids)
         yield self._statement("delete_held", ids)
@@ -331,10 +331,6 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
 def parts(items: Sequence[Any]) -> Iterator[Any]:
     """As many as a statement lists."""
     return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
-
-
-def plain(text: bytes | str) -> str:
-    return text.decode() if isinstance(text, bytes) else text
 
 
 def _may_be_skipped(edge: ReachedEdge, ended: Mapping[int, UndecidedRow]) -> bool:

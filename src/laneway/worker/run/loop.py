@@ -303,6 +303,8 @@ class WorkerLoop:
             full = len(jobs) >= want
             if self._idle.registered and (full or self._claims_in_a_row >= BUSY_CLAIMS):
                 await self._idle.unregister()
+            elif not full:
+                await asyncio.sleep(0)  # the handlers start before the next claim is made
         elif self._is_all(options.until_empty and was_idle, taken.status, turn):
             self._shutdown.whole.stop()
         else:
