@@ -293,4 +293,4 @@ class MysqlTopics(MysqlPublish):
 
     def _subscriptions(self, topic: str | None) -> Plan[list[Subscription]]:
         rows = yield self._statement("subscriptions", data(topic))
-        return [Subscription(*map(text, row)) for row in rows]  # type: ignore[arg-type]
+        return [Subscription(*map(text, row)) for row in rows]

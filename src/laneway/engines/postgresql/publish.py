@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
-from itertools import chain, islice, repeat
-from operator import itemgetter
+from itertools import islice, repeat
+from operator import add, itemgetter
 from struct import Struct
 from typing import Any
 
@@ -70,10 +70,10 @@ class PostgresqlPublish(PostgresqlBase):
         yield self._copy("copy_wakes", rows.wakes())
         ((heard,),) = yield self._statement("copy_heard", now)
         if heard:
-            soon = rows.queues_due_before(now + _SOON)
+            soon = list(rows.queues_due_soon)
             kinds = list({draft.kind for draft in drafts})
             yield self._statement("copy_announce", ids, soon, kinds, now)
-        return list(_answers(ids, None))
+        return list(_answers(rows.given, None))
 
     def _copy(self, name: str, pieces: Iterator[bytes]) -> Statement:
         return Statement(statement(name, self.schema), pieces, copy=True)  # type: ignore[arg-type]
@@ -122,12 +122,13 @@ def _column(number: int, values: tuple[Any, ...]) -> list[Any] | None:
 # of each.
 
 _SOON = timedelta(seconds=2)
-_Wake = tuple[str, str, str, int, datetime]
-_PIECE = 500  # rows
+_PART = 2_500  # rows that are sorted together
+_PIECE = 500  # rows that are sent together
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_END = b"\xff\xff"
 _NULL = b"\xff\xff\xff\xff"
 _TRUE = b"\0\0\0\1\1"
+_FALSE = repeat(False)
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MESSAGE = Struct("!hiq").pack  # 15 fields, the first of which is the id
@@ -169,96 +170,102 @@ def _lane(priority: int, lane: str) -> bytes:
     return _PRIORITY(2, priority) + _text(lane)
 
 
-def _joined(rows: Iterable[bytes]) -> Iterator[bytes]:
-    """In pieces, so that the server reads one while the next is made."""
-    rest = chain((_COPY_HEAD,), rows, (_COPY_END,))
-    while piece := b"".join(islice(rest, _PIECE)):
-        yield piece
-
-
 class CopiedRows:
-    """The messages of a batch, and their wakes. Made by column: a batch has ten thousand rows, and
-    most columns nothing in them or always the same."""
+    """The messages of a bulk publish, and their wakes. Made part by part, because the server reads
+    what was sent while the next part is made; and of each part by column, because most columns
+    have nothing in them or always the same."""
 
     def __init__(
         self, drafts: Sequence[Draft], ids: Sequence[int], now: datetime, by_kind: Sequence[str]
     ) -> None:
-        self._ids, self._now, self._encoded_now = ids, now, _moment(now)
-        self._columns: Any = Draft._make(zip(*drafts, strict=True))
-        queues, kinds = self._columns.queue, self._columns.kind
-        self._by_kind: Iterable[bool] = [queue in by_kind for queue in queues] if by_kind else ()
-        self._lanes = [
-            f"={kind}" if found else "" for kind, found in zip(kinds, self._by_kind, strict=False)
-        ] or [""] * len(ids)
-        self._dues = self._times_due()
-        self._wakes = self._counted()
+        self._drafts, self._ids, self._now = drafts, ids, now
+        self._by_kind = frozenset(by_kind)
+        self._encoded_now = _moment(now)
+        self._soon = now + _SOON
+        self._due_now: Counter[bytes] = Counter()
+        self._due_later: dict[tuple[bytes, datetime], tuple[int, datetime]] = {}
+        # Known when the messages have been read:
+        self.given: list[int] = []
+        self.queues_due_soon: set[str] = set()
 
     def messages(self) -> Iterator[bytes]:
-        """Those of a channel side by side, in order, so that loading writes to few pages of an
-        index."""
-        c = self._columns
-        channels = list(map(_channel, c.queue, c.channel))
-        by_kind = self._by_kind or repeat(False)
-        labels = map(_label, c.kind, c.content_type, c.priority, c.max_attempts, by_kind)
-        sizes = map(_SIZE, map(len, c.payload))
-        columns = [self._ids, channels, list(labels), self._times(), list(sizes), c.payload]
-        if len(set(channels)) > 1:
-            sort = itemgetter(*sorted(range(len(channels)), key=channels.__getitem__))
-            columns = [sort(column) for column in columns]
-        heads = map(_MESSAGE, repeat(15), repeat(8), columns[0])
-        return _joined(map(b"".join, zip(heads, *columns[1:], strict=True)))
+        yield _COPY_HEAD
+        for start in range(0, len(self._ids), _PART):
+            part = slice(start, start + _PART)
+            yield from self._part(self._drafts[part], self._ids[part])
+        yield _COPY_END
 
     def wakes(self) -> Iterator[bytes]:
+        """Of the messages that have been read."""
         first = self._ids[0]  # none of the messages lies before it
-        return _joined(
-            b"".join(
-                (
-                    _WAKE(9, 8, first, 8, count),
-                    _channel(queue, channel),
-                    self._moment(at),
-                    self._moment(due),
-                    _lane(priority, lane),
-                )
-            )
-            for (queue, channel, lane, priority, at), (count, due) in self._wakes.items()
+        now = self._encoded_now * 2
+        yield _COPY_HEAD
+        yield from _joined(
+            _WAKE(9, 8, first, 8, count) + place + now for place, count in self._due_now.items()
         )
+        yield from _joined(
+            _WAKE(9, 8, first, 8, count) + place + self._moment(at) + self._moment(due)
+            for (place, at), (count, due) in self._due_later.items()
+        )
+        yield _COPY_END
 
-    def queues_due_before(self, moment: datetime) -> list[str]:
-        return list({queue for queue, _, _, _, at in self._wakes if at < moment})
+    def _part(self, drafts: Sequence[Draft], ids: Sequence[int]) -> Iterator[bytes]:
+        """Rows of a channel are side by side, in order, so that loading writes to few pages of an
+        index. They get their ids in that order, so that the index of ids grows at its end."""
+        c: Any = Draft._make(zip(*drafts, strict=True))
+        channels = list(map(_channel, c.queue, c.channel))
+        by_kind = list(map(self._by_kind.__contains__, c.queue)) if self._by_kind else ()
+        dues = self._times_due(c)
+        self._count(c, channels, by_kind, dues)
+        labels = map(_label, c.kind, c.content_type, c.priority, c.max_attempts, by_kind or _FALSE)
+        columns = [channels, list(labels), self._times(c, dues), c.payload]
+        order = sorted(range(len(ids)), key=channels.__getitem__)
+        if len(ids) > 1:
+            columns = [*map(itemgetter(*order), columns)]
+        given = [0] * len(ids)
+        for number, id in zip(order, ids, strict=True):
+            given[number] = id
+        self.given += given
+        *middle, payloads = columns
+        heads, sizes = map(_MESSAGE, repeat(15), repeat(8), ids), map(_SIZE, map(len, payloads))
+        return _joined(map(b"".join, zip(heads, *middle, sizes, payloads, strict=False)))
+
+    def _count(
+        self, c: Any, channels: list[bytes], by_kind: Sequence[bool], dues: list[datetime] | None
+    ) -> None:
+        """Of each channel, lane, priority and time how many, and when the first of them is due."""
+        kinds = zip(c.kind, by_kind or _FALSE, strict=False)
+        lanes = [f"={kind}" if found else "" for kind, found in kinds] if by_kind else repeat("")
+        places = map(add, channels, map(_lane, c.priority, lanes))
+        if dues is None:
+            self._due_now.update(places)
+            self.queues_due_soon.update(c.queue)
+            return
+        for place, queue, due in zip(places, c.queue, dues, strict=True):
+            at = max(due, self._now)
+            count, first = self._due_later.get((place, at), (0, due))
+            self._due_later[place, at] = count + 1, min(first, due)
+            if at < self._soon:
+                self.queues_due_soon.add(queue)
 
     def _moment(self, at: datetime) -> bytes:
         return self._encoded_now if at is self._now else _moment(at)
 
-    def _times_due(self) -> list[datetime] | None:
+    def _times_due(self, c: Any) -> list[datetime] | None:
         """None: all are due now."""
-        delays, ats = self._columns.delay, self._columns.at
-        if _is_empty(delays) and _is_empty(ats):
+        if _is_empty(c.delay) and _is_empty(c.at):
             return None
         now, nothing = self._now, timedelta(0)
-        pairs = zip(delays, ats, strict=True)
+        pairs = zip(c.delay, c.at, strict=True)
         return [now + (delay or nothing) if at is None else at for delay, at in pairs]
 
-    def _counted(self) -> dict[_Wake, tuple[int, datetime]]:
-        """Of each channel, lane, priority and time how many, and when the first of them is due."""
-        c, now = self._columns, self._now
-        places = zip(c.queue, c.channel, self._lanes, c.priority, strict=True)
-        if self._dues is None:
-            return {(*place, now): (n, now) for place, n in Counter(places).items()}
-        found: dict[_Wake, tuple[int, datetime]] = {}
-        for place, due in zip(places, self._dues, strict=True):
-            key = (*place, max(due, now))
-            count, first = found.get(key, (0, due))
-            found[key] = count + 1, min(first, due)
-        return found
-
-    def _times(self) -> list[bytes]:
+    def _times(self, c: Any, dues: list[datetime] | None) -> list[bytes]:
         """Headers, both times of publishing, when it is due, when it expires."""
-        c, now = self._columns, self._now
+        now = self._now
         published = self._encoded_now * 2
-        if self._dues is None and all(map(_is_empty, (c.headers, c.expires_in, c.expires_at))):
-            return [_NULL + published + self._encoded_now + _NULL] * len(self._ids)
-        dues = self._dues or repeat(now)
-        rows = zip(c.headers, dues, c.expires_in, c.expires_at, strict=False)
+        if dues is None and all(map(_is_empty, (c.headers, c.expires_in, c.expires_at))):
+            return [_NULL + published + self._encoded_now + _NULL] * len(c.queue)
+        rows = zip(c.headers, dues or repeat(now), c.expires_in, c.expires_at, strict=False)
         return [
             (_NULL if headers is None else _text(f"\1{headers}"))
             + published
@@ -266,6 +273,12 @@ class CopiedRows:
             + _moment(expires_at if expires_in is None else now + expires_in)
             for headers, due, expires_in, expires_at in rows
         ]
+
+
+def _joined(rows: Iterable[bytes]) -> Iterator[bytes]:
+    rest = iter(rows)
+    while piece := b"".join(islice(rest, _PIECE)):
+        yield piece
 
 
 def _is_empty(column: Sequence[Any]) -> bool:

@@ -32,7 +32,7 @@ copy "laneway".message (
 from stdin (format binary)
 
 -- name: copy_wakes
-copy "laneway".wake (message_id, n, channel_id, queue, channel, at, due, priority, lane) from stdin (format binary)
+copy "laneway".wake (message_id, n, channel_id, queue, channel, priority, lane, at, due) from stdin (format binary)
 
 -- name: copy_heard
 -- $1: now. Whether anybody listens for events or sleeps.
