@@ -82,7 +82,11 @@ def both(place: Place) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     return comparable(look(place, _ROWS)), wakes
 
 
-def test_copied_messages_differ_in_nothing(queue: Queue, place: Place) -> None:
+@pytest.mark.parametrize("part", [3, publishing._PART])
+def test_copied_messages_differ_in_nothing(
+    queue: Queue, place: Place, monkeypatch: pytest.MonkeyPatch, part: int
+) -> None:
+    monkeypatch.setattr(publishing, "_PART", part)
     look(place, "select {s}.by_kind_v1(array['by kind'])")
     given = drafts(MESSAGES)
     plain = queue._core.run(queue._core.engine.publish(given), atomic=True)
