@@ -199,6 +199,9 @@ class CopiedRows:
         """Of the messages that have been read."""
         first = self._ids[0]  # none of the messages lies before it
         now = self._encoded_now * 2
+        for (place, at), (count, due) in self._due_later.items():
+            if at == self._now:
+                self._due_later[place, at] = count + self._due_now.pop(place, 0), due
         yield _COPY_HEAD
         yield from _joined(
             _WAKE(9, 8, first, 8, count) + place + now for place, count in self._due_now.items()
