@@ -1,7 +1,8 @@
 """The verbs of flows.
 
 Invariant: a node has the id of its message from the beginning. The ids of those that are held come
-from the same counter: their rows are added to the messages and deleted again, in one transaction.
+from the same counter: rows of messages that take them are added and deleted again, in one
+transaction.
 """
 
 import json
@@ -9,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+from laneway.contract import BATCH
 from laneway.engines.flows import FlowChanges, is_plain
 from laneway.engines.times import micros, moment
 from laneway.errors import InvalidOption
@@ -37,8 +39,8 @@ from .operate.control import MysqlWorkers
 from .publish import MysqlPublish
 from .settle.lease import MysqlLeases
 
-_ID_ONLY = "('',0,0,0,1,0,'','','','','')"
-"""A row of add_ids."""
+_WIDEST = 65_535
+"""The largest step between ids that servers take."""
 
 
 class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
@@ -103,14 +105,19 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         return ids
 
     def _new_ids(self, count: int, step: int) -> Plan[list[int]]:
-        """Of messages that are held."""
+        """Of messages that are held: a row takes as many ids as are wanted. Another one has the
+        last of them, so that replicas and a server that was killed give out none of them again."""
         ids: list[int] = []
-        for part in parts(range(count)):
-            added = yield self._statement("add_ids", ",".join([_ID_ONLY] * len(part)))
-            first = int(added[0][0])
-            ids += [first + number * step for number in range(len(part))]
-        for part in parts(ids):
-            yield self._statement("delete_messages", part)
+        while len(ids) < count:
+            width = min(count - len(ids), BATCH, _WIDEST // step) * step
+            rows = yield self._statement("take_ids", [width])
+            first = int(rows[0][0])
+            taken = range(first, first + width, step)
+            ends = sorted({first, taken[-1]})
+            if len(ends) > 1:
+                yield self._statement("add_id", taken[-1])
+            yield self._statement("delete_messages", ends)
+            ids += taken
         return ids
 
     def _add_nodes(

@@ -115,8 +115,8 @@ select h.id, unhex(substr(sha2(concat(octet_length(h.queue), ':', h.queue, h.cha
 from $1:ids x straight_join `laneway_flow_held` h force index (primary) on h.id = x.id
 
 -- name: add_released_nodes
--- $1: ids. Those who count messages by their ids look at them again.
-insert into `laneway_flow_released` (id) select x.id from $1:ids x
+-- $1: rows. Those who count messages by their ids look at these again.
+insert into `laneway_flow_released` (n, ids) values $1...
 
 -- name: delete_held
 -- $1: ids.
@@ -153,11 +153,19 @@ insert into `laneway_message` (channel_id, due, published_at, first_published_at
     key_window, max_attempts, priority, queue, channel, kind, `key`, content_type, headers, payload, flow_id)
 values $1...
 
--- name: add_ids
--- $1: a row for each. Messages that are deleted in the same transaction: only their ids are wanted.
-insert into `laneway_message` (channel_id, due, published_at, first_published_at, max_attempts, priority, queue, channel,
-    kind, content_type, payload)
-values $1:sql
+-- name: take_ids
+-- $1: how wide a step its id takes: from it on, so many are ours. Only they are wanted, the message is deleted in the same
+-- transaction. Fails where the server does not let us set the step.
+/*M!100300 set statement auto_increment_increment = $1:numbers for */
+insert /*+ set_var(auto_increment_increment = $1:numbers) */ into `laneway_message` (channel_id, due, published_at,
+    first_published_at, max_attempts, priority, queue, channel, kind, content_type, payload)
+values (if(@@auto_increment_increment = $1:numbers, '', null), 0, 0, 0, 1, 0, '', '', '', '', '')
+
+-- name: add_id
+-- $1: an id that is ours. As above.
+insert into `laneway_message` (id, channel_id, due, published_at, first_published_at, max_attempts, priority, queue,
+    channel, kind, content_type, payload)
+values ($1, '', 0, 0, 0, 1, 0, '', '', '', '', '')
 
 -- name: add_nodes
 -- $1: rows.

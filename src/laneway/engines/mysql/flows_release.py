@@ -256,7 +256,7 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         new = [ReleasedRow(row, now) for row in rows]
         *_, by_kind, listeners = text(rows[0][0]).split(",")
         yield self._statement("release_held", ids, now)
-        yield self._statement("add_released_nodes", ids)
+        yield from self._insert("add_released_nodes", [(len(ids), _json(ids))])
         yield self._statement("delete_held", ids)
         yield from self._add_expiries(new)
         queues = (yield from self._queues_by_kind()) if by_kind != "0" else set()
@@ -331,6 +331,10 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
 def parts(items: Sequence[Any]) -> Iterator[Any]:
     """As many as a statement lists."""
     return (items[start : start + BATCH] for start in range(0, len(items), BATCH))
+
+
+def _json(ids: Sequence[int]) -> bytes:
+    return json.dumps(ids, separators=(",", ":")).encode()
 
 
 def _may_be_skipped(edge: ReachedEdge, ended: Mapping[int, UndecidedRow]) -> bool:

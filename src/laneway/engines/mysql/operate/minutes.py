@@ -23,7 +23,7 @@ from .looks import MysqlOldest
 _CHUNK = 5_000
 _MAX_CHUNKS = 4
 _GAPS = 100
-_LATE = 2_000  # late messages of a gap that one upkeep counts
+_LATE = 2_000  # late messages of a gap that one upkeep counts, and released nodes
 _MAX_AGE = DAY
 
 
@@ -65,13 +65,14 @@ class MysqlPublishedFold(MysqlBase):
         minute is counted five minutes after it began at the latest."""
         rows = yield self._statement("gaps_to_check", now, _GAPS, _LATE)
         gaps = [tuple(map(int, row)) for row in rows if row[1]]
-        if released := [int(row[0]) for row in rows if not row[1]]:
+        released, nodes = _some([(int(row[0]), int(row[2])) for row in rows if not row[1]])
+        if released:
             found = yield self._statement("gaps_of_nodes", released)
             gaps = sorted({*gaps, *(tuple(map(int, row)) for row in found)})
             yield self._statement("delete_released_nodes", released)
         if not gaps:
             return
-        ranges = [(first, last, _LATE) for first, last, _ in gaps]
+        ranges = [(first, last, max(_LATE, nodes)) for first, last, _ in gaps]
         late = yield self._union("published_in_gap", ranges)
         ids = set()
         for id, at, queue, kind in late:
@@ -85,6 +86,18 @@ class MysqlPublishedFold(MysqlBase):
                 again = now + max(4 * age, SECOND)
                 left += [(*part, noted_at, again) for part in _without(first, last, ids)]
         yield from self._insert("add_gaps", left)
+
+
+def _some(rows: Iterable[tuple[int, int]]) -> tuple[list[int], int]:
+    """Numbers of the first of these rows, until they have enough nodes for one upkeep; and how many
+    they have."""
+    numbers, nodes = [], 0
+    for number, n in rows:
+        if nodes >= _LATE:
+            break
+        numbers.append(number)
+        nodes += n
+    return numbers, nodes
 
 
 def _without(first: int, last: int, ids: Iterable[int]) -> list[tuple[int, int]]:

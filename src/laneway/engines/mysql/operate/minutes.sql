@@ -40,21 +40,25 @@ select before_it + 1, null, null, id - 1 from (
 insert into `laneway_gap` (first_id, last_id, noted_at, check_at) values $1...
 
 -- name: gaps_to_check
--- $1: now, $2: limit, $3: limit of nodes of flows that were released since the last look: rows without a last id.
+-- $1: now, $2: limit, $3: limit of rows of nodes of flows that were released since the last look: those have no last id,
+-- and how many nodes they have.
 (select first_id, last_id, noted_at from `laneway_gap` force index (gap_check)
 where check_at <= $1 order by check_at limit $2)
 union all
-(select id, 0, 0 from `laneway_flow_released` limit $3)
+(select number, 0, n from `laneway_flow_released` force index (primary) order by number limit $3)
 
 -- name: gaps_of_nodes
--- $1: ids. The gaps that they are in.
+-- $1: numbers of rows of released nodes. The gaps that they are in.
 select distinct g.first_id, g.last_id, g.noted_at
-from (select x.id, (select max(k.first_id) from `laneway_gap` k where k.first_id <= x.id) as first_id from $1:ids x) n
-join `laneway_gap` g on g.first_id = n.first_id and g.last_id >= n.id
+from (
+    select l.id, (select max(k.first_id) from `laneway_gap` k where k.first_id <= l.id) as first_id
+    from $1:ids x straight_join `laneway_flow_released` r force index (primary) on r.number = x.id
+    straight_join json_table(convert(r.ids using utf8mb4), '$[*]' columns (id bigint path '$')) l
+) n join `laneway_gap` g on g.first_id = n.first_id and g.last_id >= n.id
 
 -- name: delete_released_nodes
--- $1: ids.
-delete t from $1:ids x straight_join `laneway_flow_released` t force index (primary) on t.id = x.id
+-- $1: numbers.
+delete t from $1:ids x straight_join `laneway_flow_released` t force index (primary) on t.number = x.id
 
 -- name: published_in_gap
 -- $1: first and $2: last id of the gap, $3: limit.

@@ -252,10 +252,13 @@ create table if not exists `laneway_flow_undecided` (
     key flow_undecided_flow (flow_id)
 ) engine = InnoDB;
 
--- Nodes that were released and not counted yet: upkeep counts messages by their ids, and theirs are old.
+-- Nodes that were released and not counted yet: upkeep counts messages by their ids, and theirs are old. A row for each call
+-- that released some; ids: a JSON list, n: how many.
 create table if not exists `laneway_flow_released` (
-    id bigint primary key
-) engine = InnoDB;
+    number bigint auto_increment primary key,
+    n int not null,
+    ids longblob not null
+) engine = InnoDB row_format = dynamic;
 
 -- What the holder of a message's lease added: no nodes yet, they become that when this lease completes the message.
 -- parents: a JSON list.
