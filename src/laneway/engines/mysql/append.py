@@ -78,21 +78,27 @@ class NewRow:
 
 
 class ReleasedRow(NewRow):
-    """A node of a flow that is published now, from a row of lock_held; its content does not leave
-    the server."""
+    """A node of a flow that is published now; its content does not leave the server."""
 
     __slots__ = ()
 
-    def __init__(self, held: Row, now: int) -> None:
-        numbers, queue, channel, kind = held
-        id, priority, delay, at, expires_in, expires_at, *_ = text(numbers).split(",")
-        self.id = int(id)
-        self.queue, self.priority = queue, int(priority)
-        self.channel_id = pair_id(queue, channel)
-        self.due = int(at) if at else now + int(delay or 0)
-        lapses = expires_at or (expires_in and now + int(expires_in))
-        self.expires_at = int(lapses) if lapses else None
-        self.row = (*[None] * 8, queue, channel, kind)
+    def __init__(
+        self, id: int, priority: int, due: int, expires_at: int | None, row: tuple[Any, ...]
+    ) -> None:
+        self.id, self.priority, self.due, self.expires_at = id, priority, due, expires_at
+        self.queue, self.row = row[8], row
+        self.channel_id = pair_id(row[8], row[9])
+
+
+def released_rows(held: Row, now: int) -> list[ReleasedRow]:
+    """From a row of lock_held."""
+    ids, numbers, queue, channel, kind = held
+    priority, delay, at, expires_in, expires_at, *_ = text(numbers).split(",")
+    due = int(at) if at else now + int(delay or 0)
+    lapses = expires_at or (expires_in and now + int(expires_in))
+    alike = int(priority), due, int(lapses) if lapses else None
+    row = (*[None] * 8, queue, channel, kind)
+    return [ReleasedRow(int(id), *alike, row) for id in text(ids).split(",")]
 
 
 def new_rows(drafts: Sequence[Draft], now: int) -> list[NewRow]:

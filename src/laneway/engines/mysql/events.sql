@@ -6,7 +6,7 @@ select x.id,
     case when m.id is not null then null when d.id is not null then 'dead'
         when n.state = 'held' or n.id is null and f.id is not null then null
         else coalesce(r.outcome, h.outcome, n.state, 'unknown') end,
-    coalesce(d.died_at, r.ended_at, h.ended_at, n.ended_at), coalesce(d.reason, r.reason, h.reason),
+    coalesce(d.died_at, r.ended_at, h.ended_at, nullif(n.ended_at, 0)), coalesce(d.reason, r.reason, h.reason),
     coalesce(d.error_type, r.error_type, h.error_type), coalesce(d.error, r.error, h.error), r.expires_at
 from $1:ids x
 left join `laneway_message` m on m.id = x.id

@@ -9,8 +9,12 @@ left join `laneway_flow_edge` e force index (primary) on e.parent = p.id and e.n
 left join `laneway_flow_node` c force index (primary) on c.id = e.child
 
 -- name: lock_nodes
--- $1: ids in order. As one text; a fence may be missing at its end.
-select concat_ws(',', n.id, n.flow_id, n.pending, n.missed, n.run_when, n.state, n.died, n.children, n.added, n.added_fence)
+-- $1: ids in order. All of them as one text, which is cheaper for drivers in Python; a fence may be missing at the end of a
+-- node. A caller's session may allow short texts only.
+/*M!100300 set statement group_concat_max_len = 16777216 for */
+select /*+ set_var(group_concat_max_len = 16777216) */
+    group_concat(concat_ws(',', n.id, n.flow_id, n.pending, n.missed, n.run_when, n.state, n.died, n.children, n.added,
+        n.added_fence) separator ';')
 from $1:ids x straight_join `laneway_flow_node` n force index (primary) on n.id = x.id
 for update
 
@@ -81,14 +85,14 @@ set n.added = 0, n.added_fence = null
 -- $1: (node, pending, missed, children, state, 1 if that is another one), locked by us, $2: now.
 update $1:nodes x straight_join `laneway_flow_node` n force index (primary) on n.id = x.id
 set n.pending = x.pending, n.missed = x.missed, n.children = x.children, n.state = x.state,
-    n.ended_at = case when x.turned = 0 then n.ended_at when x.state = 'live' then null else $2 end,
+    n.ended_at = case when x.turned = 0 then n.ended_at when x.state = 'live' then 0 else $2 end,
     n.died = n.died or x.state = 'dead'
 
 -- name: set_alike_nodes
 -- $1: nodes, locked by us, all with these: $2: pending, $3: missed, $4: state, $5: 1 if that is another one, $6: now.
 update `laneway_flow_node` force index (primary)
 set pending = $2, missed = $3, state = $4, died = died or $4 = 'dead',
-    ended_at = case when $5 = 0 then ended_at when $4 = 'live' then null else $6 end
+    ended_at = case when $5 = 0 then ended_at when $4 = 'live' then 0 else $6 end
 where id in ($1:numbers)
 
 -- name: add_flow_counts
@@ -96,13 +100,16 @@ where id in ($1:numbers)
 insert into `laneway_flow_count` (flow_id, held, live, dead, completed, failed, skipped) values $1...
 
 -- name: lock_held
--- $1: ids of nodes, locked by us, $2: now. The numbers as one text, a null as nothing; the last two: how many queues are
--- claimed by kind, and how many listen to events.
-select concat_ws(',', h.id, h.priority, ifnull(h.delay, ''), ifnull(h.at, ''), ifnull(h.expires_in, ''), ifnull(h.expires_at, ''),
+-- $1: ids of nodes, locked by us, $2: now. A row for those that are alike: their ids, what they have in common, numbers as
+-- one text, a null as nothing; the last two: how many queues are claimed by kind, and how many listen to events.
+/*M!100300 set statement group_concat_max_len = 16777216 for */
+select /*+ set_var(group_concat_max_len = 16777216) */ group_concat(h.id),
+    concat_ws(',', h.priority, ifnull(h.delay, ''), ifnull(h.at, ''), ifnull(h.expires_in, ''), ifnull(h.expires_at, ''),
         (select t.by_kind from `laneway_turnstile` t force index (primary) where t.name = 'pause'),
         (select count(*) from `laneway_listener` l where l.until > $2)),
     h.queue, h.channel, h.kind
 from $1:ids x straight_join `laneway_flow_held` h force index (primary) on h.id = x.id
+group by h.queue, h.channel, h.kind, h.priority, h.delay, h.at, h.expires_in, h.expires_at
 for update
 
 -- name: release_held
@@ -239,7 +246,8 @@ group by f.id, f.queue, f.name, f.created_at, f.cancelled_at, f.ended_at, f.held
 -- name: flow_nodes
 -- $1: flow, $2: the id of the last one seen, $3: how many.
 select n.id, n.queue, n.channel, n.kind, n.run_when,
-    case when n.state <> 'live' then n.state when l.message_id is null then 'waiting' else 'leased' end, n.ended_at, n.pending
+    case when n.state <> 'live' then n.state when l.message_id is null then 'waiting' else 'leased' end, nullif(n.ended_at, 0),
+    n.pending
 from `laneway_flow_node` n force index (flow_node_flow) left join `laneway_lease` l on l.message_id = n.id
 where n.flow_id = $1 and n.id > $2 order by n.id limit $3
 
@@ -252,7 +260,7 @@ order by e.child, e.place
 -- name: flow_place
 -- $1: message. The node, and its flow.
 select n.id, n.queue, n.channel, n.kind, n.run_when,
-    case when n.state <> 'live' then n.state when l.message_id is null then 'waiting' else 'leased' end, n.ended_at,
+    case when n.state <> 'live' then n.state when l.message_id is null then 'waiting' else 'leased' end, nullif(n.ended_at, 0),
     n.pending, n.flow_id
 from `laneway_flow_node` n left join `laneway_lease` l on l.message_id = n.id where n.id = $1
 

@@ -23,7 +23,7 @@ from laneway.engines.flows import (
 )
 from laneway.plan import Plan
 
-from .append import MysqlAppend, ReleasedRow
+from .append import MysqlAppend, released_rows
 from .base import pair_id, text
 from .events import MysqlEventOutbox
 
@@ -98,8 +98,9 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
     def _node_rows(self, ids: Iterable[int]) -> Plan[dict[int, FlowNodeRow]]:
         found: dict[int, FlowNodeRow] = {}
         for part in parts(list(ids)):
-            for (line,) in (yield self._statement("lock_nodes", part)):
-                id, flow, pending, missed, when, state, *rest = text(line).split(",")
+            ((lines,),) = yield self._statement("lock_nodes", part)
+            for line in text(lines).split(";") if lines else ():
+                id, flow, pending, missed, when, state, *rest = line.split(",")
                 counts = int(id), int(flow), int(pending), int(missed)
                 found[int(id)] = FlowNodeRow(*counts, when, state, *map(int, rest))
         return found
@@ -253,8 +254,8 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         """Publishes them; no limit refuses them, because whoever ended their parents must not fail
         for it."""
         rows = yield self._statement("lock_held", ids, now)
-        new = [ReleasedRow(row, now) for row in rows]
-        *_, by_kind, listeners = text(rows[0][0]).split(",")
+        new = [new for row in rows for new in released_rows(row, now)]
+        *_, by_kind, listeners = text(rows[0][1]).split(",")
         yield self._statement("release_held", ids, now)
         yield from self._insert("add_released_nodes", [(len(ids), _json(ids))])
         yield self._statement("delete_held", ids)

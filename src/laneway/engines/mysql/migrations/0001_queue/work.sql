@@ -190,6 +190,7 @@ create table if not exists `laneway_flow_count` (
 -- pending: parents that are not decided yet; missed: parents that were decided otherwise than by completing.
 -- died: was dead once; children that do not wait for its completion were decided then.
 -- children: edges from here. added: what the holder of the lease with the fence added, in flow_added.
+-- ended_at: 0 until then. It and the state are as wide whatever they are, so that a row is changed in its place.
 create table if not exists `laneway_flow_node` (
     id bigint primary key,
     flow_id bigint not null,
@@ -199,9 +200,10 @@ create table if not exists `laneway_flow_node` (
     added int not null default 0,
     added_fence bigint,
     run_when varbinary(16) not null,
-    state varbinary(16) not null,
+    state enum('held', 'live', 'dead', 'completed', 'failed', 'cancelled', 'lapsed', 'discarded', 'skipped')
+        character set ascii not null,
     died boolean not null default false,
-    ended_at bigint,
+    ended_at bigint not null default 0,
     queue varbinary(255) not null,
     channel varbinary(255) not null,
     kind varbinary(255) not null,
