@@ -317,3 +317,29 @@ def test_minutes_are_kept_for_14_days(timed: Queue, url: str, clock: HandClock) 
         clock.advance(60)
     begin = int(clock.now.timestamp()) // 60 - 14 * 1440
     assert [at for (at,) in query(url, "select at from laneway_minute") if at < begin - 60] == []
+
+
+def test_nodes_are_counted_when_they_are_released(timed: Queue, url: str, clock: HandClock) -> None:
+    """Before the ids that were missing are looked for again, and in as many upkeeps as it takes."""
+    calls, children = 3, 1_000
+    with timed.flow("late") as flow:
+        for _ in range(calls):
+            first = flow.add("first")
+            for n in range(children):
+                flow.add(n, after=first)
+    timed.publish("higher")
+    for _ in range(3):
+        clock.advance(1)
+        timed.upkeep()
+    parents = timed.claim(calls, lease=timedelta(hours=1))
+    for parent in parents:
+        timed.complete([parent])
+    assert query(url, "select sum(n) from laneway_flow_released") == [(calls * children,)]
+    published = "select sum(published) from laneway_minute where span = 1"
+    seen = []
+    for _ in range(3):
+        timed.upkeep()
+        seen.append(int(query(url, published)[0][0]))
+    wanted = calls + 1 + calls * children
+    assert (seen[0] >= wanted - children, seen[1:]) == (True, [wanted, wanted])
+    assert query(url, "select * from laneway_flow_released") == []
