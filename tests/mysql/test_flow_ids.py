@@ -8,6 +8,8 @@ from pymysql import MySQLError
 from laneway import Queue
 from laneway.dev.embedded import EmbeddedMariaDB
 from laneway.engines.mysql import MysqlEngine, render
+from laneway.engines.mysql.base import joined
+from laneway.errors import DatabaseFailed
 from tests.model.mysql import connect
 
 NODES = 25
@@ -82,3 +84,23 @@ def test_where_the_step_cannot_be_set_no_ids_are_taken(queue: Queue, url: str) -
     with connection.cursor() as cursor, pytest.raises(MySQLError, match="cannot be null"):
         cursor.execute(sql[sql.index("insert") :], params or None)
     connection.close()
+
+
+def test_a_callers_session_that_cuts_long_texts_releases_all(queue: Queue, url: str) -> None:
+    connection = connect(url)
+    _publish_flow(queue, connection)
+    connection.commit()
+    with connection.cursor() as cursor:
+        cursor.execute("set session group_concat_max_len = 64")
+    queue.complete(queue.claim(1), connection=connection)
+    connection.commit()
+    connection.close()
+    assert len(queue.claim(100)) == NODES
+
+
+def test_a_text_that_was_cut_is_an_error() -> None:
+    assert joined(2, b"1,a;2,b;") == ["1,a", "2,b"]
+    assert joined(0, None) == []
+    for cut in ("1,a;", "1,a;2", "1,a;2,b"):
+        with pytest.raises(DatabaseFailed, match="group_concat_max_len"):
+            joined(2, cut)

@@ -7,7 +7,7 @@ from laneway.engines.times import micros
 from laneway.model import Draft, Published, PublishStatus
 from laneway.plan import Plan, Row
 
-from .base import MysqlBase, chunks, pair_id, text
+from .base import MysqlBase, chunks, joined, pair_id, text
 
 WakeRow = tuple[int, bytes, int, int, int, int, int, bool, bytes, bytes]
 """The columns of add_wakes."""
@@ -92,13 +92,13 @@ class ReleasedRow(NewRow):
 
 def released_rows(held: Row, now: int) -> list[ReleasedRow]:
     """From a row of lock_held."""
-    ids, numbers, queue, channel, kind = held
+    count, ids, numbers, queue, channel, kind = held
     priority, delay, at, expires_in, expires_at, *_ = text(numbers).split(",")
     due = int(at) if at else now + int(delay or 0)
     lapses = expires_at or (expires_in and now + int(expires_in))
     alike = int(priority), due, int(lapses) if lapses else None
     row = (*[None] * 8, queue, channel, kind)
-    return [ReleasedRow(int(id), *alike, row) for id in text(ids).split(",")]
+    return [ReleasedRow(int(id), *alike, row) for id in joined(count, ids)]
 
 
 def new_rows(drafts: Sequence[Draft], now: int) -> list[NewRow]:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
 from laneway.engines.times import micros
-from laneway.errors import InvalidName, PayloadTooLarge
+from laneway.errors import DatabaseFailed, InvalidName, PayloadTooLarge
 from laneway.names import check_schema
 from laneway.plan import Plan, Repeatable, Row, Statement
 from laneway.shared_limits import PlainLimits
@@ -46,6 +46,15 @@ def text(value: bytes | str | None) -> str | None: ...
 def text(value: bytes | str | None) -> str | None:
     """A name or text as it was read; some drivers decode bytes themselves."""
     return value.decode() if isinstance(value, bytes) else value
+
+
+def joined(count: int, lines: bytes | str | None) -> list[str]:
+    """What the server joined to one text, each with a semicolon behind it. It cuts texts that are
+    too long for it, with no error."""
+    items = (text(lines) or "").split(";")
+    if len(items) != int(count) + 1:
+        raise DatabaseFailed("the server cut a list: raise its group_concat_max_len", "22001")
+    return items[:-1]
 
 
 def data(value: str | None) -> bytes | None:

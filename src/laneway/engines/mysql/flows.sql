@@ -9,12 +9,12 @@ left join `laneway_flow_edge` e force index (primary) on e.parent = p.id and e.n
 left join `laneway_flow_node` c force index (primary) on c.id = e.child
 
 -- name: lock_nodes
--- $1: ids in order. All of them as one text, which is cheaper for drivers in Python; a fence may be missing at the end of a
--- node. A caller's session may allow short texts only.
+-- $1: ids in order. How many, and all of them as one text, which is cheaper for drivers in Python; a fence may be missing
+-- at the end of a node. A caller's session may allow short texts only.
 /*M!100300 set statement group_concat_max_len = 16777216 for */
 select /*+ set_var(group_concat_max_len = 16777216) */
-    group_concat(concat_ws(',', n.id, n.flow_id, n.pending, n.missed, n.run_when, n.state, n.died, n.children, n.added,
-        n.added_fence) separator ';')
+    count(*), group_concat(concat_ws(',', n.id, n.flow_id, n.pending, n.missed, n.run_when, n.state, n.died, n.children,
+        n.added, n.added_fence), ';' separator '')
 from $1:ids x straight_join `laneway_flow_node` n force index (primary) on n.id = x.id
 for update
 
@@ -100,10 +100,10 @@ where id in ($1:numbers)
 insert into `laneway_flow_count` (flow_id, held, live, dead, completed, failed, skipped) values $1...
 
 -- name: lock_held
--- $1: ids of nodes, locked by us, $2: now. A row for those that are alike: their ids, what they have in common, numbers as
--- one text, a null as nothing; the last two: how many queues are claimed by kind, and how many listen to events.
+-- $1: ids of nodes, locked by us, $2: now. A row for those that are alike: how many, their ids, what they have in common,
+-- numbers as one text, a null as nothing; the last two: how many queues are claimed by kind, and how many listen to events.
 /*M!100300 set statement group_concat_max_len = 16777216 for */
-select /*+ set_var(group_concat_max_len = 16777216) */ group_concat(h.id),
+select /*+ set_var(group_concat_max_len = 16777216) */ count(*), group_concat(h.id, ';' separator ''),
     concat_ws(',', h.priority, ifnull(h.delay, ''), ifnull(h.at, ''), ifnull(h.expires_in, ''), ifnull(h.expires_at, ''),
         (select t.by_kind from `laneway_turnstile` t force index (primary) where t.name = 'pause'),
         (select count(*) from `laneway_listener` l where l.until > $2)),

@@ -24,7 +24,7 @@ from laneway.engines.flows import (
 from laneway.plan import Plan
 
 from .append import MysqlAppend, released_rows
-from .base import pair_id, text
+from .base import joined, pair_id, text
 from .events import MysqlEventOutbox
 
 _ALIKE = 10
@@ -98,8 +98,8 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
     def _node_rows(self, ids: Iterable[int]) -> Plan[dict[int, FlowNodeRow]]:
         found: dict[int, FlowNodeRow] = {}
         for part in parts(list(ids)):
-            ((lines,),) = yield self._statement("lock_nodes", part)
-            for line in text(lines).split(";") if lines else ():
+            ((count, lines),) = yield self._statement("lock_nodes", part)
+            for line in joined(count, lines):
                 id, flow, pending, missed, when, state, *rest = line.split(",")
                 counts = int(id), int(flow), int(pending), int(missed)
                 found[int(id)] = FlowNodeRow(*counts, when, state, *map(int, rest))
@@ -255,7 +255,7 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         for it."""
         rows = yield self._statement("lock_held", ids, now)
         new = [new for row in rows for new in released_rows(row, now)]
-        *_, by_kind, listeners = text(rows[0][1]).split(",")
+        *_, by_kind, listeners = text(rows[0][2]).split(",")
         yield self._statement("release_held", ids, now)
         yield from self._insert("add_released_nodes", [(len(ids), _json(ids))])
         yield self._statement("delete_held", ids)
