@@ -52,40 +52,58 @@ select s.*,
 from seen s
 
 -- name: span
--- View: when each message waited and when it ran, one row for each span, in microseconds. A message that was given
--- back waited all the time. One that ended before it was due (cancelled while scheduled) never waited. Spans of
--- messages that have not ended are open.
-select a.queue, a.channel, 'waiting' as state, unix_micros(a.ready) as begins,
-    unix_micros(coalesce(a.began, a.ended_at)) as ends, a.began is not null as started, false as alive
+-- View: when each message became due, stopped waiting and ended, one row for each attempt, in microseconds. due_us is null
+-- if it did not wait, ended_us if it did not run. A message that was given back waited all the time. One that ended
+-- before it was due (cancelled while scheduled) never waited. Messages that have not ended are alive.
+select a.queue, a.channel, a.began is not null as started, false as alive,
+    case when a.ready <= coalesce(a.began, a.ended_at) and a.outcome not in ('given_back', 'stale', 'redriven', 'discarded')
+        then unix_micros(a.ready) end as due_us,
+    unix_micros(coalesce(a.began, a.ended_at)) as began_us,
+    case when a.begun then unix_micros(a.ended_at) end as ended_us
 from attempt a
-where a.ready <= coalesce(a.began, a.ended_at) and a.outcome not in ('given_back', 'stale', 'redriven', 'discarded')
 union all
-select a.queue, a.channel, 'running', unix_micros(a.began), unix_micros(a.ended_at), false, false
-from attempt a
-where a.begun
-union all
-select l.queue, l.channel, 'waiting', unix_micros(l.due), unix_micros(coalesce(l.claimed_at, l.seen_at)),
-    l.claimed_at is not null, l.claimed_at is null
+select l.queue, l.channel, l.claimed_at is not null, true,
+    case when l.due <= l.seen_at then unix_micros(l.due) end, unix_micros(coalesce(l.claimed_at, l.seen_at)),
+    case when l.state = 'leased' then unix_micros(l.seen_at) end
 from live l
-where l.state <> 'dead' and l.due is not null and l.due <= l.seen_at
-union all
-select l.queue, l.channel, 'running', unix_micros(l.claimed_at), unix_micros(l.seen_at), false, true
-from live l
-where l.state = 'leased'
+where l.state <> 'dead'
 
 -- name: bundle
--- View: the spans by the 5-minute slots and the hours in which they begin and end, and the borders of slots that they
--- cross: several tables read these instead of the spans. begins and ends are sums of microseconds since those hours began.
-select s.queue, s.channel, s.state, s.started,
-    cast(floor(s.begins / 300e6) as bigint) as first_slot, cast(floor(s.ends / 300e6) as bigint) as last_slot,
-    cast(ceil(s.begins / 300e6) as bigint) as first_border, cast(ceil(s.ends / 300e6) - 1 as bigint) as last_border,
-    cast(floor(s.begins / 3600e6) as bigint) as first_hour,
-    cast(floor(greatest(s.ends - 1, s.begins) / 3600e6) as bigint) as last_hour,
-    count(*) as n, min(s.begins) as oldest,
-    sum(s.begins - cast(floor(s.begins / 3600e6) as bigint) * 3600000000) as begins,
-    sum(s.ends - cast(floor(greatest(s.ends - 1, s.begins) / 3600e6) as bigint) * 3600000000) as ends
+-- View: the spans that lie in the same slots, added up: few spans leave their slot, so this is a fraction of them, and
+-- several tables read it instead. A place is twice the number of the 5-minute slot, and one more if the time is not the
+-- slot's very beginning. due, began and ended are sums of microseconds since their hours began.
+select s.queue, s.channel, s.started,
+    s.due_us div 300000000 * 2 + case when s.due_us % 300000000 = 0 then 0 else 1 end as due_at,
+    s.began_us div 300000000 * 2 + case when s.began_us % 300000000 = 0 then 0 else 1 end as began_at,
+    s.ended_us div 300000000 * 2 + case when s.ended_us % 300000000 = 0 then 0 else 1 end as ended_at,
+    count(*) as n, min(s.due_us) as first_due, min(s.began_us) as first_began,
+    sum(s.due_us % 3600000000) as due, sum(s.began_us % 3600000000) as began, sum(s.ended_us % 3600000000) as ended
 from span s
-group by s.queue, s.channel, s.state, s.started, first_slot, last_slot, first_border, last_border, first_hour, last_hour
+where s.due_us is not null or s.ended_us is not null
+group by s.queue, s.channel, s.started, due_at, began_at, ended_at
+
+-- name: stretch
+-- View: what waits and what runs, from the bundles: the slots and hours in which it begins and ends, and the borders of
+-- slots that it crosses. An hour ends with its last microsecond: what ends with the hour does not reach into the next.
+-- begins and ends are sums of microseconds since first_hour and last_hour began.
+with long as (
+    select b.queue, b.channel, 'waiting' as state, b.started, b.due_at as opens, b.began_at as closes, b.n,
+        b.first_due as oldest, b.due as opened, b.began as closed
+    from bundle b
+    where b.due_at is not null
+    union all
+    select b.queue, b.channel, 'running', b.started, b.began_at, b.ended_at, b.n, b.first_began, b.began, b.ended
+    from bundle b
+    where b.ended_at is not null
+),
+placed as (
+    select l.*, l.opens div 24 as first_hour, greatest((l.closes + 23) div 24 - 1, l.opens div 24) as last_hour
+    from long l
+)
+select p.queue, p.channel, p.state, p.started, p.opens div 2 as first_slot, p.closes div 2 as last_slot,
+    (p.opens + 1) div 2 as first_border, (p.closes + 1) div 2 - 1 as last_border, p.first_hour, p.last_hour, p.n, p.oldest,
+    p.opened as begins, p.closed + (p.closes div 24 - p.last_hour) * p.n * 3600000000 as ends
+from placed p
 
 -- name: flow
 -- Throughput and outcomes [5 minutes, queue, channel, kind]. late: starts later than the objective's wait.
@@ -144,7 +162,7 @@ group by b.day, b.slot, b.queue, b.channel, b.kind, b.measure
 -- waiting then. Slot borders are counted by groups of spans that cross the same ones.
 with crossed as (
     select g.queue, g.channel, g.state, b.value as border, sum(g.n) as n, min(g.oldest) as oldest
-    from bundle g
+    from stretch g
     lateral view explode(case when g.last_border >= g.first_border then sequence(g.first_border, g.last_border) end) b as value
     group by g.queue, g.channel, g.state, b.value
 ),
@@ -160,11 +178,11 @@ fact as (
     where c.state = 'waiting'
     union all
     select g.queue, g.channel, g.first_slot * 300, g.n, 0, 0, 0, 0, null
-    from bundle g
+    from stretch g
     where g.state = 'waiting'
     union all
     select g.queue, g.channel, g.last_slot * 300, 0, g.n, 0, 0, 0, null
-    from bundle g
+    from stretch g
     where g.state = 'waiting' and g.started
 ),
 summed as (
@@ -248,28 +266,34 @@ where array_contains(:days, a.day) and (a.outcome in ('redriven', 'discarded') o
 -- name: percentiles
 -- Percentiles in seconds, from merged sketches [hour by queue; day by queue, by channel, by kind]. Columns that are
 -- not part of a row's grain are null.
-with piece as (
-    select l.day, date_trunc('HOUR', l.slot) as hour, l.queue, l.channel, l.kind, l.measure, b.value.bucket as bucket, b.value.n as n
+with hourly as (
+    select l.day, date_trunc('HOUR', l.slot) as hour, l.queue, l.measure, b.value.bucket as bucket, sum(b.value.n) as n
     from latency l
     lateral view explode(l.buckets) b as value
     where array_contains(:days, l.day)
+    group by l.day, date_trunc('HOUR', l.slot), l.queue, l.measure, b.value.bucket
 ),
-summed as (
-    -- First by what all grains keep, then once for each of them.
-    select p.day, p.hour, p.queue, p.channel, p.kind, p.measure, p.bucket, sum(p.n) as n
-    from piece p
-    group by p.day, p.hour, p.queue, p.channel, p.kind, p.measure, p.bucket
-),
-grained as (
-    select s.day, case when g.value = 'hour' then s.hour end as hour, s.queue, case when g.value = 'channel' then s.channel end as channel,
-        case when g.value = 'kind' then s.kind end as kind, s.measure, s.bucket, s.n, g.value as grain
-    from summed s
-    lateral view explode(array('hour', 'day', 'channel', 'kind')) g as value
+daily as (
+    select l.day, l.queue, l.channel, l.kind, l.measure, b.value.bucket as bucket, sum(b.value.n) as n
+    from latency l
+    lateral view explode(l.buckets) b as value
+    where array_contains(:days, l.day)
+    group by l.day, l.queue, l.channel, l.kind, l.measure, b.value.bucket
 ),
 merged as (
-    select g.day, g.grain, g.hour, g.queue, g.channel, g.kind, g.measure, g.bucket, sum(g.n) as n
-    from grained g
-    group by g.day, g.grain, g.hour, g.queue, g.channel, g.kind, g.measure, g.bucket
+    select h.day, 'hour' as grain, h.hour, h.queue, null as channel, null as kind, h.measure, h.bucket, h.n from hourly h
+    union all
+    select h.day, 'day', null, h.queue, null, null, h.measure, h.bucket, sum(h.n)
+    from hourly h
+    group by h.day, h.queue, h.measure, h.bucket
+    union all
+    select d.day, 'channel', null, d.queue, d.channel, null, d.measure, d.bucket, sum(d.n)
+    from daily d
+    group by d.day, d.queue, d.channel, d.measure, d.bucket
+    union all
+    select d.day, 'kind', null, d.queue, null, d.kind, d.measure, d.bucket, sum(d.n)
+    from daily d
+    group by d.day, d.queue, d.kind, d.measure, d.bucket
 ),
 ranked as (
     select m.*,
@@ -296,7 +320,7 @@ group by v.day, v.grain, v.hour, v.queue, v.channel, v.kind, v.measure
 with part as (
     -- Spans of the same hours are summed before they are spread over the hours.
     select g.queue, g.state, g.first_hour, g.last_hour, sum(g.n) as n, sum(g.begins) as begins, sum(g.ends) as ends
-    from bundle g
+    from stretch g
     group by g.queue, g.state, g.first_hour, g.last_hour
 ),
 spread as (
@@ -327,30 +351,29 @@ met as (
     group by b.queue, date_trunc('HOUR', b.slot)
 ),
 change as (
-    select s.queue, s.begins as at, 1 as step from span s where s.state = 'running'
+    select s.queue, s.began_us as at, 1 as step from span s where s.ended_us is not null
     union all
-    select s.queue, s.ends, -1 from span s where s.state = 'running' and not s.alive
+    select s.queue, s.ended_us, -1 from span s where s.ended_us is not null and not s.alive
     union all
     -- Includes those that were running when the hour began.
     select b.queue, b.hour * 3600000000, 0 from busy b
 ),
 crowd as (
-    -- Hour by hour, from what was running when the hour began: so many hours can be sorted at once.
-    select c.queue, c.at div 3600000000 as hour,
-        sum(c.step) over (partition by c.queue, c.at div 3600000000 order by c.at, c.step) as running
+    -- Minute by minute, from what was running when the minute began: each has few to sort.
+    select c.at div 60000000 as minute, c.queue, c.step,
+        sum(c.step) over (partition by c.at div 60000000, c.queue order by c.at, c.step) as running
     from change c
 ),
-opening as (
-    select n.queue, n.hour, sum(n.step) over (partition by n.queue order by n.hour) - n.step as running
-    from (select c.queue, c.at div 3600000000 as hour, sum(c.step) as step from change c group by c.queue, hour) n
-),
 most as (
-    select c.queue, c.hour, max(c.running) as running from crowd c group by c.queue, c.hour
+    select c.queue, c.minute, max(c.running) as running, sum(c.step) as step from crowd c group by c.queue, c.minute
 ),
 peak as (
-    select m.queue, m.hour, m.running + o.running as running
-    from most m
-    join opening o on o.queue = m.queue and o.hour = m.hour
+    select o.queue, o.minute div 60 as hour, max(o.running) as running
+    from (
+        select m.queue, m.minute, m.running + sum(m.step) over (partition by m.queue order by m.minute) - m.step as running
+        from most m
+    ) o
+    group by o.queue, o.minute div 60
 ),
 ended as (
     select a.queue, a.hour, count_if(a.begun) as starts_ended, count_if(a.outcome = 'completed') as completed,
