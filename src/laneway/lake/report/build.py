@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 TABLES = "report/tables"
 Progress = Callable[[str], None]
 
+_PIECES = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
+_MANY = 64
+"""Pieces into which rows are divided to be grouped: so that each fits into memory. Spark puts those
+of a small history together again."""
+
 
 class Builder:
     """Reads a lake's history and writes tables next to it."""
@@ -33,6 +38,8 @@ class Builder:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
         # Timestamps that every reader understands, not the old ones of twelve bytes.
         spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        usual = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
+        spark.conf.set(_PIECES, str(max(usual, _MANY)))
 
     def build_days(self, files: Sequence[str], changed: Collection[date]) -> None:
         """Builds the daily tables for these days from these files (paths in the lake)."""
