@@ -91,19 +91,41 @@ def test_the_state_of_a_real_run_counts_what_just_happened(real: Scene) -> None:
     }  # fmt: skip
 
 
-def test_time_in_a_workers_own_queue_is_waiting(lake: Lake) -> None:
-    """Due at 10:00:00, claimed a second later, begun 30 s later, ended after 5 s of work."""
-    due = datetime(2026, 11, 10, 10, tzinfo=UTC)
-    seconds = {"due": 0, "published_at": 0, "first_published_at": 0}
-    seconds |= {"claimed_at": 1, "started_at": 31, "ended_at": 36}
-    row: dict[str, Any] = {name: due + timedelta(seconds=s) for name, s in seconds.items()}
+_TEN = datetime(2026, 11, 10, 10, tzinfo=UTC)
+
+
+def _report_of_one(lake: Lake, **seconds: int) -> None:
+    """Of an attempt whose message was due at ten; the times are seconds after that."""
+    seconds |= {"due": 0, "published_at": 0, "first_published_at": 0}
+    row: dict[str, Any] = {name: _TEN + timedelta(seconds=s) for name, s in seconds.items()}
     row |= {"id": 1, "xid": 1, "message_id": 1, "queue": "mail", "channel": "a", "kind": "send"}
     row |= {"attempt": 1, "outcome": "completed", "terminal": True, "dead": False}
     rows = pa.Table.from_pylist([row], schema=HISTORY)
     lake.folder.write_table(rows, f"{batch_path('2026-11-10', 0)}/part-00000.parquet")
     create_report(None, lake.folder)
+
+
+def test_what_begins_and_ends_with_an_hour_is_in_that_hour(lake: Lake) -> None:
+    """It waits from 10:00 to 11:00 and runs until 12:00, to the microsecond."""
+    _report_of_one(lake, claimed_at=3600, ended_at=7200)
+    hours = {row["hour"].hour: row for row in lake.folder.read_rows("report/tables/hours")}
+    assert {h: row["mean_waiting"] for h, row in hours.items() if row["mean_waiting"]} == {10: 1}
+    assert {h: row["mean_running"] for h, row in hours.items() if row["mean_running"]} == {11: 1}
+    assert {h: row["running_peak"] for h, row in hours.items() if row["running_peak"]} == {11: 1}
+    lanes = lake.folder.read_rows("report/tables/lanes")
+    slots = {(row["slot"] - _TEN) // timedelta(minutes=5): row for row in lanes}
+    # At the ends of slots: a border belongs to what begins there, not to what ends there.
+    assert sorted(n for n, row in slots.items() if row["waiting"]) == list(range(-1, 11))
+    assert sorted(n for n, row in slots.items() if row["running"]) == list(range(11, 23))
+    assert (slots[0]["came"], slots[12]["started"]) == (1, 1)
+    assert max(row["oldest_s"] or 0 for row in lanes) == 3300
+
+
+def test_time_in_a_workers_own_queue_is_waiting(lake: Lake) -> None:
+    """Due at 10:00:00, claimed a second later, begun 30 s later, ended after 5 s of work."""
+    _report_of_one(lake, claimed_at=1, started_at=31, ended_at=36)
     (flow,) = lake.folder.read_rows("report/tables/flow")
     assert (flow["wait_us"], flow["run_us"]) == (31_000_000, 5_000_000)
     hours = {row["hour"]: row for row in lake.folder.read_rows("report/tables/hours")}
-    assert hours[due]["mean_running"] == pytest.approx(5 / 3600)
-    assert hours[due]["mean_waiting"] == pytest.approx(31 / 3600)
+    assert hours[_TEN]["mean_running"] == pytest.approx(5 / 3600)
+    assert hours[_TEN]["mean_waiting"] == pytest.approx(31 / 3600)
