@@ -379,3 +379,18 @@ def test_rows_go_to_their_channels_in_their_order(job: None, queue: Queue, place
     )
     assert look(place, wrong) == []
     assert look(place, "select sum(n) from {s}.wake") == [(10,)]
+
+
+def test_a_task_holds_a_batch_or_two_at_a_time(job: None, place: Place) -> None:
+    """However many rows it has: looked at whenever it asks for more of them."""
+    allocated: list[int] = []
+    channels = [f"c{n % 10}" for n in range(1_000)]
+
+    def batches() -> Iterator[pyarrow.RecordBatch]:
+        before = pyarrow.total_allocated_bytes()
+        for _ in range(40):
+            yield next(rows(*[b"x" * 1_000] * 1_000, channel=channels))
+            allocated.append(pyarrow.total_allocated_bytes() - before)
+
+    assert publish(place, loaded(place, batches())) == (40_000, 0, False)
+    assert max(allocated) < 8_000_000, "a batch has a million bytes"
