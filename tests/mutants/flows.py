@@ -5,11 +5,13 @@
 
 from functools import partial
 
-from .mutant import Mutant, function, python, sql
+from .mutant import Mutant, Patch, function, python, sql
 
 _SHARED = "engines/flows.py"
 _on_sqlite = partial(python, engine="sqlite")
 _on_mariadb = partial(python, engine="mariadb")
+_IDS = "tests/mysql/test_flow_ids.py::test_they_are_taken_at_once"
+_COUNTED = "tests/mysql/test_minutes.py::test_nodes_are_counted_when_they_are_released"
 
 MUTANTS: list[Mutant] = [
     sql("a node is released after the first of its parents", "flows", "decide_nodes_v1",
@@ -40,4 +42,10 @@ MUTANTS: list[Mutant] = [
         ("for lease, _ in dying if lease.flow_id is not None]", "for lease, _ in dying if lease.flow_id == 0]")),
     _on_mariadb("MariaDB: a redriven letter is no node any more", "flows", "engines/mysql/dead_letters.sql",
         ("d.state_type, d.state, d.payload, d.flow_id\nfrom $1:ids x", "d.state_type, d.state, d.payload, null\nfrom $1:ids x")),
+    Mutant("MariaDB: ids of held nodes are given to others too", frozenset({"test"}), [
+        Patch("engines/mysql/flows.py", 'self._statement("take_ids", [width])', 'self._statement("take_ids", [step])')],
+        engine="mariadb", test=_IDS),
+    Mutant("MariaDB: released nodes are in no minute", frozenset({"test"}), [
+        Patch("engines/mysql/flows_release.py", 'yield from self._insert("add_released_nodes", [(len(ids), _json(ids))])', "pass")],
+        engine="mariadb", test=_COUNTED),
 ]  # fmt: skip
