@@ -27,8 +27,7 @@ from history h
 select a.*,
     coalesce(a.error_type, case when a.outcome = 'expired' then 'LeaseExpired' else a.reason end, 'unknown') as type,
     coalesce(a.error, case when a.outcome = 'expired' then 'the lease ran out' end, '') as said
-from attempt a
-where a.failing
+from attempt a where a.failing
 
 -- name: signature
 -- View: the signature of a failure, the same for the same defect: the type of the error, the innermost frame of
@@ -78,8 +77,7 @@ select s.queue, s.channel, s.started,
     s.ended_us div 300000000 * 2 + case when s.ended_us % 300000000 = 0 then 0 else 1 end as ended_at,
     count(*) as n, min(s.due_us) as first_due, min(s.began_us) as first_began,
     sum(s.due_us % 3600000000) as due, sum(s.began_us % 3600000000) as began, sum(s.ended_us % 3600000000) as ended
-from span s
-where s.due_us is not null or s.ended_us is not null
+from span s where s.due_us is not null or s.ended_us is not null
 group by s.queue, s.channel, s.started, due_at, began_at, ended_at
 
 -- name: stretch
@@ -89,12 +87,10 @@ group by s.queue, s.channel, s.started, due_at, began_at, ended_at
 with long as (
     select b.queue, b.channel, 'waiting' as state, b.started, b.due_at as opens, b.began_at as closes, b.n,
         b.first_due as oldest, b.due as opened, b.began as closed
-    from bundle b
-    where b.due_at is not null
+    from bundle b where b.due_at is not null
     union all
     select b.queue, b.channel, 'running', b.started, b.began_at, b.ended_at, b.n, b.first_began, b.began, b.ended
-    from bundle b
-    where b.ended_at is not null
+    from bundle b where b.ended_at is not null
 ),
 placed as (
     select l.*, l.opens div 24 as first_hour, greatest((l.closes + 23) div 24 - 1, l.opens div 24) as last_hour
@@ -108,24 +104,15 @@ from placed p
 -- name: flow
 -- Throughput and outcomes [5 minutes, queue, channel, kind]. late: starts later than the objective's wait.
 select a.day, a.slot, a.queue, a.channel, a.kind,
-    count_if(a.begun) as starts,
-    count_if(a.outcome = 'completed') as completed,
-    count_if(a.outcome = 'deferred') as deferred,
-    count_if(a.outcome = 'retried') as retried,
-    count_if(a.outcome = 'failed') as failed,
-    count_if(a.outcome = 'expired') as expired,
-    count_if(a.outcome = 'given_back') as given_back,
-    count_if(a.outcome = 'cancelled') as cancelled,
-    count_if(a.outcome = 'lapsed') as lapsed,
-    count_if(a.outcome = 'redriven') as redriven,
-    count_if(a.outcome = 'discarded') as discarded,
-    count_if(a.outcome = 'stale') as stale,
-    count_if(a.dead) as dead,
-    count_if(a.wait_us > :objective_us) as late,
-    coalesce(sum(a.wait_us), 0) as wait_us,
-    coalesce(sum(a.run_us), 0) as run_us
-from attempt a
-where array_contains(:days, a.day)
+    count_if(a.begun) as starts, count_if(a.outcome = 'completed') as completed,
+    count_if(a.outcome = 'deferred') as deferred, count_if(a.outcome = 'retried') as retried,
+    count_if(a.outcome = 'failed') as failed, count_if(a.outcome = 'expired') as expired,
+    count_if(a.outcome = 'given_back') as given_back, count_if(a.outcome = 'cancelled') as cancelled,
+    count_if(a.outcome = 'lapsed') as lapsed, count_if(a.outcome = 'redriven') as redriven,
+    count_if(a.outcome = 'discarded') as discarded, count_if(a.outcome = 'stale') as stale,
+    count_if(a.dead) as dead, count_if(a.wait_us > :objective_us) as late,
+    coalesce(sum(a.wait_us), 0) as wait_us, coalesce(sum(a.run_us), 0) as run_us
+from attempt a where array_contains(:days, a.day)
 group by a.day, a.slot, a.queue, a.channel, a.kind
 
 -- name: latency
@@ -134,8 +121,7 @@ group by a.day, a.slot, a.queue, a.channel, a.kind
 with own as (
     -- The hint is Spark's: once in their place, rows need not move again to be counted, and counted again.
     select /*+ repartition(slot, queue, channel, kind) */ a.day, a.slot, a.queue, a.channel, a.kind, a.wait_us, a.run_us
-    from attempt a
-    where array_contains(:days, a.day) and a.begun
+    from attempt a where array_contains(:days, a.day) and a.begun
 ),
 long as (
     select o.day, o.slot, o.queue, o.channel, o.kind, m.value as measure,
@@ -178,12 +164,10 @@ fact as (
     where c.state = 'waiting'
     union all
     select g.queue, g.channel, g.first_slot * 300, g.n, 0, 0, 0, 0, null
-    from stretch g
-    where g.state = 'waiting'
+    from stretch g where g.state = 'waiting'
     union all
     select g.queue, g.channel, g.last_slot * 300, 0, g.n, 0, 0, 0, null
-    from stretch g
-    where g.state = 'waiting' and g.started
+    from stretch g where g.state = 'waiting' and g.started
 ),
 summed as (
     select timestamp_seconds(f.at) as slot, f.queue, f.channel, sum(f.came) as came, sum(f.started) as started,
@@ -198,8 +182,7 @@ where array_contains(:days, to_date(s.slot))
 -- name: tries
 -- How many attempts until success [day, queue, kind, attempt].
 select a.day, a.queue, a.kind, a.attempt, count(*) as completed
-from attempt a
-where array_contains(:days, a.day) and a.outcome = 'completed'
+from attempt a where array_contains(:days, a.day) and a.outcome = 'completed'
 group by a.day, a.queue, a.kind, a.attempt
 
 -- name: failures
@@ -208,8 +191,7 @@ select s.day, s.queue, s.kind, s.type, s.frame, s.text,
     count(*) as n, count(distinct s.message_id) as messages, count(distinct s.channel) as channels,
     count_if(s.dead) as dead, min(s.ended_at) as first_at, max(s.ended_at) as last_at,
     substr(min(s.said), 1, 2000) as example
-from signature s
-where array_contains(:days, s.day)
+from signature s where array_contains(:days, s.day)
 group by s.day, s.queue, s.kind, s.type, s.frame, s.text
 
 -- name: crashes
@@ -218,8 +200,7 @@ group by s.day, s.queue, s.kind, s.type, s.frame, s.text
 select a.day, a.queue, a.channel, a.kind, a.message_id, count(*) as expired, count(distinct a.worker) as workers,
     bool_or(a.dead) as dead, min(a.ended_at) as first_at, max(a.ended_at) as last_at,
     array_sort(collect_set(a.worker)) as worker_names
-from attempt a
-where array_contains(:days, a.day) and a.outcome = 'expired'
+from attempt a where array_contains(:days, a.day) and a.outcome = 'expired'
 group by a.day, a.queue, a.channel, a.kind, a.message_id
 
 -- name: repeats
@@ -230,8 +211,7 @@ with message as (
     select a.day, a.queue, a.message_id, count_if(a.outcome = 'stale') as stale,
         count_if(a.outcome = 'stale' and a.reason = 'complete') as stale_complete,
         count_if(a.outcome = 'expired' and not a.dead) as again, count_if(a.terminal) as ends
-    from attempt a
-    where array_contains(:days, a.day)
+    from attempt a where array_contains(:days, a.day)
     group by a.day, a.queue, a.message_id
 )
 select m.day, m.queue, sum(m.stale) as stale, sum(m.stale_complete) as stale_complete, sum(m.again) as again,
@@ -246,8 +226,7 @@ select a.day, a.queue, a.channel, count_if(a.begun) as starts, count_if(a.outcom
     count_if(a.failing) as failing, coalesce(sum(a.run_us), 0) / 1e6 as run_s,
     coalesce(sum(case when a.failing then a.run_us end), 0) / 1e6 as wasted_s,
     coalesce(sum(case when a.begun then a.payload_size end), 0) as bytes
-from attempt a
-where array_contains(:days, a.day) and a.queue <> ''
+from attempt a where array_contains(:days, a.day) and a.queue <> ''
 group by a.day, a.queue, a.channel
 
 -- name: letters
@@ -255,8 +234,7 @@ group by a.day, a.queue, a.channel
 -- recovered: completed after a redrive.
 select s.day, s.ended_at as at, s.message_id, s.queue, s.channel, s.kind, 'died' as event, s.redriven_before as again,
     s.type, s.frame, s.text
-from signature s
-where array_contains(:days, s.day) and s.dead
+from signature s where array_contains(:days, s.day) and s.dead
 union all
 select a.day, a.ended_at, a.message_id, a.queue, a.channel, a.kind,
     case a.outcome when 'completed' then 'recovered' else a.outcome end, a.redriven_before, null, null, null
@@ -339,8 +317,7 @@ busy as (
 border as (
     select l.queue, l.slot, sum(l.came) as came, sum(l.started) as started, sum(l.waiting) as waiting,
         max(l.oldest_s) as oldest_s
-    from lanes l
-    where array_contains(:days, l.day)
+    from lanes l where array_contains(:days, l.day)
     group by l.queue, l.slot
 ),
 met as (
@@ -379,8 +356,7 @@ ended as (
     select a.queue, a.hour, count_if(a.begun) as starts_ended, count_if(a.outcome = 'completed') as completed,
         count_if(a.failing) as failing, count_if(a.dead) as dead, count_if(a.wait_us > :objective_us) as late,
         coalesce(sum(a.wait_us), 0) as wait_us, coalesce(sum(a.run_us), 0) as run_us, count(distinct a.worker) as workers
-    from attempt a
-    where array_contains(:days, a.day) and a.queue <> ''
+    from attempt a where array_contains(:days, a.day) and a.queue <> ''
     group by a.queue, a.hour
 ),
 place as (
@@ -412,8 +388,7 @@ where array_contains(:days, to_date(p.hour))
 with contest as (
     select l.queue, l.slot, count(*) as channels, sum(l.started) as starts,
         try_divide(pow(sum(l.started), 2), count(*) * sum(pow(l.started, 2))) as jain
-    from lanes l
-    where array_contains(:days, l.day) and l.waiting_before > 0 and l.waiting > 0
+    from lanes l where array_contains(:days, l.day) and l.waiting_before > 0 and l.waiting > 0
     group by l.queue, l.slot
     having count(*) > 1 and sum(l.started) > 0
 ),
