@@ -1,6 +1,10 @@
-"""Messages claimed ahead go to other workers while long handlers block the queue before them."""
+"""Messages claimed ahead go to other workers while long handlers block the queue before them; and
+handlers do not wait for a claim ahead."""
 
 import asyncio
+from typing import Any
+
+import pytest
 
 from laneway import AsyncQueue, Worker
 from tests.client.worlds import run_async
@@ -71,3 +75,26 @@ async def test_what_was_given_back_from_the_queue_is_not_counted(place: Place) -
         first_queued = await queue.history(QUICK + LONG + 1)
         assert [entry.outcome for entry in first_queued] == ["given_back", "completed"]
         assert first_queued[-1].attempt == 1
+
+
+@run_async
+async def test_handlers_start_before_the_next_claim_is_made(place: Place) -> None:
+    async with client(place) as queue:
+        await queue.publish(b"")
+        worker = Worker(queue, concurrency=5)
+        steps: list[str] = []
+        engine = type(queue._core.engine)
+        claim = engine.claim
+
+        def noted(*arguments: Any) -> Any:
+            steps.append("claim")
+            return claim(*arguments)
+
+        @worker.default_handler
+        async def handle(payload: object) -> None:
+            steps.append("handler")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(engine, "claim", noted)
+            await worker.serve(until_empty=True)
+        assert steps[:3] == ["claim", "handler", "claim"]

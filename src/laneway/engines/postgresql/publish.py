@@ -237,8 +237,10 @@ class CopiedRows:
         self, c: Any, channels: list[bytes], by_kind: Sequence[bool], dues: list[datetime] | None
     ) -> None:
         """Of each channel, lane, priority and time how many, and when the first of them is due."""
-        kinds = zip(c.kind, by_kind or _FALSE, strict=False)
-        lanes = [f"={kind}" if found else "" for kind, found in kinds] if by_kind else repeat("")
+        lanes: Iterable[str] = repeat("")
+        if by_kind:
+            kinds = zip(c.kind, by_kind, strict=True)
+            lanes = [f"={kind}" if found else "" for kind, found in kinds]
         places = map(add, channels, map(_lane, c.priority, lanes))
         if dues is None:
             self._due_now.update(places)
