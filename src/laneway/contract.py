@@ -4,7 +4,7 @@ Nothing above an engine knows its database, and no engine knows a driver. An eng
 client and may remember between calls where it stopped looking.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
@@ -102,8 +102,10 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
 
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]: ...
 
-    def publish_bulk(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
-        """The same for BATCH messages and more, in a transaction on a connection of our own."""
+    def publish_bulk(self, drafts: Iterable[Draft], count: int) -> Plan[list[Published]]:
+        """The same for BATCH messages and more, in a transaction on a connection of our own. They
+        have no keys. ``drafts`` may be made while they are read, and fail at any of them."""
+        ...
 
     def subscribe(self, subscription: Subscription) -> Plan[None]:
         """Adds it, or replaces the one of the same topic and queue."""

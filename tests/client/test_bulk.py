@@ -13,7 +13,7 @@ from laneway import AsyncQueue, NewMessage, Queue
 from laneway.client.shared.draft import draft_all
 from laneway.contract import BATCH
 from laneway.engines.postgresql import publish as publishing
-from laneway.errors import BacklogFull
+from laneway.errors import BacklogFull, InvalidOption
 from laneway.event import EventFilter
 from laneway.model import Draft
 from tests.place import Place
@@ -86,13 +86,14 @@ def both(place: Place) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
 def test_copied_messages_differ_in_nothing(
     queue: Queue, place: Place, monkeypatch: pytest.MonkeyPatch, part: int
 ) -> None:
+    monkeypatch.setattr(publishing, "_FIRST_PART", part)
     monkeypatch.setattr(publishing, "_PART", part)
     look(place, "select {s}.by_kind_v1(array['by kind'])")
     given = drafts(MESSAGES)
     plain = queue._core.run(queue._core.engine.publish(given), atomic=True)
     expected = both(place)
     forget(place)
-    copied = queue._core.run(queue._core.engine.publish_bulk(given), atomic=True)
+    copied = queue._core.run(queue._core.engine.publish_bulk(given, len(given)), atomic=True)
     assert both(place) == expected
     assert {row[-1] for row in look(place, _WAKES)} == {True}, "nothing lies before a position"
     assert [one.status for one in copied] == [one.status for one in plain]
@@ -107,7 +108,7 @@ def test_so_it_is_with_asyncio(queue: Queue, place: Place, driver: str) -> None:
     async def publish() -> None:
         async with AsyncQueue(url, schema=place.schema, upkeep_every=None) as client:
             core = client._core
-            await core.run(core.engine.publish_bulk(drafts(MESSAGES)), atomic=True)
+            await core.run(core.engine.publish_bulk(drafts(MESSAGES), len(MESSAGES)), atomic=True)
 
     queue._core.run(queue._core.engine.publish(drafts(MESSAGES)), atomic=True)
     expected = both(place)
@@ -141,14 +142,70 @@ def test_a_copy_that_fails_leaves_nothing(
 
     monkeypatch.setattr(publishing.CopiedRows, "wakes", broken)
     with pytest.raises(RuntimeError, match="on purpose"):
-        queue._core.run(queue._core.engine.publish_bulk(wanted), atomic=True)
+        queue._core.run(queue._core.engine.publish_bulk(wanted, len(wanted)), atomic=True)
     monkeypatch.undo()
     bad = [*wanted, wanted[0]._replace(payload=None)]  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        queue._core.run(queue._core.engine.publish_bulk(bad), atomic=True)
+        queue._core.run(queue._core.engine.publish_bulk(bad, len(bad)), atomic=True)
     assert look(place, "select count(*) from {s}.message") == [(0,)]
     assert look(place, "select count(*) from {s}.wake") == [(0,)]
     assert queue.publish_many([b"1"])[0].status == "published", "the client goes on"
+
+
+LATE = BATCH - 7
+"""Far behind what the server has by then."""
+
+
+def invalid_late() -> list[Any]:
+    return [*(b"x" for _ in range(LATE)), NewMessage(b"x", "a", priority=-1), *([b"x"] * 7)]
+
+
+def test_an_invalid_message_among_many_publishes_none(queue: Queue, place: Place) -> None:
+    """They are drafted while the server loads those before them."""
+    with pytest.raises(InvalidOption, match="priority"):
+        queue.publish_many(invalid_late())
+    assert look(place, "select count(*) from {s}.message") == [(0,)]
+    assert look(place, "select count(*) from {s}.wake") == [(0,)]
+    assert len(queue.publish_many([b"1"] * BATCH)) == BATCH, "the client goes on"
+
+
+@pytest.mark.parametrize("driver", ["asyncpg", "psycopg"])
+def test_so_it_is_with_asyncio_too(queue: Queue, place: Place, driver: str) -> None:
+    url = place.asyncpg_url if driver == "asyncpg" else place.psycopg_url
+
+    async def publish() -> None:
+        async with AsyncQueue(url, schema=place.schema, upkeep_every=None) as client:
+            with pytest.raises(InvalidOption, match="priority"):
+                await client.publish_many(invalid_late())
+            assert look(place, "select count(*) from {s}.message") == [(0,)]
+            assert len(await client.publish_many([b"1"] * BATCH)) == BATCH, "the client goes on"
+
+    asyncio.run(publish())
+
+
+def test_a_list_that_changes_meanwhile_changes_nothing(queue: Queue, place: Place) -> None:
+    given: list[Any] = [b"x" for _ in range(BATCH)]
+
+    class Payload(dict[str, int]):
+        """Whoever draws it up empties the list, as another thread might."""
+
+        def items(self) -> Any:
+            given.clear()
+            return super().items()
+
+    given[0] = Payload(n=1)
+    assert len(queue.publish_many(given)) == BATCH
+    assert given == []
+    assert look(place, "select count(*) from {s}.message") == [(BATCH,)]
+
+
+def test_a_key_among_many_is_kept(queue: Queue, place: Place) -> None:
+    first = queue.publish(b"x", key="k").id
+    given: list[Any] = [b"x" for _ in range(BATCH)]
+    given[-1] = NewMessage(b"x", key="k")
+    results = queue.publish_many(given)
+    assert (results[-1].id, results[-1].status) == (first, "existing")
+    assert look(place, "select count(*) from {s}.message") == [(BATCH,)]
 
 
 def test_a_channel_that_refuses_some_is_asked(queue: Queue, place: Place) -> None:
@@ -168,7 +225,7 @@ def test_listeners_and_sleepers_are_told(queue: Queue, place: Place) -> None:
     ((channel,),) = look(place, "select {s}.notify_channel_v1()")
     with psycopg.connect(place.url, autocommit=True) as connection:
         connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
-        core.run(core.engine.publish_bulk(drafts(MESSAGES)), atomic=True)
+        core.run(core.engine.publish_bulk(drafts(MESSAGES), len(MESSAGES)), atomic=True)
         heard = [notify.payload for notify in connection.notifies(timeout=10, stop_after=1)]
     assert heard == ["by kind"]
     assert look(place, "select sum(cardinality(ids)), min(what) from {s}.mail") == [

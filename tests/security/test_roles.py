@@ -78,7 +78,7 @@ WORKER = WorkerInfo("w", "h", 1, "1", ("q",), (), 1, 0, NOW, NOW, name="w")
 
 VERBS = {
     "publish": Verb({PRODUCER, *WORK}, lambda e: e.publish([DRAFT, KEYED])),
-    "publish_bulk": Verb({PRODUCER, *WORK}, lambda e: e.publish_bulk([DRAFT]), atomic=True),
+    "publish_bulk": Verb({PRODUCER, *WORK}, lambda e: e.publish_bulk([DRAFT], 1), atomic=True),
     "publish, replacing": Verb({PRODUCER, *WORK}, lambda e: _twice(e)),
     "publish_topic, replacing": Verb(
         {PRODUCER, *WORK}, lambda e: e.publish_topic("t", [REPLACING])

@@ -1,10 +1,18 @@
 """publish and publish_many, and what they answer; topics."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self, TypeVar, overload
 
-from laneway.client.shared.draft import TaskTarget, draft_all, draft_new, refusal
+from laneway.client.shared.draft import (
+    TaskTarget,
+    accepted,
+    draft_all,
+    draft_each,
+    draft_new,
+    is_bulk,
+    refusal,
+)
 from laneway.contract import BATCH
 from laneway.durations import Duration
 from laneway.event import MessageEnd
@@ -280,10 +288,19 @@ class AsyncPublishVerbs(AsyncListenVerbs):
 
         >>> await queue.publish_many([{"order": 1}, NewMessage({"order": 2}, delay=hour)])
         """
-        options = self._core.options
+        core, options = self._core, self._core.options
         target = options.queue if queue is None else queue
-        drafts = draft_all(messages, target, channel, options.max_payload)
-        return await self._publish(drafts, connection)
+        if connection is not None or not is_bulk(messages):
+            drafts = draft_all(messages, target, channel, options.max_payload)
+            return await self._publish(drafts, connection)
+        given = list(messages)  # the caller's may change while they are drafted
+
+        def drafted(some: Sequence[Any]) -> Iterator[Draft]:
+            return draft_each(some, target, channel, options.max_payload)
+
+        plan = core.engine.publish_bulk(drafted(given), len(given))
+        results = await core.run(plan, atomic=True)
+        return accepted(results, lambda number: next(drafted(given[number:])))
 
     def topic(self, name: str) -> AsyncTopic:
         """A topic, to publish to, subscribe to or look at; it need not exist.
@@ -306,9 +323,6 @@ class AsyncPublishVerbs(AsyncListenVerbs):
             if len(drafts) < BATCH or keyed or connection is not None:
                 results = await core.run_items(publish, drafts, connection, waits=keyed)
             else:
-                results = await core.run(core.engine.publish_bulk(drafts), atomic=True)
-        for draft, result in zip(drafts, results, strict=True):
-            if result.id is None:
-                where = f"channel {draft.channel!r} of queue {draft.queue!r}"
-                raise refusal(where, results, result.status == "closed")
-        return results
+                plan = core.engine.publish_bulk(drafts, len(drafts))
+                results = await core.run(plan, atomic=True)
+        return accepted(results, drafts.__getitem__)

@@ -1,11 +1,12 @@
 """A message as the caller writes it to a draft that an engine can store."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
+from operator import itemgetter
 from typing import Any, get_args
 
-from laneway.contract import DEFAULT_MAX_ATTEMPTS, HIGHEST_PRIORITY
+from laneway.contract import BATCH, DEFAULT_MAX_ATTEMPTS, HIGHEST_PRIORITY
 from laneway.durations import Duration, check_duration
 from laneway.errors import (
     BacklogFull,
@@ -80,6 +81,7 @@ MOST_CONTENT_TYPE = 255
 _MOST_ATTEMPTS = 2**31 - 1
 _DUE = ("delay", "at")
 _EXPIRY = ("expires_in", "expires_at")
+_ID = itemgetter(Published._fields.index("id"))
 _ONE = (str, bytes, bytearray, memoryview, Mapping, NewMessage)
 _MOST_KNOWN = 100_000
 _known_queues: set[str] = set()
@@ -92,10 +94,24 @@ def draft_all(items: Any, queue: str, channel: str, most: int) -> list[Draft]:
     """Drafts of NewMessages, or of bare payloads."""
     if items.__class__ is not list:
         _check_many(items)
-    return [
+    return list(draft_each(items, queue, channel, most))
+
+
+def draft_each(items: Iterable[Any], queue: str, channel: str, most: int) -> Iterator[Draft]:
+    """The same one by one, for an engine that stores the first before the last is drafted."""
+    return (
         draft_new(item if isinstance(item, NewMessage) else NewMessage(item), queue, channel, most)
         for item in items
-    ]
+    )
+
+
+def is_bulk(items: object) -> bool:
+    """Whether these are many messages, none of which has a key."""
+    return (
+        isinstance(items, list)
+        and len(items) >= BATCH
+        and not any(item.key is not None for item in items if isinstance(item, NewMessage))
+    )
 
 
 def _check_many(items: object) -> None:
@@ -224,6 +240,16 @@ def check_content_type(value: object) -> str:
             f"{MOST_CONTENT_TYPE} are allowed"
         )
     return str.__str__(value)
+
+
+def accepted(results: list[Published], draft: Callable[[int], Draft]) -> list[Published]:
+    """The results, if no message was refused; ``draft`` gives the one of a number."""
+    if None not in map(_ID, results):
+        return results
+    number, first = next((n, one) for n, one in enumerate(results) if one.refused)
+    refused = draft(number)
+    where = f"channel {refused.channel!r} of queue {refused.queue!r}"
+    raise refusal(where, results, first.status == "closed")
 
 
 def refusal(

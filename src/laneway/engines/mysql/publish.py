@@ -241,7 +241,8 @@ class MysqlPublish(MysqlReplace):
             published += yield from self._publish(drafts[start : start + BATCH])
         return published
 
-    publish_bulk = publish
+    def publish_bulk(self, drafts: Iterable[Draft], count: int) -> Plan[list[Published]]:
+        return self.publish(list(drafts))
 
     def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
         rows = yield self._statement("publish_state", self._now())

@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from operator import add, itemgetter
 from struct import Struct
 from typing import Any
 
 from laneway.contract import BATCH
+from laneway.engines.collector import no_collection
 from laneway.engines.publish import has_modes, publish_modes
 from laneway.model import Draft, Published
 from laneway.plan import Plan, Statement
@@ -54,26 +55,24 @@ class PostgresqlPublish(PostgresqlBase):
 
     _may_copy: bool | None = None
 
-    def publish_bulk(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
-        """By COPY, if this role may write the tables itself, and no channel can refuse anything.
-        The messages have no keys."""
+    def publish_bulk(self, drafts: Iterable[Draft], count: int) -> Plan[list[Published]]:
+        """By COPY, if this role may write the tables itself, and no channel can refuse anything."""
         if self._may_copy is None:
             self._may_copy = (yield self._statement("may_copy"))[0][0]
         if not self._may_copy:
-            return (yield from self.publish(drafts))
+            return (yield from self.publish(list(drafts)))
         ((now,),) = yield self._statement_now("copy_time")
-        ((ids, by_kind, refusing),) = yield self._statement("copy_state", len(drafts))
+        ((ids, by_kind, refusing),) = yield self._statement("copy_state", count)
         if refusing:
-            return (yield from self.publish(drafts))
+            return (yield from self.publish(list(drafts)))
         rows = CopiedRows(drafts, ids, now, by_kind)
         yield self._copy("copy_messages", rows.messages())
         yield self._copy("copy_wakes", rows.wakes())
         ((heard,),) = yield self._statement("copy_heard", now)
         if heard:
-            soon = list(rows.queues_due_soon)
-            kinds = list({draft.kind for draft in drafts})
+            soon, kinds = list(rows.queues_due_soon), list(rows.kinds)
             yield self._statement("copy_announce", ids, soon, kinds, now)
-        return list(_answers(rows.given, None))
+        return rows.published
 
     def _copy(self, name: str, pieces: Iterator[bytes]) -> Statement:
         return Statement(statement(name, self.schema), pieces, copy=True)  # type: ignore[arg-type]
@@ -122,8 +121,9 @@ def _column(number: int, values: tuple[Any, ...]) -> list[Any] | None:
 # of each.
 
 _SOON = timedelta(seconds=2)
-_PART = 2_500  # rows that are sorted together
-_PIECE = 500  # rows that are sent together
+_FIRST_PART = 250  # rows that are made before the server has any
+_PART = 1_000  # rows that are sorted together
+_PIECE = 250  # rows that are sent together
 _COPY_HEAD = b"PGCOPY\n\xff\r\n\0" + bytes(8)
 _COPY_END = b"\xff\xff"
 _NULL = b"\xff\xff\xff\xff"
@@ -171,28 +171,30 @@ def _lane(priority: int, lane: str) -> bytes:
 
 
 class CopiedRows:
-    """The messages of a bulk publish, and their wakes. Made part by part, because the server reads
-    what was sent while the next part is made; and of each part by column, because most columns
-    have nothing in them or always the same."""
+    """The messages of a bulk publish, and their wakes. Drafted and made part by part, because the
+    server reads what was sent while the next part is made; and of each part by column, because
+    most columns have nothing in them or always the same."""
 
     def __init__(
-        self, drafts: Sequence[Draft], ids: Sequence[int], now: datetime, by_kind: Sequence[str]
+        self, drafts: Iterable[Draft], ids: Sequence[int], now: datetime, by_kind: Sequence[str]
     ) -> None:
-        self._drafts, self._ids, self._now = drafts, ids, now
+        self._drafts, self._ids, self._now = iter(drafts), ids, now
         self._by_kind = frozenset(by_kind)
         self._encoded_now = _moment(now)
         self._soon = now + _SOON
         self._due_now: Counter[bytes] = Counter()
         self._due_later: dict[tuple[bytes, datetime], tuple[int, datetime]] = {}
         # Known when the messages have been read:
-        self.given: list[int] = []
+        self.published: list[Published] = []
         self.queues_due_soon: set[str] = set()
+        self.kinds: set[str] = set()
 
     def messages(self) -> Iterator[bytes]:
         yield _COPY_HEAD
-        for start in range(0, len(self._ids), _PART):
-            part = slice(start, start + _PART)
-            yield from self._part(self._drafts[part], self._ids[part])
+        pieces = self._part(_FIRST_PART)
+        while pieces:
+            yield from pieces
+            pieces = self._part(_PART)
         yield _COPY_END
 
     def wakes(self) -> Iterator[bytes]:
@@ -203,23 +205,32 @@ class CopiedRows:
             if at == self._now:
                 self._due_later[place, at] = count + self._due_now.pop(place, 0), due
         yield _COPY_HEAD
-        yield from _joined(
-            _WAKE(9, 8, first, 8, count) + place + now for place, count in self._due_now.items()
+        rows = chain(
+            (_WAKE(9, 8, first, 8, count) + place + now for place, count in self._due_now.items()),
+            (
+                _WAKE(9, 8, first, 8, count) + place + self._moment(at) + self._moment(due)
+                for (place, at), (count, due) in self._due_later.items()
+            ),
         )
-        yield from _joined(
-            _WAKE(9, 8, first, 8, count) + place + self._moment(at) + self._moment(due)
-            for (place, at), (count, due) in self._due_later.items()
-        )
+        yield from _pieces(rows)
         yield _COPY_END
 
-    def _part(self, drafts: Sequence[Draft], ids: Sequence[int]) -> Iterator[bytes]:
+    def _part(self, size: int) -> list[bytes]:
         """Rows of a channel are side by side, in order, so that loading writes to few pages of an
         index. They get their ids in that order, so that the index of ids grows at its end."""
+        with no_collection():
+            drafts = list(islice(self._drafts, size))
+            return self._rows(drafts) if drafts else []
+
+    def _rows(self, drafts: list[Draft]) -> list[bytes]:
+        start = len(self.published)
+        ids = self._ids[start : start + len(drafts)]
         c: Any = Draft._make(zip(*drafts, strict=True))
         channels = list(map(_channel, c.queue, c.channel))
         by_kind = list(map(self._by_kind.__contains__, c.queue)) if self._by_kind else ()
         dues = self._times_due(c)
         self._count(c, channels, by_kind, dues)
+        self.kinds.update(c.kind)
         labels = map(_label, c.kind, c.content_type, c.priority, c.max_attempts, by_kind or _FALSE)
         columns = [channels, list(labels), self._times(c, dues), c.payload]
         order = sorted(range(len(ids)), key=channels.__getitem__)
@@ -228,10 +239,10 @@ class CopiedRows:
         given = [0] * len(ids)
         for number, id in zip(order, ids, strict=True):
             given[number] = id
-        self.given += given
+        self.published += _answers(given, None)
         *middle, payloads = columns
         heads, sizes = map(_MESSAGE, repeat(15), repeat(8), ids), map(_SIZE, map(len, payloads))
-        return _joined(map(b"".join, zip(heads, *middle, sizes, payloads, strict=False)))
+        return list(_pieces(map(b"".join, zip(heads, *middle, sizes, payloads, strict=False))))
 
     def _count(
         self, c: Any, channels: list[bytes], by_kind: Sequence[bool], dues: list[datetime] | None
@@ -280,10 +291,8 @@ class CopiedRows:
         ]
 
 
-def _joined(rows: Iterable[bytes]) -> Iterator[bytes]:
-    rest = iter(rows)
-    while piece := b"".join(islice(rest, _PIECE)):
-        yield piece
+def _pieces(rows: Iterator[bytes]) -> Iterator[bytes]:
+    return iter(lambda: b"".join(islice(rows, _PIECE)), b"")
 
 
 def _is_empty(column: Sequence[Any]) -> bool:

@@ -20,8 +20,9 @@ select has_table_privilege('"laneway".message', 'insert') and has_table_privileg
 select "laneway".write_time_v1(CAST($1 AS timestamptz))
 
 -- name: copy_state
--- $1: how many ids. Also the queues that are claimed by kind, and whether any channel may refuse messages.
-select array(select nextval('"laneway".message_id') from generate_series(1, CAST($1 AS integer))),
+-- $1: how many ids (a series in a list of columns is not kept in a store of rows first). Also the queues that are
+-- claimed by kind, and whether any channel may refuse messages.
+select array(select nextval('"laneway".message_id') from (select generate_series(1, CAST($1 AS integer))) s),
     array(select k.queue from "laneway".kind_queue k),
     exists (select from "laneway".channel c where c.backlog is not null or c.closing)
 

@@ -1,7 +1,7 @@
 """publish: check keys and channels, then insert the messages and update the channels' counts."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
@@ -162,7 +162,8 @@ class SqlitePublish(SqliteReplace):
             results += yield from self._publish(drafts[start : start + BATCH])
         return results
 
-    publish_bulk = publish
+    def publish_bulk(self, drafts: Iterable[Draft], count: int) -> Plan[list[Published]]:
+        return self.publish(list(drafts))
 
     def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
         count = len(drafts)
