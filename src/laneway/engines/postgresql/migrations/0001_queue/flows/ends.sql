@@ -37,11 +37,12 @@ begin
         delete from flow_held h where h.adder = any(p_ids);
     end if;
     if v_locked is null then
-        select l.locked, l.edges into v_locked, v_edges
+        select l.locked, l.edges, l.died into v_locked, v_edges, v_died
         from lock_ends_v1(p_ids, p_outcome <> 'dead', p_outcome <> 'completed',
             array(select unnest(h.parents) from flow_held h where v_staged and h.adder = any(p_ids))) l;
+    else
+        select array_agg(n.id) into v_died from flow_node n where n.id = any(p_ids) and n.died;
     end if;
-    select array_agg(n.id) into v_died from flow_node n where n.id = any(p_ids) and n.died;
 
     with ended as (
         update flow_node n set state = p_outcome, ended_at = p_now, died = n.died or p_outcome = 'dead'
@@ -86,37 +87,49 @@ $$;
 -- Part of ending nodes: locks them in the order of ids, with their children, and theirs as far as they may turn out not
 -- to run; not more than some thousands. p_strict: the children that wait for their completion are decided too; p_missed:
 -- they have not completed; p_more: others to lock. p_left: also nodes that ended before, with what is left of them in
--- flow_undecided. Answers what is locked, and how many edges these nodes have, 5,001 if there are more.
+-- flow_undecided. Answers what is locked, how many edges these nodes have, 5,001 if there are more, and which of all
+-- these were dead once.
 create or replace function "laneway".lock_ends_v1(
     p_ids bigint[], p_strict boolean, p_missed boolean, p_more bigint[], p_left bigint[] default '{}',
-    out locked bigint[], out edges bigint
+    out locked bigint[], out edges bigint, out died bigint[]
 )
 language plpgsql
 as $$
+declare
+    v_spreads bigint[];
 begin
-    with recursive child as materialized (
-        select e.child, x.missed from (
-            select o.id, p_strict as strict, true as others, p_missed as missed, 0::bigint as start from unnest(p_ids) o(id)
-            union all
-            select u.parent, u.strict, u.others, u.missed, u.start from flow_undecided u where u.parent = any(p_left)
-        ) x
-        cross join lateral (
-            select k.child from flow_edge k
-            where k.parent = x.id and k.child >= x.start and case when k.strict then x.strict else x.others end
-            order by k.child limit 5001) e
-        limit 5001
-    ),
-    reach(id, spreads) as (
-        select e.child, c.state = 'held' and (
-            case when e.missed then c.run_when = 'completed' else c.run_when = 'failed' or c.missed > 0 end)
-        from (select * from child limit 5000) e join flow_node c on c.id = e.child
-        union
-        select e.child, c.state = 'held' and c.run_when <> 'ended'
-        from reach r join flow_edge e on e.parent = r.id join flow_node c on c.id = e.child where r.spreads
-    )
-    select array(select r.id from reach r limit 10000), (select count(*) from child) into locked, edges;
+    select coalesce(array_agg(c.id), '{}'), coalesce(sum(e.n), 0), array_agg(c.id) filter (where
+        c.state = 'held' and (e.missed and c.run_when = 'completed' or e.met and (c.run_when = 'failed' or c.missed > 0)))
+    into locked, edges, v_spreads
+    from (
+        select k.child, bool_or(k.missed) as missed, not bool_and(k.missed) as met, count(*) as n
+        from (
+            select e.child, x.missed from (
+                select o.id, p_strict as strict, true as others, p_missed as missed, 0::bigint as start from unnest(p_ids) o(id)
+                union all
+                select u.parent, u.strict, u.others, u.missed, u.start from flow_undecided u where u.parent = any(p_left)
+            ) x
+            cross join lateral (
+                select k.child from flow_edge k
+                where k.parent = x.id and k.child >= x.start and case when k.strict then x.strict else x.others end
+                order by k.child limit 5001) e
+            limit 5001
+        ) k group by k.child
+    ) e
+    join flow_node c on c.id = e.child;
+    -- Apart from that: a recursion costs more than all the rest of this, however little it finds.
+    if v_spreads is not null then
+        with recursive reach(id, spreads) as (
+            select x.id, true from unnest(v_spreads) x(id)
+            union
+            select e.child, c.state = 'held' and c.run_when <> 'ended'
+            from reach r join flow_edge e on e.parent = r.id join flow_node c on c.id = e.child where r.spreads
+        )
+        select locked || array_agg(x.id) into locked from (select r.id from reach r limit 10000) x;
+    end if;
     locked := locked || p_ids || p_more || p_left;
-    perform from flow_node k where k.id = any(locked) order by k.id for no key update;
+    select array_agg(k.id) filter (where k.died) into died
+    from (select n.id, n.died from flow_node n where n.id = any(locked) order by n.id for no key update) k;
 end
 $$;
 
