@@ -25,6 +25,13 @@ return encode(
     substring(sha256(convert_to(length(p_queue) || ':' || p_queue || p_channel, 'UTF8')) for 16), 'hex'
 )::uuid;
 
+-- Computed once for a batch of one channel, else null: this hash is an eighth of the cost of a message.
+create or replace function "laneway".only_channel_id_v1(p_queues text[], p_channels text[])
+returns uuid
+language sql stable parallel safe
+return case when cardinality(p_queues) = 1 and cardinality(p_channels) = 1
+    then "laneway".channel_id_v1(p_queues[1], p_channels[1]) end;
+
 -- Which of sixteen parts a channel falls into, for claims that run beside others: see claim_part_v1.
 create or replace function "laneway".channel_part_v1(p_channel_id uuid)
 returns integer

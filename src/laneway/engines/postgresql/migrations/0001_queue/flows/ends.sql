@@ -56,7 +56,7 @@ begin
         case when p_outcome in ('completed', 'dead') then 0 else count(*) end
     from ended e group by e.flow_id;
 
-    if v_edges <= 5000 then
+    if v_edges < 5000 then
         select array_agg(x.child) filter (where x.n > 0), array_agg(x.n) filter (where x.n > 0), coalesce(sum(x.found), 0)
         into v_children, v_counts, v_found
         from (
@@ -67,7 +67,7 @@ begin
         ) x;
         v_missed := case when p_outcome = 'completed' then array_fill(0, array[coalesce(cardinality(v_counts), 0)]) else v_counts end;
     end if;
-    -- More than a call may decide, or more than there were before the lock: only what is locked.
+    -- As many as a call may decide, or more than there were before the lock: only what is locked.
     if v_edges is null or v_edges is distinct from v_found then
         select e.children, e.counts, e.missed, e.locked into v_children, v_counts, v_missed, v_locked
         from decided_edges_v1(p_ids, array_fill(p_outcome <> 'dead', array[cardinality(p_ids)]),
@@ -87,13 +87,21 @@ $$;
 -- Part of ending nodes: locks them in the order of ids, with their children, and theirs as far as they may turn out not
 -- to run; not more than some thousands. p_strict: the children that wait for their completion are decided too; p_missed:
 -- they have not completed; p_more: others to lock. p_left: also nodes that ended before, with what is left of them in
--- flow_undecided. Answers what is locked, how many edges these nodes have, 5,001 if there are more, and which of all
+-- flow_undecided. Answers what is locked, how many edges these nodes have, 5,000 if there are more, and which of all
 -- these were dead once.
 create or replace function "laneway".lock_ends_v1(
     p_ids bigint[], p_strict boolean, p_missed boolean, p_more bigint[], p_left bigint[] default '{}',
     out locked bigint[], out edges bigint, out died bigint[]
 )
 language plpgsql
+set search_path = "laneway", pg_temp
+set jit = off
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_nestloop = on
+set plan_cache_mode = force_generic_plan
 as $$
 declare
     v_spreads bigint[];
@@ -112,8 +120,8 @@ begin
             cross join lateral (
                 select k.child from flow_edge k
                 where k.parent = x.id and k.child >= x.start and case when k.strict then x.strict else x.others end
-                order by k.child limit 5001) e
-            limit 5001
+                order by k.child limit 5000) e
+            limit 5000
         ) k group by k.child
     ) e
     join flow_node c on c.id = e.child;
@@ -206,12 +214,6 @@ create or replace function "laneway".decide_left_v1(p_now timestamptz default nu
 returns bigint
 language plpgsql
 set search_path = "laneway", pg_temp
-set jit = off
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set enable_nestloop = on
 as $$
 declare
     v_left bigint[] := undecided_nodes_v1();

@@ -27,6 +27,7 @@ declare
     v_now timestamptz := write_time_v1(p_now);
     v_xid bigint := pg_current_xact_id()::text::bigint;
     v_count integer := coalesce(cardinality(p_payload), 0);
+    v_channel_id uuid := only_channel_id_v1(p_queue, p_channel);
     v_pending integer[];
     v_roots bigint[];
     v_queues text[];
@@ -94,7 +95,8 @@ begin
             coalesce(x.priority, p_priority[1], 0)::smallint as priority,
             coalesce(x.delay, case when cardinality(p_delay) = 1 then p_delay[1] end) as delay,
             coalesce(x.expires_in, case when cardinality(p_expires_in) = 1 then p_expires_in[1] end) as expires_in,
-            coalesce(x.max_attempts, p_max_attempts[1], 20) as max_attempts
+            coalesce(x.max_attempts, p_max_attempts[1], 20) as max_attempts,
+            coalesce(v_channel_id, channel_id_v1(coalesce(x.queue, p_queue[1]), coalesce(x.channel, p_channel[1]))) as channel_id
         from unnest(
             publish_flow_v1.ids, v_pending, p_when, p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_priority,
             p_delay, p_at, p_expires_in, p_expires_at, p_max_attempts
@@ -113,10 +115,10 @@ begin
         from unnest(p_parents, p_children, p_places) e(parent, child, place)
     ),
     held as (
-        insert into flow_held (id, flow_id, delay, at, expires_in, expires_at, max_attempts, priority, queue, channel, kind,
+        insert into flow_held (id, flow_id, delay, at, expires_in, expires_at, max_attempts, priority, channel_id, queue, channel, kind,
             content_type, headers, payload)
-        select i.id, publish_flow_v1.flow_id, i.delay, i.at, i.expires_in, i.expires_at, i.max_attempts, i.priority, i.queue, i.channel, i.kind,
-            i.content_type, i.headers, i.payload
+        select i.id, publish_flow_v1.flow_id, i.delay, i.at, i.expires_in, i.expires_at, i.max_attempts, i.priority,
+            i.channel_id, i.queue, i.channel, i.kind, i.content_type, i.headers, i.payload
         from item i where i.pending > 0
     ),
     counted as (
@@ -126,7 +128,7 @@ begin
     inserted as (
         insert into message (id, channel_id, due, published_at, first_published_at, expires_at, max_attempts, priority,
             queue, channel, kind, content_type, headers, payload, by_kind, flow_id)
-        select i.id, channel_id_v1(i.queue, i.channel), coalesce(i.at, v_now + i.delay, v_now), v_now, v_now,
+        select i.id, i.channel_id, coalesce(i.at, v_now + i.delay, v_now), v_now, v_now,
             coalesce(i.expires_at, v_now + i.expires_in), i.max_attempts, i.priority, i.queue, i.channel, i.kind,
             i.content_type, i.headers, i.payload,
             case when i.queue = any(array(select s.queue from kind_queue s)) then true end, publish_flow_v1.flow_id
@@ -169,6 +171,7 @@ as $$
 declare
     v_flow_id bigint;
     v_count integer := coalesce(cardinality(p_payload), 0);
+    v_channel_id uuid := only_channel_id_v1(p_queue, p_channel);
 begin
     perform 1 from lease l where l.message_id = p_id and l.fence = p_fence for share;
     if not found then
@@ -193,11 +196,12 @@ begin
         raise exception 'laneway: a node of a flow can only come after nodes that were added before it' using errcode = '22023';
     end if;
     insert into flow_held (id, flow_id, adder, fence, parents, run_when, delay, at, expires_in, expires_at, max_attempts, priority,
-        queue, channel, kind, content_type, headers, payload)
+        channel_id, queue, channel, kind, content_type, headers, payload)
     select x.id, v_flow_id, p_id, p_fence, coalesce(e.parents, '{}'), coalesce(x.run_when, p_when[1], 'completed'),
         coalesce(x.delay, case when cardinality(p_delay) = 1 then p_delay[1] end), x.at,
         coalesce(x.expires_in, case when cardinality(p_expires_in) = 1 then p_expires_in[1] end), x.expires_at,
         coalesce(x.max_attempts, p_max_attempts[1], 20), coalesce(x.priority, p_priority[1], 0)::smallint,
+        coalesce(v_channel_id, channel_id_v1(coalesce(x.queue, p_queue[1]), coalesce(x.channel, p_channel[1]))),
         coalesce(x.queue, p_queue[1]), coalesce(x.channel, p_channel[1]), coalesce(x.kind, p_kind[1], ''),
         coalesce(x.content_type, p_content_type[1], 'application/octet-stream'), x.headers::jsonb, x.payload
     from unnest(
@@ -305,7 +309,7 @@ begin
     inserted as (
         insert into message (id, channel_id, due, published_at, first_published_at, expires_at, max_attempts, priority,
             queue, channel, kind, content_type, headers, payload, by_kind, flow_id)
-        select g.id, channel_id_v1(g.queue, g.channel), coalesce(g.at, p_now + g.delay, p_now), p_now, p_now,
+        select g.id, g.channel_id, coalesce(g.at, p_now + g.delay, p_now), p_now, p_now,
             coalesce(g.expires_at, p_now + g.expires_in), g.max_attempts, g.priority, g.queue, g.channel, g.kind,
             g.content_type, g.headers, g.payload,
             case when g.queue = any(array(select s.queue from kind_queue s)) then true end, g.flow_id

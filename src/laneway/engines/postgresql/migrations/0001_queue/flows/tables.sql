@@ -44,6 +44,8 @@ create index flow_count_flow on "laneway".flow_count (flow_id);
 -- pending: parents that are not decided yet; missed: parents that were decided otherwise than by completing.
 -- run_when: completed (all did), failed (one did not) or ended. died: was dead once; children that do not wait for its
 -- completion were decided then.
+-- fillfactor: beside its row each node needs room for one more, without new entries in the indexes: many on a page are
+-- changed by one transaction, and what it replaces is in its place until it has ended.
 create table "laneway".flow_node (
     id bigint primary key,
     flow_id bigint not null,
@@ -56,7 +58,7 @@ create table "laneway".flow_node (
     queue text collate "C" not null,
     channel text collate "C" not null,
     kind text collate "C" not null
-) with (fillfactor = 70);
+) with (fillfactor = 45);
 create index flow_node_flow on "laneway".flow_node (flow_id, id);
 
 -- strict: the child waits for the parent's completion, and a dead parent holds it. place: in the order that was given.
@@ -85,6 +87,7 @@ create table "laneway".flow_held (
     expires_at timestamptz,
     max_attempts integer not null,
     priority smallint not null,
+    channel_id uuid not null,
     queue text collate "C" not null,
     channel text collate "C" not null,
     kind text collate "C" not null,

@@ -36,9 +36,7 @@ declare
     v_now timestamptz;
     v_ids bigint[];
     v_status text[] := array_fill(null::text, array[v_count]);
-    -- Computed once for a batch of one channel: this hash is an eighth of the cost of a message.
-    v_channel_id uuid := case when cardinality(p_queue) = 1 and cardinality(p_channel) = 1 then
-        channel_id_v1(p_queue[1], p_channel[1]) end;
+    v_channel_id uuid := only_channel_id_v1(p_queue, p_channel);
     v_due timestamptz;
     v_lane text;
 begin
