@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,6 +22,7 @@ _SETTINGS = {
     "tcp_keepalives_count": "3",
 }
 _NAME = "laneway job"
+_STARTED: list[subprocess.Popen[bytes]] = []
 _SETTING = "select set_config(name, %s, true) from pg_settings where name = %s"
 
 
@@ -30,14 +32,21 @@ def keep(url: str, hold: str) -> None:
     pid, began = driver()
     given = {"url": url, "hold": hold, "pid": pid, "began": began}
     source = files(__package__).joinpath("keeper.py").read_text(encoding="utf-8")
-    subprocess.run(
-        [sys.executable, "-P", "-c", source],
-        input=json.dumps(given).encode(),
+    # Nobody waits until it holds the lock: a new job has a minute before anybody sweeps.
+    # -S: where packages are is known.
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-S", "-c", source],
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        check=True,
+        start_new_session=True,
     )
+    # Who has ended stays in the table of processes until somebody asks.
+    _STARTED[:] = [one for one in (*_STARTED, process) if one.poll() is None]
+    if process.stdin is not None:
+        with suppress(BrokenPipeError), process.stdin as pipe:
+            pipe.write(json.dumps(given).encode())
 
 
 def driver() -> tuple[int, str]:
@@ -105,6 +114,4 @@ def _hold(url: str, hold: str, pid: int, began: str) -> None:
 
 
 if __name__ == "__main__":
-    wanted = json.load(sys.stdin)
-    if os.fork() == 0:
-        _hold(**wanted)
+    _hold(**json.load(sys.stdin))
