@@ -91,9 +91,10 @@ create table "laneway".message (
     by_kind boolean,
     flow_id bigint
 );
-create index message_order on "laneway".message (channel_id, priority, due, id);
+-- No two entries are alike: looking for some to merge, before a page is divided, would find none.
+create index message_order on "laneway".message (channel_id, priority, due, id) with (deduplicate_items = off);
 create index message_expiry on "laneway".message (expires_at) where expires_at is not null;
-create index message_kind on "laneway".message (channel_id, kind, priority, due, id) where by_kind;
+create index message_kind on "laneway".message (channel_id, kind, priority, due, id) with (deduplicate_items = off) where by_kind;
 
 -- What a task of a bulk publish (staging/parts.sql) has loaded into the table of messages while its job is not
 -- committed. As long as the part of a message is here, the message is there for nobody; the job's commit
