@@ -79,6 +79,23 @@ async def in_parts(world: World) -> None:
     assert (await world.queue.flows.get(flow.id)).state == "completed"
 
 
+@case("flows", "who comes after those that are skipped is decided in the same call")
+async def at_once(world: World) -> None:
+    """Also where other nodes of the call lie between them and their parents."""
+    world.needs("flows")
+    async with world.queue.flow("at once") as flow:
+        parents = [flow.add(f"parent {n}") for n in range(2)]
+        skipped = flow.add("skipped", after=parents[0], when="failed")
+        after_skipped = flow.add("after skipped", after=skipped)
+        flow.add("last", after=after_skipped, when="ended")
+        flow.add("child", after=parents[1])
+    await complete(world, *(await claim(world)).values())
+    assert counts(await world.queue.flows.get(flow.id or 0)) == (0, 2, 0, 2, 0, 2)
+    got = await claim(world)
+    assert set(got) == {"child", "last"}
+    await complete(world, *got.values())
+
+
 @case("flows", "with several parents: all completed, one failed, all ended")
 async def several(world: World) -> None:
     world.needs("flows")
