@@ -27,7 +27,7 @@ _SIZES = {
 }
 """How much Spark puts together, and reads at once. By default it is so much that groups do not fit
 into memory, and are sorted by way of the disk instead."""
-_KEPT = ("bundle", "route")
+_KEPT = ("bundle", "busy", "route")
 """Views that several tables read: they are smaller than the history."""
 
 

@@ -1,6 +1,7 @@
 -- Queries of the daily tables, and of the views that they read. :days are the days that changed.
 -- In Spark SQL, of which small.py makes SQLite's: rows come from lists by "lateral view explode(…) x as value" alone, and
 -- two whole numbers are divided by try_divide.
+-- Views have no "with": Spark would not find again what it has kept of them.
 
 -- name: attempt
 -- View: the history with what all tables need: the 5-minute slot and the hour in which it ended, whether work
@@ -84,22 +85,38 @@ group by s.queue, s.channel, s.started, due_at, began_at, ended_at
 -- View: what waits and what runs, from the bundles: the slots and hours in which it begins and ends, and the borders of
 -- slots that it crosses. An hour ends with its last microsecond: what ends with the hour does not reach into the next.
 -- begins and ends are sums of microseconds since first_hour and last_hour began.
-with long as (
-    select b.queue, b.channel, 'waiting' as state, b.started, b.due_at as opens, b.began_at as closes, b.n,
-        b.first_due as oldest, b.due as opened, b.began as closed
-    from bundle b where b.due_at is not null
-    union all
-    select b.queue, b.channel, 'running', b.started, b.began_at, b.ended_at, b.n, b.first_began, b.began, b.ended
-    from bundle b where b.ended_at is not null
-),
-placed as (
-    select l.*, l.opens div 24 as first_hour, greatest((l.closes + 23) div 24 - 1, l.opens div 24) as last_hour
-    from long l
-)
 select p.queue, p.channel, p.state, p.started, p.opens div 2 as first_slot, p.closes div 2 as last_slot,
     (p.opens + 1) div 2 as first_border, (p.closes + 1) div 2 - 1 as last_border, p.first_hour, p.last_hour, p.n, p.oldest,
     p.opened as begins, p.closed + (p.closes div 24 - p.last_hour) * p.n * 3600000000 as ends
-from placed p
+from (
+    select l.*, l.opens div 24 as first_hour, greatest((l.closes + 23) div 24 - 1, l.opens div 24) as last_hour
+    from (
+        select b.queue, b.channel, 'waiting' as state, b.started, b.due_at as opens, b.began_at as closes, b.n,
+            b.first_due as oldest, b.due as opened, b.began as closed
+        from bundle b where b.due_at is not null
+        union all
+        select b.queue, b.channel, 'running', b.started, b.began_at, b.ended_at, b.n, b.first_began, b.began, b.ended
+        from bundle b where b.ended_at is not null
+    ) l
+) p
+
+-- name: busy
+-- View: how long messages waited and ran in each hour, in all [hour, queue]; hours are counted from 1970. Stretches of the
+-- same hours are summed before they are spread over the hours.
+select s.queue, s.hour, sum(case when s.state = 'waiting' then s.us else 0 end) as waited_us,
+    sum(case when s.state = 'running' then s.us else 0 end) as ran_us
+from (
+    select p.queue, p.state, h.value as hour,
+        case when h.value = p.last_hour then p.ends else p.n * 3600000000 end
+            - case when h.value = p.first_hour then p.begins else 0 end as us
+    from (
+        select g.queue, g.state, g.first_hour, g.last_hour, sum(g.n) as n, sum(g.begins) as begins, sum(g.ends) as ends
+        from stretch g
+        group by g.queue, g.state, g.first_hour, g.last_hour
+    ) p
+    lateral view explode(sequence(p.first_hour, p.last_hour)) h as value
+) s
+group by s.queue, s.hour
 
 -- name: route
 -- View: every queue, channel and kind of the history, and a number for each, by which large tables are grouped: that is much
@@ -108,7 +125,6 @@ from placed p
 select n.*, min(n.route) over (partition by n.queue) as of_queue,
     min(n.route) over (partition by n.queue, n.channel) as of_channel, min(n.route) over (partition by n.queue, n.kind) as of_kind
 from (
-    -- Spark finds nothing again that it has kept and that was made by "with".
     select m.*, row_number() over (order by m.queue, m.channel, m.kind) as route
     from (select distinct a.queue, a.channel, a.kind from attempt a) m
 ) n
@@ -228,17 +244,27 @@ group by a.day, a.queue, a.channel, a.kind, a.message_id
 -- Work done more than once, or nearly [day, queue]. stale: results refused by their fence, by verb; the queue is
 -- empty if the message had ended. again: attempts after an expired lease. twice: messages with two ends, which
 -- must not happen.
-with message as (
-    select a.day, a.queue, a.message_id, count_if(a.outcome = 'stale') as stale,
+with summed as (
+    select a.day, a.queue, count_if(a.outcome = 'stale') as stale,
         count_if(a.outcome = 'stale' and a.reason = 'complete') as stale_complete,
-        count_if(a.outcome = 'expired' and not a.dead) as again, count_if(a.terminal) as ends
+        count_if(a.outcome = 'expired' and not a.dead) as again
     from attempt a where array_contains(:days, a.day)
-    group by a.day, a.queue, a.message_id
+    group by a.day, a.queue
+),
+-- Nearly every message ends once: rows that are counted before they move to their place are no fewer.
+ended as (
+    select /*+ repartition(message_id) */ a.day, a.queue, a.message_id
+    from attempt a where array_contains(:days, a.day) and a.terminal
+),
+message as (
+    select e.day, e.queue, e.message_id from ended e group by e.day, e.queue, e.message_id having count(*) > 1
+),
+several as (
+    select m.day, m.queue, count(*) as twice from message m group by m.day, m.queue
 )
-select m.day, m.queue, sum(m.stale) as stale, sum(m.stale_complete) as stale_complete, sum(m.again) as again,
-    count_if(m.ends > 1) as twice
-from message m
-group by m.day, m.queue
+select s.day, s.queue, s.stale, s.stale_complete, s.again, coalesce(m.twice, 0) as twice
+from summed s
+left join several m on m.day = s.day and m.queue = s.queue
 
 -- name: tenants
 -- What each tenant costs [day, queue, channel]: worker time, the part of it spent on failed attempts, and bytes of
@@ -333,26 +359,7 @@ join route r on r.route = k.route
 -- Load and capacity [hour, queue]: how many messages became due and started; how many waited and ran on average
 -- (time-weighted, from the spans) and at most (waiting: every 5 minutes); and what Little's law says the
 -- averages should be: rate × mean time. little_* is the law's result divided by the observed average.
-with part as (
-    -- Spans of the same hours are summed before they are spread over the hours.
-    select g.queue, g.state, g.first_hour, g.last_hour, sum(g.n) as n, sum(g.begins) as begins, sum(g.ends) as ends
-    from stretch g
-    group by g.queue, g.state, g.first_hour, g.last_hour
-),
-spread as (
-    select p.queue, p.state, h.value as hour,
-        case when h.value = p.last_hour then p.ends else p.n * 3600000000 end
-            - case when h.value = p.first_hour then p.begins else 0 end as us
-    from part p
-    lateral view explode(sequence(p.first_hour, p.last_hour)) h as value
-),
-busy as (
-    select s.queue, s.hour, sum(case when s.state = 'waiting' then s.us else 0 end) as waited_us,
-        sum(case when s.state = 'running' then s.us else 0 end) as ran_us
-    from spread s
-    group by s.queue, s.hour
-),
-border as (
+with border as (
     select l.queue, l.slot, sum(l.came) as came, sum(l.started) as started, sum(l.waiting) as waiting,
         max(l.oldest_s) as oldest_s
     from lanes l where array_contains(:days, l.day)
