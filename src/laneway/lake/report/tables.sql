@@ -1,7 +1,7 @@
 -- Queries of the daily tables, and of the views that they read. :days are the days that changed.
 -- In Spark SQL, of which small.py makes SQLite's: rows come from lists by "lateral view explode(…) x as value" alone, and
 -- two whole numbers are divided by try_divide.
--- Views have no "with": Spark would not find again what it has kept of them.
+-- What is kept for several tables, and what it reads, has no "with": Spark would not find it again.
 
 -- name: attempt
 -- View: the history with what all tables need: the 5-minute slot and the hour in which it ended, whether work
@@ -312,7 +312,8 @@ daily as (
     group by o.hour div 24, o.route, o.running, b.value.bucket
 ),
 merged as (
-    select case g.value when 0 then h.hour else h.hour div 24 * 24 end as hour, g.value as grain, h.route, h.running, h.bucket, h.n
+    select case g.value when 0 then h.hour else h.hour div 24 * 24 end as hour, g.value as grain,
+        h.route, h.running, h.bucket, h.n
     from hourly h
     lateral view explode(array(0, 1)) g as value
     union all
