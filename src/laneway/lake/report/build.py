@@ -21,6 +21,14 @@ _PIECES = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
 _MANY = 64
 """Pieces into which rows are divided to be grouped: so that each fits into memory. Spark puts those
 of a small history together again."""
+_SIZES = {
+    "spark.sql.adaptive.advisoryPartitionSizeInBytes": "8m",
+    "spark.sql.files.maxPartitionBytes": "32m",
+}
+"""How much Spark puts together, and reads at once. By default it is so much that groups do not fit
+into memory, and are sorted by way of the disk instead."""
+_KEPT = ("bundle", "busy", "route")
+"""Views that several tables read: they are smaller than the history."""
 
 
 class Builder:
@@ -40,6 +48,8 @@ class Builder:
         spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         usual = int(spark.conf.get("spark.sql.shuffle.partitions") or 0)
         spark.conf.set(_PIECES, str(max(usual, _MANY)))
+        for name, value in _SIZES.items():
+            spark.conf.set(name, value)
 
     def build_days(self, files: Sequence[str], changed: Collection[date]) -> None:
         """Builds the daily tables for these days from these files (paths in the lake)."""
@@ -49,10 +59,11 @@ class Builder:
         kept = []
         for view in VIEWS:
             rows = self._spark.sql(table_sql(view))
-            # Two tables read it several times each; it is smaller than the history.
-            if view == "bundle":
+            if view in _KEPT:
                 kept.append(rows.persist())
             rows.createOrReplaceTempView(view)
+        # What Spark knows to be small is sent to the rows that are joined to it.
+        self._spark.table("route").count()
         days = array(*map(lit, sorted(changed)))
         arguments = {**self._objective.arguments, "days": days}
         for name in DAILY:

@@ -11,7 +11,7 @@ from typing import Any
 from laneway.errors import InvalidOption
 from laneway.sqlfile import read_blocks
 
-VIEWS = ("attempt", "told", "signature", "span", "bundle", "stretch")
+VIEWS = ("attempt", "told", "signature", "span", "bundle", "stretch", "busy", "route")
 DAILY = (
     "flow",
     "latency",

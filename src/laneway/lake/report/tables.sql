@@ -1,6 +1,7 @@
 -- Queries of the daily tables, and of the views that they read. :days are the days that changed.
 -- In Spark SQL, of which small.py makes SQLite's: rows come from lists by "lateral view explode(…) x as value" alone, and
 -- two whole numbers are divided by try_divide.
+-- What is kept for several tables, and what it reads, has no "with": Spark would not find it again.
 
 -- name: attempt
 -- View: the history with what all tables need: the 5-minute slot and the hour in which it ended, whether work
@@ -84,22 +85,49 @@ group by s.queue, s.channel, s.started, due_at, began_at, ended_at
 -- View: what waits and what runs, from the bundles: the slots and hours in which it begins and ends, and the borders of
 -- slots that it crosses. An hour ends with its last microsecond: what ends with the hour does not reach into the next.
 -- begins and ends are sums of microseconds since first_hour and last_hour began.
-with long as (
-    select b.queue, b.channel, 'waiting' as state, b.started, b.due_at as opens, b.began_at as closes, b.n,
-        b.first_due as oldest, b.due as opened, b.began as closed
-    from bundle b where b.due_at is not null
-    union all
-    select b.queue, b.channel, 'running', b.started, b.began_at, b.ended_at, b.n, b.first_began, b.began, b.ended
-    from bundle b where b.ended_at is not null
-),
-placed as (
-    select l.*, l.opens div 24 as first_hour, greatest((l.closes + 23) div 24 - 1, l.opens div 24) as last_hour
-    from long l
-)
 select p.queue, p.channel, p.state, p.started, p.opens div 2 as first_slot, p.closes div 2 as last_slot,
     (p.opens + 1) div 2 as first_border, (p.closes + 1) div 2 - 1 as last_border, p.first_hour, p.last_hour, p.n, p.oldest,
     p.opened as begins, p.closed + (p.closes div 24 - p.last_hour) * p.n * 3600000000 as ends
-from placed p
+from (
+    select l.*, l.opens div 24 as first_hour, greatest((l.closes + 23) div 24 - 1, l.opens div 24) as last_hour
+    from (
+        select b.queue, b.channel, 'waiting' as state, b.started, b.due_at as opens, b.began_at as closes, b.n,
+            b.first_due as oldest, b.due as opened, b.began as closed
+        from bundle b where b.due_at is not null
+        union all
+        select b.queue, b.channel, 'running', b.started, b.began_at, b.ended_at, b.n, b.first_began, b.began, b.ended
+        from bundle b where b.ended_at is not null
+    ) l
+) p
+
+-- name: busy
+-- View: how long messages waited and ran in each hour, in all [hour, queue]; hours are counted from 1970. Stretches of the
+-- same hours are summed before they are spread over the hours.
+select s.queue, s.hour, sum(case when s.state = 'waiting' then s.us else 0 end) as waited_us,
+    sum(case when s.state = 'running' then s.us else 0 end) as ran_us
+from (
+    select p.queue, p.state, h.value as hour,
+        case when h.value = p.last_hour then p.ends else p.n * 3600000000 end
+            - case when h.value = p.first_hour then p.begins else 0 end as us
+    from (
+        select g.queue, g.state, g.first_hour, g.last_hour, sum(g.n) as n, sum(g.begins) as begins, sum(g.ends) as ends
+        from stretch g
+        group by g.queue, g.state, g.first_hour, g.last_hour
+    ) p
+    lateral view explode(sequence(p.first_hour, p.last_hour)) h as value
+) s
+group by s.queue, s.hour
+
+-- name: route
+-- View: every queue, channel and kind of the history, and a number for each, by which large tables are grouped: that is much
+-- faster than by three texts. of_queue, of_channel and of_kind are the number of one route that stands for all of its queue,
+-- and for all of the same channel or kind there.
+select n.*, min(n.route) over (partition by n.queue) as of_queue,
+    min(n.route) over (partition by n.queue, n.channel) as of_channel, min(n.route) over (partition by n.queue, n.kind) as of_kind
+from (
+    select m.*, row_number() over (order by m.queue, m.channel, m.kind) as route
+    from (select distinct a.queue, a.channel, a.kind from attempt a) m
+) n
 
 -- name: flow
 -- Throughput and outcomes [5 minutes, queue, channel, kind]. late: starts later than the objective's wait.
@@ -117,30 +145,39 @@ group by a.day, a.slot, a.queue, a.channel, a.kind
 
 -- name: latency
 -- Waiting and running times [5 minutes, queue, channel, kind, measure], as sketches that can be added up: counts
--- in buckets whose bounds grow by 2 %, so that a percentile of any sum of them is within 1 %.
+-- in buckets whose bounds grow by 2 %, so that a percentile of any sum of them is within 1 %. Grouped by numbers: a place is
+-- a slot's times 2^32, and a route's.
 with own as (
     -- The hint is Spark's: once in their place, rows need not move again to be counted, and counted again.
-    select /*+ repartition(slot, queue, channel, kind) */ a.day, a.slot, a.queue, a.channel, a.kind, a.wait_us, a.run_us
-    from attempt a where array_contains(:days, a.day) and a.begun
+    select /*+ repartition(place) */ unix_micros(a.slot) div 300000000 * 4294967296 + r.route as place, a.wait_us, a.run_us
+    from attempt a
+    join route r on r.queue = a.queue and r.channel = a.channel and r.kind = a.kind
+    where array_contains(:days, a.day) and a.begun
 ),
 long as (
-    select o.day, o.slot, o.queue, o.channel, o.kind, m.value as measure,
-        case m.value when 'wait' then o.wait_us else o.run_us end as us
+    select o.place, m.value as running, case m.value when 0 then o.wait_us else o.run_us end as us
     from own o
-    lateral view explode(array('wait', 'run')) m as value
+    lateral view explode(array(0, 1)) m as value
 ),
 bucketed as (
-    select l.day, l.slot, l.queue, l.channel, l.kind, l.measure,
-        cast(ceil(ln(greatest(l.us, 1)) / :growth) as int) as bucket,
+    select l.place, l.running, cast(ceil(ln(greatest(l.us, 1)) / :growth) as int) as bucket,
         count(*) as n, sum(l.us) as us, max(l.us) as most
     from long l
-    group by l.day, l.slot, l.queue, l.channel, l.kind, l.measure, bucket
+    group by l.place, l.running, bucket
+),
+sketch as (
+    select b.place, b.running, sum(b.n) as n, sum(b.us) as total_us, max(b.most) as max_us,
+        array_sort(collect_list(named_struct('bucket', b.bucket, 'n', b.n))) as buckets
+    from bucketed b
+    group by b.place, b.running
+),
+timed as (
+    select s.*, timestamp_seconds(s.place div 4294967296 * 300) as slot from sketch s
 )
-select b.day, b.slot, b.queue, b.channel, b.kind, b.measure,
-    sum(b.n) as n, sum(b.us) as total_us, max(b.most) as max_us,
-    array_sort(collect_list(named_struct('bucket', b.bucket, 'n', b.n))) as buckets
-from bucketed b
-group by b.day, b.slot, b.queue, b.channel, b.kind, b.measure
+select to_date(t.slot) as day, t.slot, r.queue, r.channel, r.kind, case t.running when 0 then 'wait' else 'run' end as measure,
+    t.n, t.total_us, t.max_us, t.buckets
+from timed t
+join route r on r.route = t.place % 4294967296
 
 -- name: lanes
 -- The backlog of each channel [5 minutes, queue, channel]: how many messages became due and started in the slot,
@@ -207,17 +244,27 @@ group by a.day, a.queue, a.channel, a.kind, a.message_id
 -- Work done more than once, or nearly [day, queue]. stale: results refused by their fence, by verb; the queue is
 -- empty if the message had ended. again: attempts after an expired lease. twice: messages with two ends, which
 -- must not happen.
-with message as (
-    select a.day, a.queue, a.message_id, count_if(a.outcome = 'stale') as stale,
+with summed as (
+    select a.day, a.queue, count_if(a.outcome = 'stale') as stale,
         count_if(a.outcome = 'stale' and a.reason = 'complete') as stale_complete,
-        count_if(a.outcome = 'expired' and not a.dead) as again, count_if(a.terminal) as ends
+        count_if(a.outcome = 'expired' and not a.dead) as again
     from attempt a where array_contains(:days, a.day)
-    group by a.day, a.queue, a.message_id
+    group by a.day, a.queue
+),
+-- Nearly every message ends once: rows that are counted before they move to their place are no fewer.
+ended as (
+    select /*+ repartition(message_id) */ a.day, a.queue, a.message_id
+    from attempt a where array_contains(:days, a.day) and a.terminal
+),
+message as (
+    select e.day, e.queue, e.message_id from ended e group by e.day, e.queue, e.message_id having count(*) > 1
+),
+several as (
+    select m.day, m.queue, count(*) as twice from message m group by m.day, m.queue
 )
-select m.day, m.queue, sum(m.stale) as stale, sum(m.stale_complete) as stale_complete, sum(m.again) as again,
-    count_if(m.ends > 1) as twice
-from message m
-group by m.day, m.queue
+select s.day, s.queue, s.stale, s.stale_complete, s.again, coalesce(m.twice, 0) as twice
+from summed s
+left join several m on m.day = s.day and m.queue = s.queue
 
 -- name: tenants
 -- What each tenant costs [day, queue, channel]: worker time, the part of it spent on failed attempts, and bytes of
@@ -243,78 +290,77 @@ where array_contains(:days, a.day) and (a.outcome in ('redriven', 'discarded') o
 
 -- name: percentiles
 -- Percentiles in seconds, from merged sketches [hour by queue; day by queue, by channel, by kind]. Columns that are
--- not part of a row's grain are null.
-with hourly as (
-    select l.day, date_trunc('HOUR', l.slot) as hour, l.queue, l.measure, b.value.bucket as bucket, sum(b.value.n) as n
+-- not part of a row's grain are null. Grouped by numbers: grains are 0 to 3, hours and days are counted from 1970, and a place
+-- is made of hour (of a day its first), grain, route and measure.
+with own as (
+    select unix_seconds(l.slot) div 3600 as hour, case l.measure when 'wait' then 0 else 1 end as running,
+        r.route, r.of_queue, l.buckets
     from latency l
-    lateral view explode(l.buckets) b as value
+    join route r on r.queue = l.queue and r.channel = l.channel and r.kind = l.kind
     where array_contains(:days, l.day)
-    group by l.day, date_trunc('HOUR', l.slot), l.queue, l.measure, b.value.bucket
+),
+hourly as (
+    select o.hour, o.of_queue as route, o.running, b.value.bucket as bucket, sum(b.value.n) as n
+    from own o
+    lateral view explode(o.buckets) b as value
+    group by o.hour, o.of_queue, o.running, b.value.bucket
 ),
 daily as (
-    select l.day, l.queue, l.channel, l.kind, l.measure, b.value.bucket as bucket, sum(b.value.n) as n
-    from latency l
-    lateral view explode(l.buckets) b as value
-    where array_contains(:days, l.day)
-    group by l.day, l.queue, l.channel, l.kind, l.measure, b.value.bucket
+    select o.hour div 24 as day, o.route, o.running, b.value.bucket as bucket, sum(b.value.n) as n
+    from own o
+    lateral view explode(o.buckets) b as value
+    group by o.hour div 24, o.route, o.running, b.value.bucket
 ),
 merged as (
-    select h.day, 'hour' as grain, h.hour, h.queue, null as channel, null as kind, h.measure, h.bucket, h.n from hourly h
-    union all
-    select h.day, 'day', null, h.queue, null, null, h.measure, h.bucket, sum(h.n)
+    select case g.value when 0 then h.hour else h.hour div 24 * 24 end as hour, g.value as grain,
+        h.route, h.running, h.bucket, h.n
     from hourly h
-    group by h.day, h.queue, h.measure, h.bucket
+    lateral view explode(array(0, 1)) g as value
     union all
-    select d.day, 'channel', null, d.queue, d.channel, null, d.measure, d.bucket, sum(d.n)
+    select d.day * 24, g.value, case g.value when 2 then r.of_channel else r.of_kind end, d.running, d.bucket, d.n
     from daily d
-    group by d.day, d.queue, d.channel, d.measure, d.bucket
-    union all
-    select d.day, 'kind', null, d.queue, null, d.kind, d.measure, d.bucket, sum(d.n)
-    from daily d
-    group by d.day, d.queue, d.kind, d.measure, d.bucket
+    join route r on r.route = d.route
+    lateral view explode(array(2, 3)) g as value
+),
+placed as (
+    select ((m.hour * 4 + m.grain) * 4294967296 + m.route) * 2 + m.running as place, m.bucket, sum(m.n) as n
+    from merged m
+    group by place, m.bucket
 ),
 ranked as (
-    select m.*,
-        sum(m.n) over (partition by m.day, m.grain, m.hour, m.queue, m.channel, m.kind, m.measure order by m.bucket) as up_to,
-        sum(m.n) over (partition by m.day, m.grain, m.hour, m.queue, m.channel, m.kind, m.measure) as whole
-    from merged m
+    select p.*, sum(p.n) over (partition by p.place order by p.bucket) as up_to, sum(p.n) over (partition by p.place) as whole
+    from placed p
 ),
 valued as (
     -- The value of a bucket with the smallest relative error.
     select r.*, 2 * exp(r.bucket * :growth) / (exp(:growth) + 1) / 1e6 as seconds from ranked r
+),
+found as (
+    select v.place, max(v.whole) as n,
+        min(case when v.up_to * 100 >= 50 * v.whole then v.seconds end) as p50,
+        min(case when v.up_to * 100 >= 95 * v.whole then v.seconds end) as p95,
+        min(case when v.up_to * 100 >= 99 * v.whole then v.seconds end) as p99
+    from valued v
+    group by v.place
+),
+-- What a place is made of.
+known as (
+    select f.*, timestamp_seconds(f.place div 34359738368 * 3600) as hour, f.place div 8589934592 % 4 as grain,
+        f.place div 2 % 4294967296 as route, f.place % 2 as running
+    from found f
 )
-select v.day, v.grain, v.hour, v.queue, v.channel, v.kind, v.measure,
-    max(v.whole) as n,
-    min(case when v.up_to * 100 >= 50 * v.whole then v.seconds end) as p50,
-    min(case when v.up_to * 100 >= 95 * v.whole then v.seconds end) as p95,
-    min(case when v.up_to * 100 >= 99 * v.whole then v.seconds end) as p99
-from valued v
-group by v.day, v.grain, v.hour, v.queue, v.channel, v.kind, v.measure
+select to_date(k.hour) as day, case k.grain when 0 then 'hour' when 1 then 'day' when 2 then 'channel' else 'kind' end as grain,
+    case when k.grain = 0 then k.hour end as hour, r.queue, case when k.grain = 2 then r.channel end as channel,
+    case when k.grain = 3 then r.kind end as kind, case k.running when 0 then 'wait' else 'run' end as measure,
+    k.n, k.p50, k.p95, k.p99
+from known k
+join route r on r.route = k.route
 
 -- name: hours
 -- Load and capacity [hour, queue]: how many messages became due and started; how many waited and ran on average
 -- (time-weighted, from the spans) and at most (waiting: every 5 minutes); and what Little's law says the
 -- averages should be: rate × mean time. little_* is the law's result divided by the observed average.
-with part as (
-    -- Spans of the same hours are summed before they are spread over the hours.
-    select g.queue, g.state, g.first_hour, g.last_hour, sum(g.n) as n, sum(g.begins) as begins, sum(g.ends) as ends
-    from stretch g
-    group by g.queue, g.state, g.first_hour, g.last_hour
-),
-spread as (
-    select p.queue, p.state, h.value as hour,
-        case when h.value = p.last_hour then p.ends else p.n * 3600000000 end
-            - case when h.value = p.first_hour then p.begins else 0 end as us
-    from part p
-    lateral view explode(sequence(p.first_hour, p.last_hour)) h as value
-),
-busy as (
-    select s.queue, s.hour, sum(case when s.state = 'waiting' then s.us else 0 end) as waited_us,
-        sum(case when s.state = 'running' then s.us else 0 end) as ran_us
-    from spread s
-    group by s.queue, s.hour
-),
-border as (
+with border as (
     select l.queue, l.slot, sum(l.came) as came, sum(l.started) as started, sum(l.waiting) as waiting,
         max(l.oldest_s) as oldest_s
     from lanes l where array_contains(:days, l.day)
