@@ -8,6 +8,14 @@ from $1:pairs x straight_join `laneway_flow_node` p force index (primary) on p.i
 left join `laneway_flow_edge` e force index (primary) on e.parent = p.id and e.number >= x.fence and e.number <= x.fence + $2
 left join `laneway_flow_node` c force index (primary) on c.id = e.child
 
+-- name: reach_far
+-- $1: node, $2 and $3: the first and the last number. The same for one node.
+select concat_ws(',', p.id, p.flow_id, p.added, e.child, e.strict, e.number, c.state, c.run_when, c.missed)
+from `laneway_flow_node` p force index (primary)
+left join `laneway_flow_edge` e force index (primary) on e.parent = $1 and e.number between $2 and $3
+left join `laneway_flow_node` c force index (primary) on c.id = e.child
+where p.id = $1
+
 -- name: lock_nodes
 -- $1: ids in order. How many, and all of them as one text, which is cheaper for drivers in Python; a fence may be missing
 -- at the end of a node. A caller's session may allow short texts only.

@@ -21,7 +21,7 @@ from laneway.engines.flows import (
     StagedRow,
     UndecidedRow,
 )
-from laneway.plan import Plan
+from laneway.plan import Plan, Row
 
 from .append import MysqlAppend, released_rows
 from .base import joined, pair_id, text
@@ -43,6 +43,17 @@ class ReachedEdge(NamedTuple):
     state: str
     run_when: str
     missed: int
+
+
+def _reach(rows: Sequence[Row], edges: list[ReachedEdge], adders: dict[int, int]) -> None:
+    for (line,) in rows:
+        parent, flow, added, *rest = text(line).split(",")
+        if added != "0":
+            adders[int(parent)] = int(flow)
+        if rest:
+            child, strict, number, state, when, missed = rest
+            numbers = int(parent), int(child), int(strict), int(number)
+            edges.append(ReachedEdge(*numbers, state, when, int(missed)))
 
 
 class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
@@ -83,16 +94,15 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         self, starts: Sequence[tuple[int, int]]
     ) -> Plan[tuple[list[ReachedEdge], dict[int, int]]]:
         """The edges from here, and the flows of those to whom something was added."""
-        edges, adders = [], {}
-        for part in parts(starts):
-            for (line,) in (yield self._statement("reach_nodes", part, MOST_DECIDED)):
-                parent, flow, added, *rest = text(line).split(",")
-                if added != "0":
-                    adders[int(parent)] = int(flow)
-                if rest:
-                    child, strict, number, state, when, missed = rest
-                    numbers = int(parent), int(child), int(strict), int(number)
-                    edges.append(ReachedEdge(*numbers, state, when, int(missed)))
+        edges: list[ReachedEdge] = []
+        adders: dict[int, int] = {}
+        for part in parts([one for one in starts if one[1] < MOST_DECIDED]):
+            _reach((yield self._statement("reach_nodes", part, MOST_DECIDED)), edges, adders)
+        for id, start in starts:
+            # Upkeep is far along the edges of a node; a range in a join would begin at the first.
+            if start >= MOST_DECIDED and len(edges) <= MOST_DECIDED:
+                last = start + MOST_DECIDED
+                _reach((yield self._statement("reach_far", id, start, last)), edges, adders)
         return edges, adders
 
     def _node_rows(self, ids: Iterable[int]) -> Plan[dict[int, FlowNodeRow]]:

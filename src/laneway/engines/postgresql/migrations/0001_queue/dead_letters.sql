@@ -121,7 +121,7 @@ begin
         perform deliver_events_v1(array_fill('discarded'::text, array[cardinality(p_ids)]), p_ids, v_queues, v_channels, v_kinds, v_now);
     end if;
     if v_nodes is not null then
-        perform end_nodes_v1(v_nodes, null, 'discarded', v_now);
+        perform end_nodes_v1(v_nodes, null, null, 'discarded', v_now);
     end if;
     return query select x.id from unnest(p_ids) x(id);
 end

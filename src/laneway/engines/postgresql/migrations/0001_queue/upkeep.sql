@@ -36,10 +36,10 @@ begin
         v_locked := (
             select l.locked from lock_ends_v1(coalesce(v_dead, '{}') || coalesce(v_lapsed, '{}'), true, true, '{}', coalesce(v_left, '{}')) l);
         if v_dead is not null then
-            perform end_nodes_v1(v_dead, null, 'dead', write_time_v1(p_now), v_locked);
+            perform end_nodes_v1(v_dead, null, null, 'dead', write_time_v1(p_now), v_locked);
         end if;
         if v_lapsed is not null then
-            perform end_nodes_v1(v_lapsed, null, 'lapsed', write_time_v1(p_now), v_locked);
+            perform end_nodes_v1(v_lapsed, null, null, 'lapsed', write_time_v1(p_now), v_locked);
         end if;
         if v_left is not null then
             perform decide_locked_v1(v_left, v_locked, write_time_v1(p_now));

@@ -111,7 +111,7 @@ begin
     return query select x.id, 'leased' from unnest(v_leased) x(id);
     -- Last, and once: whoever has nodes locked waits for nothing else.
     if v_ended <> '{}' then
-        perform end_nodes_v1(v_ended, null, 'cancelled', write_time_v1(p_now));
+        perform end_nodes_v1(v_ended, null, null, 'cancelled', write_time_v1(p_now));
     end if;
 end
 $$;

@@ -1,5 +1,6 @@
 -- Part of every verb that ends messages of flows, or makes them dead letters: their children are decided, in the same
--- transaction. p_outcome: completed, cancelled, lapsed, discarded or dead; p_fences: of those that a handler completed.
+-- transaction. p_outcome: completed, cancelled, lapsed, discarded or dead. p_messages, p_fences: leases that a handler
+-- completed, of these nodes and perhaps of others.
 --
 -- Keeps: an edge is decided once. A parent that dies decides the children that do not wait for its completion; the
 -- others when it completes after a redrive, or ends otherwise.
@@ -8,7 +9,7 @@
 -- Whoever adds nodes has the parents locked, so edges that are read after the lock are all there are.
 -- p_locked: what the caller has locked with lock_ends_v1, together with other nodes that it ends.
 create or replace function "laneway".end_nodes_v1(
-    p_ids bigint[], p_fences bigint[], p_outcome text, p_now timestamptz, p_locked bigint[] default null
+    p_ids bigint[], p_messages bigint[], p_fences bigint[], p_outcome text, p_now timestamptz, p_locked bigint[] default null
 ) returns void
 language plpgsql
 set search_path = "laneway", pg_temp
@@ -79,7 +80,7 @@ begin
         perform decide_nodes_v1(v_children, v_counts, v_missed, v_locked, p_now);
     end if;
     if v_staged and p_outcome = 'completed' then
-        perform add_staged_v1(p_ids, p_fences, v_locked, p_now);
+        perform add_staged_v1(p_messages, p_fences, v_locked, p_now);
     end if;
 end
 $$;
@@ -112,15 +113,15 @@ begin
     from (
         select k.child, bool_or(k.missed) as missed, not bool_and(k.missed) as met, count(*) as n
         from (
-            select e.child, x.missed from (
-                select o.id, p_strict as strict, true as others, p_missed as missed, 0::bigint as start from unnest(p_ids) o(id)
-                union all
-                select u.parent, u.strict, u.others, u.missed, u.start from flow_undecided u where u.parent = any(p_left)
-            ) x
+            select e.child, p_missed as missed from flow_edge e where e.parent = any(p_ids) and (p_strict or not e.strict)
+            union all
+            select e.child, u.missed
+            from flow_undecided u
             cross join lateral (
                 select k.child from flow_edge k
-                where k.parent = x.id and k.child >= x.start and case when k.strict then x.strict else x.others end
+                where k.parent = u.parent and k.child >= u.start and case when k.strict then u.strict else u.others end
                 order by k.child limit 5000) e
+            where u.parent = any(p_left)
             limit 5000
         ) k group by k.child
     ) e

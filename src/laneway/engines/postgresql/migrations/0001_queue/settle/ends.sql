@@ -84,9 +84,7 @@ begin
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);
     end if;
     if v_nodes is not null then
-        perform end_nodes_v1(v_nodes, array(
-            select x.fence from unnest(v_nodes) with ordinality n(id, number) join unnest(v_ids, v_fences) x(id, fence) on x.id = n.id
-            order by n.number), p_outcome, v_now);
+        perform end_nodes_v1(v_nodes, v_ids, v_fences, p_outcome, v_now);
     end if;
     if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then
         return query select * from report_lost_v1(p_ids, p_fences, v_ids, v_fences, case p_outcome when 'completed' then 'complete' else 'cancel' end, v_now);
@@ -175,7 +173,7 @@ begin
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);
     end if;
     if v_nodes is not null then
-        perform end_nodes_v1(v_nodes, null, 'dead', v_now);
+        perform end_nodes_v1(v_nodes, null, null, 'dead', v_now);
     end if;
     return query select x.id, x.fence, 'failed' from unnest(v_ids, v_fences) x(id, fence);
     if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then
@@ -255,7 +253,7 @@ begin
         return next;
     end loop;
     if v_nodes is not null then
-        perform end_nodes_v1(v_nodes, null, 'cancelled', write_time_v1(p_now));
+        perform end_nodes_v1(v_nodes, null, null, 'cancelled', write_time_v1(p_now));
     end if;
 end
 $$;

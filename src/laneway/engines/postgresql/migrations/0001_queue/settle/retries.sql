@@ -113,7 +113,7 @@ begin
         perform free_slots_v1(v_freed, v_freed_queues, v_freed_channels, v_now, v_took);
     end if;
     if v_nodes is not null then
-        perform end_nodes_v1(v_nodes, null, 'dead', v_now);
+        perform end_nodes_v1(v_nodes, null, null, 'dead', v_now);
     end if;
     return query select * from unnest(v_ids, v_fences, v_status);
     if coalesce(cardinality(v_ids), 0) < cardinality(p_ids) then
