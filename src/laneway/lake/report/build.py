@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from laneway.lake.columns import VERSIONS
 from laneway.lake.folder import LIVE_ROWS, Folder
 
-from .summaries import METRIC, SUMMARIES, summary_sql
-from .tables import COLUMNS, DAILY, VIEWS, Objective, table_sql
+from .tables import COLUMNS, DAILY, METRIC, SUMMARIES, VIEWS, Objective, summary_sql, table_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,8 +21,17 @@ import pyarrow.compute as pc
 from laneway.lake.columns import widened
 from laneway.lake.folder import LIVE_ROWS, Folder
 
-from .summaries import METRIC, READ_BY_SUMMARIES, SUMMARIES, summary_sql
-from .tables import COLUMNS, DAILY, VIEWS, Objective, table_sql
+from .tables import (
+    COLUMNS,
+    DAILY,
+    METRIC,
+    READ_BY_SUMMARIES,
+    SUMMARIES,
+    VIEWS,
+    Objective,
+    summary_sql,
+    table_sql,
+)
 
 SMALL = 100_000
 """Rows of history up to which Spark is not needed."""

@@ -1,5 +1,6 @@
-"""The report's tables: the queries of the daily ones, the columns of all, and the parameters: the
-objective, and the precision of percentiles."""
+"""The report's tables: the queries of the daily ones (``tables.sql``) and of those over all days
+(``summaries.sql``), the columns of all, and the parameters: the objective, and the precision of
+percentiles."""
 
 import math
 from dataclasses import dataclass
@@ -27,6 +28,12 @@ DAILY = (
     "fairness",
 )
 """Each comes after those that it reads."""
+METRIC = "metric"
+"""A view that the summaries read."""
+SUMMARIES = ("signatures", "redrive", "slo", "normal", "forecast", "outlook", "recent")
+"""The tables over all days. Each comes after those that it reads."""
+READ_BY_SUMMARIES = ("flow", "lanes", "failures", "letters", "percentiles", "hours")
+"""Daily tables."""
 _QUEUE = "queue string"
 _LANE = f"{_QUEUE}, channel string"
 _SIGNATURE = "type string, frame string, text string"
@@ -92,6 +99,11 @@ def queries(file: str) -> dict[str, str]:
 def table_sql(name: str) -> str:
     """The query of a daily table, or of a view that they read."""
     return queries("tables.sql")[name]
+
+
+def summary_sql(name: str) -> str:
+    """The query of a table over all days, or of the view that they read."""
+    return queries("summaries.sql")[name]
 
 
 ERROR = 0.01
