@@ -26,7 +26,7 @@ def _lines(file: Path) -> int:
 
 def test_the_tree_stays_small() -> None:
     """A file of SQL holds one idea, and so does a module."""
-    assert len(FILES) <= 650
+    assert len(FILES) <= 660
     assert len(SQL) <= 140
 
 

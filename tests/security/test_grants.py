@@ -92,7 +92,8 @@ VERBS = {
 PARTS = (
     "add_counts count_begin count_depth count_effect count_history count_published look "
     "oldest_due waits_for "
-    "add_events advanced_positions channel_id only_channel_id channel_part claim_open claim_own claim_part "
+    "add_events advanced_positions channel_id only_channel_id channel_part claim_open "
+    "claim_own claim_part "
     "claim_pick claim_rescan claim_scan claim_serve claim_serve_plain claim_visit cleanup "
     "cleanup_events cleanup_workers deliver_events end_waiting expire_leases free_slots "
     "control_cleanup history_kept lapse cleanup_results keep_ended keep_result "

@@ -1,4 +1,4 @@
-"""Builds the report's tables with Spark: queries of ``tables.sql`` and ``summaries.sql``."""
+"""Builds the report's tables with Spark, by the queries of the SQL files beside it."""
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import date, datetime

@@ -1,8 +1,8 @@
 """The report of a small history without Spark: SQLite, in this process, runs the same queries.
 
 Starting Spark and planning its queries takes a minute of processor time whatever they read. The
-texts are those of ``tables.sql`` and ``summaries.sql``; what SQLite writes differently is replaced
-by its name, and functions that it does not have are added. Times are microseconds, days are days
+texts are those of the SQL files beside this module; what SQLite writes differently is replaced by
+its name, and functions that it does not have are added. Times are microseconds, days are days
 since 1970, lists are JSON.
 """
 

@@ -98,7 +98,7 @@ def queries(file: str) -> dict[str, str]:
 
 def table_sql(name: str) -> str:
     """The query of a daily table, or of a view that they read."""
-    return queries("tables.sql")[name]
+    return queries("views.sql" if name in VIEWS else "tables.sql")[name]
 
 
 def summary_sql(name: str) -> str:
