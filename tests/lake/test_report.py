@@ -13,7 +13,8 @@ from laneway.lake import Lake
 from laneway.lake.columns import HISTORY
 from laneway.lake.folder import batch_path
 from laneway.lake.report.create import create_report
-from laneway.lake.report.tables import COLUMNS, DAILY, Objective, summary_sql, table_sql
+from laneway.lake.report.summaries import summary_sql
+from laneway.lake.report.tables import COLUMNS, DAILY, Objective, table_sql
 from tests.lake.conftest import NOW
 from tests.lake.proving import KEYS, Difference
 from tests.lake.scenes import Scene

@@ -30,9 +30,9 @@ MUTANTS: list[Mutant] = [
         ("        core, publish = self._core, self._core.engine.publish\n",
          "        core, publish = self._core, self._core.engine.publish\n        seen = self.__dict__.setdefault('seen', {})\n"
          "        if len(drafts) == 1 and drafts[0].key in seen:\n            return [seen[drafts[0].key]]\n"),
-        ("        return results\n",
+        ("        return accepted(results, drafts.__getitem__)\n",
          "        if len(drafts) == 1 and drafts[0].key_window is not None:\n"
-         "            seen[drafts[0].key] = results[0]._replace(status='existing')\n        return results\n")),
+         "            seen[drafts[0].key] = results[0]._replace(status='existing')\n        return accepted(results, drafts.__getitem__)\n")),
     python("callers get each other's answers", "mixed_up", "client/sync/group_commit.py",
         ("zip(batch, answers, strict=True)", "zip(batch, answers[::-1], strict=True)")),
     python("an unknown outcome is tried again", "mixed_up", "client/sync/core.py",

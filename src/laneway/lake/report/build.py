@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from laneway.lake.columns import VERSIONS
 from laneway.lake.folder import LIVE_ROWS, Folder
 
-from .tables import COLUMNS, DAILY, METRIC, SUMMARIES, VIEWS, Objective, summary_sql, table_sql
+from .summaries import METRIC, SUMMARIES, summary_sql
+from .tables import COLUMNS, DAILY, Objective, table_sql
+from .views import VIEWS, view_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,7 +59,7 @@ class Builder:
         self._show_sources(files)
         kept = []
         for view in VIEWS:
-            rows = self._spark.sql(table_sql(view))
+            rows = self._spark.sql(view_sql(view))
             if view in _KEPT:
                 kept.append(rows.persist())
             rows.createOrReplaceTempView(view)

@@ -16,7 +16,8 @@ from laneway.lake.folder import LIVE_NUMBERS, LIVE_ROWS, Folder, LakeFile
 from .build import Builder, Progress
 from .page import write_page
 from .small import SmallBuilder
-from .tables import DAILY, VIEWS, Objective, table_sql
+from .tables import DAILY, Objective, table_sql
+from .views import VIEWS, view_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,7 +95,7 @@ def _day(path: str) -> date:
 
 
 def _recipe(objective: Objective) -> str:
-    texts = [table_sql(name) for name in (*VIEWS, *DAILY)]
+    texts = [*map(view_sql, VIEWS), *map(table_sql, DAILY)]
     return hashlib.sha256("\0".join([repr(objective), *texts]).encode()).hexdigest()[:16]
 
 

@@ -21,17 +21,9 @@ import pyarrow.compute as pc
 from laneway.lake.columns import widened
 from laneway.lake.folder import LIVE_ROWS, Folder
 
-from .tables import (
-    COLUMNS,
-    DAILY,
-    METRIC,
-    READ_BY_SUMMARIES,
-    SUMMARIES,
-    VIEWS,
-    Objective,
-    summary_sql,
-    table_sql,
-)
+from .summaries import METRIC, READ_BY_SUMMARIES, SUMMARIES, summary_sql
+from .tables import COLUMNS, DAILY, Objective, table_sql
+from .views import VIEWS, view_sql
 
 SMALL = 100_000
 """Rows of history up to which Spark is not needed."""
@@ -110,7 +102,7 @@ class SmallBuilder:
         self._database.create_function("array_contains", 2, lambda _, day: day in numbers)
         given = {**self._objective.arguments, "days": None}
         for view in VIEWS:
-            self._create(view, _SIGNATURE if view == "signature" else table_sql(view), {})
+            self._create(view, _SIGNATURE if view == "signature" else view_sql(view), {})
         for name in DAILY:
             self._say(f"table {name}, {len(changed)} days")
             self._create(name, table_sql(name), given)

@@ -1,6 +1,5 @@
-"""The report's tables: the queries of the daily ones (``tables.sql``) and of those over all days
-(``summaries.sql``), the columns of all, and the parameters: the objective, and the precision of
-percentiles."""
+"""The report's tables: the queries of the daily ones, the columns of all, and the parameters: the
+objective, and the precision of percentiles."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ from typing import Any
 from laneway.errors import InvalidOption
 from laneway.sqlfile import read_blocks
 
-VIEWS = ("attempt", "told", "signature", "span", "bundle", "stretch", "busy", "route")
 DAILY = (
     "flow",
     "latency",
@@ -28,12 +26,6 @@ DAILY = (
     "fairness",
 )
 """Each comes after those that it reads."""
-METRIC = "metric"
-"""A view that the summaries read."""
-SUMMARIES = ("signatures", "redrive", "slo", "normal", "forecast", "outlook", "recent")
-"""The tables over all days. Each comes after those that it reads."""
-READ_BY_SUMMARIES = ("flow", "lanes", "failures", "letters", "percentiles", "hours")
-"""Daily tables."""
 _QUEUE = "queue string"
 _LANE = f"{_QUEUE}, channel string"
 _SIGNATURE = "type string, frame string, text string"
@@ -97,13 +89,8 @@ def queries(file: str) -> dict[str, str]:
 
 
 def table_sql(name: str) -> str:
-    """The query of a daily table, or of a view that they read."""
-    return queries("views.sql" if name in VIEWS else "tables.sql")[name]
-
-
-def summary_sql(name: str) -> str:
-    """The query of a table over all days, or of the view that they read."""
-    return queries("summaries.sql")[name]
+    """The query of a daily table."""
+    return queries("tables.sql")[name]
 
 
 ERROR = 0.01
