@@ -101,6 +101,37 @@ def test_copied_messages_differ_in_nothing(
     assert [found[one.id] for one in copied] == [draft.payload for draft in given]
 
 
+PLAIN = [NewMessage(b"%d" % n, "abc"[n % 3], kind="k", priority=n % 2) for n in range(7)]
+MIXED = [*PLAIN, NewMessage(b"7", "a", delay=60), NewMessage(b"8", "a", headers={"h": 1}), *PLAIN]
+_TIMES = """
+    select array_agg(distinct m.due order by m.due), array_agg(distinct m.published_at),
+        (select array_agg(distinct w.due order by w.due) from {s}.wake w),
+        (select array_agg(distinct w.at order by w.at) from {s}.wake w)
+    from {s}.message m"""
+
+
+@pytest.mark.parametrize("given", [PLAIN, MIXED])
+def test_times_that_the_table_gives_are_those_of_the_wakes(
+    queue: Queue, place: Place, monkeypatch: pytest.MonkeyPatch, given: list[NewMessage]
+) -> None:
+    """A claim that met a wake before its messages are due would not look at them again."""
+    monkeypatch.setattr(publishing, "_FIRST_PART", 3)
+    monkeypatch.setattr(publishing, "_PART", 2)
+    queue._core.run(queue._core.engine.publish(drafts(given)), atomic=True)
+    expected = both(place)
+    forget(place)
+    copied = queue._core.run(
+        queue._core.engine.publish_bulk(drafts(given), len(given)), atomic=True
+    )
+    assert both(place) == expected
+    ((dues, published, wakes_due, wakes_at),) = look(place, _TIMES)
+    assert dues == wakes_due == wakes_at
+    assert published == dues[:1]
+    payloads = dict(look(place, "select id, payload from {s}.message"))
+    assert [payloads[one.id] for one in copied] == [draft.payload for draft in drafts(given)]
+    assert len(queue.claim(100)) == sum(message.delay is None for message in given)
+
+
 @pytest.mark.parametrize("driver", ["asyncpg", "psycopg"])
 def test_so_it_is_with_asyncio(queue: Queue, place: Place, driver: str) -> None:
     url = place.asyncpg_url if driver == "asyncpg" else place.psycopg_url

@@ -12,7 +12,8 @@ from "laneway".publish_v1(
 
 -- name: may_copy
 -- Whether this role writes the tables itself: one of install --roles may only call publish_v1.
-select has_table_privilege('"laneway".message', 'insert') and has_table_privilege('"laneway".wake', 'insert')
+select has_table_privilege('"laneway".message', 'insert') and has_table_privilege('"laneway".message', 'select')
+    and has_table_privilege('"laneway".wake', 'insert')
     and has_table_privilege('"laneway".channel', 'select') and has_table_privilege('"laneway".kind_queue', 'select')
 
 -- name: copy_time
@@ -31,6 +32,15 @@ copy "laneway".message (
     id, channel_id, queue, channel, kind, content_type, priority, max_attempts, by_kind, headers, published_at,
     first_published_at, due, expires_at, payload)
 from stdin (format binary)
+
+-- name: copy_plain
+-- What is left out has a default, times those of this statement, whose transaction has its number already.
+copy "laneway".message (id, channel_id, queue, channel, kind, content_type, priority, max_attempts, payload)
+from stdin (format binary)
+
+-- name: copied_at
+-- $1: the id of a message that copy_plain brought.
+select m.due from "laneway".message m where m.id = CAST($1 AS bigint)
 
 -- name: copy_wakes
 copy "laneway".wake (message_id, n, channel_id, queue, channel, priority, lane, at, due) from stdin (format binary)

@@ -65,13 +65,14 @@ create sequence "laneway".message_id;
 create sequence "laneway".fence;
 
 -- part: of a bulk publish (staged_part). by_kind: its queue is claimed by kind, so that it is also found by its kind.
--- flow_id: null outside of flows. Bulk loads take ids from the sequence.
+-- flow_id: null outside of flows. Bulk loads take ids from the sequence. The three times have defaults for COPY, which
+-- says when it began after its transaction got a number; see write_time_v1.
 create table "laneway".message (
     id bigint primary key default nextval('"laneway".message_id'),
     channel_id uuid not null,
-    due timestamptz not null,
-    published_at timestamptz not null,
-    first_published_at timestamptz not null,
+    due timestamptz not null default statement_timestamp(),
+    published_at timestamptz not null default statement_timestamp(),
+    first_published_at timestamptz not null default statement_timestamp(),
     expires_at timestamptz,
     key_window interval,
     attempt bigint not null default 0,
