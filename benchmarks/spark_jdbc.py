@@ -1,12 +1,12 @@
 """Spark into and out of the queue, against Spark's own JDBC: `python -m benchmarks.spark_jdbc`.
 
-JDBC writes, not atomically, into the bare table that the other benchmarks claim from (a key and an
-index, no wakes, no limits), and into a table without any index, from which nobody could claim.
-Before each measured run, of either side, all tables that are written to are emptied and a
-checkpoint is made. So no side pays for what runs before it have left: rows, pages that are not
-written yet, a vacuum, which the server begins once a minute on whatever has grown. The PostgreSQL
-driver's jar is Debian's libpostgresql-jdbc-java: fetched if it is not installed. Compare inside one
-run only.
+Both sides write the same frame. JDBC writes, not atomically, into the bare table that the other
+benchmarks claim from (a key and an index, no wakes, no limits), and into a table without any index,
+from which nobody could claim. Before each measured run, of either side, all tables that are written
+to are emptied and a checkpoint is made. So no side pays for what runs before it have left: rows,
+pages that are not written yet, a vacuum, which the server begins once a minute on whatever has
+grown. The PostgreSQL driver's jar is Debian's libpostgresql-jdbc-java: fetched if it is not
+installed. Compare inside one run only.
 """
 
 import argparse
@@ -52,23 +52,23 @@ def measure(
         "read": (history, lambda: _read(spark, url), lambda: _read_jdbc(spark, url, history)),
         "publish; JDBC into a bare queue": (
             rows,
-            lambda: _publish(spark, url, rows),
+            lambda: _publish(_frame(spark, rows).select("channel", "payload"), url),
             lambda: _write_jdbc(_frame(spark, rows).select("channel", "payload"), url, "job"),
         ),
         "publish; JDBC into a heap": (
             rows,
-            lambda: _publish(spark, url, rows),
+            lambda: _publish(_frame(spark, rows), url),
             lambda: _write_jdbc(_frame(spark, rows), url, "heap"),
         ),
         "publish in 256 partitions; ours in 4": (
             rows,
-            lambda: _publish(spark, url, rows, 256),
-            lambda: _publish(spark, url, rows),
+            lambda: _publish(_frame(spark, rows, 256), url),
+            lambda: _publish(_frame(spark, rows), url),
         ),
         "publish with keys; ours without": (
             rows,
-            lambda: _publish(spark, url, rows, keys=True),
-            lambda: _publish(spark, url, rows),
+            lambda: _publish(_with_keys(_frame(spark, rows)), url),
+            lambda: _publish(_frame(spark, rows), url),
         ),
     }
     for what, (count, ours, theirs) in sides.items():
@@ -130,7 +130,6 @@ def _read_jdbc(spark: SparkSession, url: str, rows: int) -> None:
 
 def _frame(spark: SparkSession, rows: int, partitions: int = 4) -> DataFrame:
     return spark.range(0, rows, 1, partitions).selectExpr(
-        "id",
         f"cast(repeat('x', {_PAYLOAD}) as binary) as payload",
         "'default' as queue",
         "concat('tenant-', id % 100) as channel",
@@ -139,17 +138,18 @@ def _frame(spark: SparkSession, rows: int, partitions: int = 4) -> DataFrame:
     )
 
 
-def _publish(
-    spark: SparkSession, url: str, rows: int, partitions: int = 4, *, keys: bool = False
-) -> None:
-    frame = _frame(spark, rows, partitions)
-    if keys:
-        frame = frame.selectExpr("*", f"concat(id, '-{time.time_ns()}') as key")
-    frame.drop("id").write.format("laneway").option("url", url).mode("append").save()
+def _with_keys(frame: DataFrame) -> DataFrame:
+    return frame.selectExpr(
+        "*", f"concat(monotonically_increasing_id(), '-{time.time_ns()}') as key"
+    )
+
+
+def _publish(frame: DataFrame, url: str) -> None:
+    frame.write.format("laneway").option("url", url).mode("append").save()
 
 
 def _write_jdbc(frame: DataFrame, url: str, table: str) -> None:
-    writer = frame.drop("id").write.format("jdbc").options(**_jdbc(url, table))
+    writer = frame.write.format("jdbc").options(**_jdbc(url, table))
     writer.option("batchsize", "10000").mode("append").save()
 
 
