@@ -117,6 +117,20 @@ def test_a_command_without_a_database_says_one_line(tmp_path: Path) -> None:
     assert _SECRET not in done.stderr and len(done.stderr.splitlines()) <= 2
 
 
+_HIDES_PYARROW = """
+import sys
+
+
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pyarrow":
+            raise ModuleNotFoundError("No module named 'pyarrow'", name=name)
+
+
+sys.meta_path.insert(0, Hidden())
+"""
+
+
 @LONG
 @pytest.mark.parametrize(
     ("where", "why"),
@@ -128,12 +142,11 @@ def test_a_command_without_a_database_says_one_line(tmp_path: Path) -> None:
 def test_no_pyarrow_on_workers(
     queue: Queue, place: Place, tmp_path: Path, where: str, why: str
 ) -> None:
-    """A Python for Spark in which pyarrow cannot be imported: by tasks, or also by what looks for
-    the format."""
+    """A Python for Spark without pyarrow: for tasks, or also for what looks for the format."""
     queue.publish(b"to read nothing needs no worker")
     hidden = tmp_path / "hidden"
     hidden.mkdir()
-    (hidden / "pyarrow.py").write_text("raise ModuleNotFoundError(\"No module named 'pyarrow'\")")
+    (hidden / "sitecustomize.py").write_text(_HIDES_PYARROW)
     python = tmp_path / "python"
     python.write_text(
         f'#!/bin/sh\ncase "$*" in *"{where}"*) export PYTHONPATH="{hidden}:$PYTHONPATH" ;; esac\n'

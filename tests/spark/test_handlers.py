@@ -224,4 +224,4 @@ def test_a_database_that_is_away_for_a_moment_ends_no_run(
     finally:
         proxy.close()
     assert len(jobs) == 2
-    assert "a task died, 4 messages left: no connection" in caplog.text
+    assert "a task failed, 4 messages left: no connection" in caplog.text

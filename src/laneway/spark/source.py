@@ -5,6 +5,7 @@ need is imported where it is used.
 """
 
 import sys
+from importlib.util import find_spec
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -19,6 +20,11 @@ from laneway.errors import InvalidOption
 
 from .errors import brief_errors
 from .options import parse
+
+# Spark's own processes import pyarrow next, and would end without a word of it. A format that
+# cannot be imported is one that Spark does not know, which is said in a sentence (errors.py).
+if find_spec("pyarrow") is None:
+    raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")
 
 # Spark plans a read with filter pushdown in a worker of this kind. Everywhere else it refuses a
 # reader that accepts filters.
