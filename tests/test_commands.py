@@ -38,7 +38,7 @@ def test_the_demo_ends_in_a_report(tmp_path: Path) -> None:
     last = done.stdout.splitlines()[-1]
     assert last.startswith(f"The report: {tmp_path}"), done.stdout
     page = Path(last.removeprefix("The report: ")).read_text()
-    assert "are what the demo" in page and "made up" in page
+    assert "rows are real" in page and "made up" in page
     assert "this message can never be done" in page, "what the poison message said"
 
 
