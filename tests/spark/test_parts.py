@@ -16,6 +16,7 @@ import pytest
 from psycopg import sql
 
 from laneway import Queue
+from laneway.dev.embedded import EmbeddedPostgres
 from laneway.errors import InvalidPayload
 from laneway.spark import store
 from laneway.spark.errors import JobIsOver
@@ -207,6 +208,28 @@ def test_a_claim_sees_all_of_a_job_or_nothing(job: None, queue: Queue, place: Pl
         old.rollback()
         assert old.execute(count).fetchone() == (3,)
     assert len(list(queue.claim(10))) == 3
+
+
+def test_a_crash_of_the_server_takes_all_of_a_job_or_nothing() -> None:
+    """Parts are committed without waiting for the disk, jobs are not."""
+    slow_writer = {"wal_writer_delay": "10s"}
+    with EmbeddedPostgres(settings=slow_writer) as server:
+        place = Place(server.create_database("crash"), "laneway")
+        with Queue(place.url, schema=place.schema) as queue:
+            queue.install()
+        look(place, "select {s}.open_job_v1('job')")
+        lost = loaded(place, rows(*[b"x"] * 50))
+        server.kill()
+        server.start()
+        with pytest.raises(psycopg.Error, match="was given up"):
+            publish(place, lost)
+        assert look(place, "select count(*) from {s}.message") == [(0,)]
+        kept = loaded(place, rows(*[b"x"] * 50))
+        assert publish(place, kept) == (50, 0, False)
+        server.kill()
+        server.start()
+        assert look(place, "select count(*) from {s}.message") == [(50,)]
+        assert leftovers(place) == []
 
 
 def test_keys_of_a_frame(job: None, queue: Queue, place: Place) -> None:

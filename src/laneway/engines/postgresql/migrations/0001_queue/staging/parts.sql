@@ -36,12 +36,16 @@ $$;
 --
 -- begin part: its number, the time of all messages of the job, an id below those of its messages, and the queues
 -- that are claimed by kind. No row: the job is over.
+--
+-- Nobody waits for the disk at the end of a part. The commit of the job does, and what is written before it is on the
+-- disk before it: after a crash of the server either the part is there, or the job finds that it is not.
 create or replace function "laneway".begin_part_v1(p_job text)
 returns table (part bigint, at timestamptz, first_id bigint, kind_queues text[])
 language plpgsql
 set search_path = "laneway", pg_temp
 as $$
 begin
+    perform set_config('synchronous_commit', 'off', true);
     return query
     select nextval('staged_part_id'), s.created_at, nextval('message_id'), array(select k.queue from kind_queue k)
     from staged s where s.name = p_job;
