@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+import psutil
 import psycopg
 import pyarrow
 import pytest
@@ -21,6 +22,7 @@ from laneway.errors import InvalidPayload
 from laneway.spark import store
 from laneway.spark.errors import JobIsOver
 from laneway.spark.options import parse
+from laneway.spark.publish import keeper
 from laneway.spark.publish import load as loading
 from laneway.spark.publish.load import load
 from tests.place import Place
@@ -144,7 +146,7 @@ def test_a_killed_driver_lets_go_of_its_job(job: None, place: Place) -> None:
     """The keeper's own process: it holds the lock while the driver lives, and ends with it."""
     program = (
         "import sys; from laneway.spark.publish import keeper;"
-        "keeper.keep(*sys.argv[1:]); print(flush=True); sys.stdin.read()"
+        "keeper.keep(*sys.argv[1:], after=0); print(flush=True); sys.stdin.read()"
     )
     hold = f"select \"{place.schema}\".hold_job_v1('job')"
     command = [sys.executable, "-c", program, place.url, hold]
@@ -155,6 +157,22 @@ def test_a_killed_driver_lets_go_of_its_job(job: None, place: Place) -> None:
         wait_until(lambda: look(place, free) == [(False,)])
         driver.kill()
     wait_until(lambda: look(place, free) == [(True,)])
+
+
+@pytest.mark.parametrize("after", [0.0, 60.0])
+def test_the_process_that_holds_a_job_ends_with_it(job: None, place: Place, after: float) -> None:
+    """Whether it has connected already or not; and nobody else who got its number since."""
+    hold = f"select \"{place.schema}\".hold_job_v1('job')"
+    connected = f"select count(*) from pg_stat_activity where query = $${hold}$$"  # noqa: S608
+    kept = keeper.keep(place.url, hold, after)
+    process = psutil.Process(kept.pid)
+    if not after:
+        wait_until(lambda: look(place, connected) == [(1,)])
+    keeper.end(kept._replace(began="1"))
+    assert process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    keeper.end(kept)
+    wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: look(place, connected) == [(0,)])
 
 
 def wait_until(reached: Callable[[], bool]) -> None:

@@ -3,16 +3,20 @@ that begins a job nor the one that commits it lives in between.
 
 Spark's JVM is the driver. Whoever finds the lock free knows that it is gone, with its machine too
 (the server asks for a sign of life every 30 seconds), and sweeps what the job has loaded.
+
+A new job has a minute before anybody sweeps, and most are over sooner. So the process waits before
+it imports a driver and connects, which costs as much as publishing thirty thousand rows.
 """
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 _SETTINGS = {
     "idle_in_transaction_session_timeout": "0",
@@ -22,17 +26,26 @@ _SETTINGS = {
     "tcp_keepalives_count": "3",
 }
 _NAME = "laneway job"
+_CONNECTS_AFTER = 20.0  # seconds
 _STARTED: list[subprocess.Popen[bytes]] = []
 _SETTING = "select set_config(name, %s, true) from pg_settings where name = %s"
 
 
-def keep(url: str, hold: str) -> None:
+class Keeper(NamedTuple):
+    """A process, by its number and when it began."""
+
+    pid: int
+    began: str
+
+
+def keep(url: str, hold: str, after: float = _CONNECTS_AFTER) -> Keeper:
     """Starts the process. ``hold`` is the statement that holds the lock and answers whether the job
     is still open. The URL is not among its arguments, which everybody can read."""
+    from importlib.resources import files
+
     pid, began = driver()
-    given = {"url": url, "hold": hold, "pid": pid, "began": began}
+    given = {"url": url, "hold": hold, "pid": pid, "began": began, "after": after}
     source = files(__package__).joinpath("keeper.py").read_text(encoding="utf-8")
-    # Nobody waits until it holds the lock: a new job has a minute before anybody sweeps.
     # -S: where packages are is known.
     process = subprocess.Popen(
         [sys.executable, "-P", "-S", "-c", source],
@@ -47,6 +60,17 @@ def keep(url: str, hold: str) -> None:
     if process.stdin is not None:
         with suppress(BrokenPipeError), process.stdin as pipe:
             pipe.write(json.dumps(given).encode())
+    found = _process(process.pid)
+    return Keeper(process.pid, found[2] if found else "")
+
+
+def end(keeper: Keeper) -> None:
+    """The job is over. Without /proc nobody knows whose number it is now, and the process finds out
+    by itself."""
+    found = _process(keeper.pid)
+    if keeper.began and found is not None and found[2] == keeper.began:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(keeper.pid, signal.SIGTERM)
 
 
 def driver() -> tuple[int, str]:
@@ -85,10 +109,9 @@ def _process_without_proc(pid: int) -> tuple[str, int, str] | None:
     return ("", os.getppid(), "") if pid == os.getpid() else ("java", 1, "")
 
 
-def _hold(url: str, hold: str, pid: int, began: str) -> None:
+def _hold(url: str, hold: str, pid: int, began: str, after: float) -> None:
     """Until the job or the driver has ended. A connection that is lost is opened again: after a
     restart of the server sweeps wait for that."""
-    import psycopg
 
     def lives() -> bool:
         found = _process(pid)
@@ -97,6 +120,14 @@ def _hold(url: str, hold: str, pid: int, began: str) -> None:
     def held() -> bool:
         row = connection.execute(hold.encode()).fetchone()
         return row is not None and bool(row[0])
+
+    begins = time.monotonic() + after
+    while (left := begins - time.monotonic()) > 0:
+        if not lives():
+            return
+        time.sleep(min(left, 1))
+
+    import psycopg
 
     while lives():
         try:

@@ -33,7 +33,7 @@ from laneway.spark.store import connected, transaction
 from laneway.stores import StoreAddress
 
 from .fields import check_columns, content_type
-from .keeper import keep
+from .keeper import end, keep
 
 if TYPE_CHECKING:
     import pyarrow
@@ -175,10 +175,13 @@ class LanewayWriter(_Writer, DataSourceArrowWriter):
         with connected(self.options.address) as store, _refusals():
             parts = loaded_parts(messages)
             store.ask("publish_parts", job=self.job, parts=parts, source=self.source)
+        end(self.keeper)
         self._sweep(None, _DEAD_AFTER)
 
     def abort(self, messages: Messages) -> None:
         self._sweep(self.job, timedelta(0))
+        if not self.repeated:
+            end(self.keeper)
 
     def _known_or_open(self) -> bool:
         """Also makes sure that the database can be reached, before any task runs."""
@@ -186,7 +189,7 @@ class LanewayWriter(_Writer, DataSourceArrowWriter):
             repeated = bool(store.ask("publication", source=self.source or "", batch=0)[0][0])
             if not repeated:
                 store.ask("open_job", job=self.job)
-                keep(self.options.address.url, store.text("hold_job", job=self.job))
+                self.keeper = keep(self.options.address.url, store.text("hold_job", job=self.job))
         return repeated
 
 
