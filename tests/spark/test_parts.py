@@ -1,6 +1,7 @@
 """Parts of a bulk publish: loaded into the table of messages, seen by nobody until their job
 commits, and swept when its driver is gone. None of these needs Spark."""
 
+import pickle
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import psycopg
 import pyarrow
 import pytest
 from psycopg import sql
+from pyspark.sql.types import BinaryType, StructField, StructType
 
 from laneway import Queue
 from laneway.dev.embedded import EmbeddedPostgres
@@ -25,6 +27,7 @@ from laneway.spark.options import parse
 from laneway.spark.publish import keeper
 from laneway.spark.publish import load as loading
 from laneway.spark.publish.load import load
+from laneway.spark.publish.writer import LanewayWriter
 from tests.place import Place
 from tests.spark.conftest import options
 
@@ -169,10 +172,35 @@ def test_the_process_that_holds_a_job_ends_with_it(job: None, place: Place, afte
     if not after:
         wait_until(lambda: look(place, connected) == [(1,)])
     keeper.end(kept._replace(began="1"))
-    assert process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    assert is_running(process)
     keeper.end(kept)
-    wait_until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE)
+    wait_until(lambda: not is_running(process))
     wait_until(lambda: look(place, connected) == [(0,)])
+
+
+@pytest.mark.parametrize("ends", ["commit", "abort"])
+def test_the_end_of_a_job_ends_its_process(queue: Queue, place: Place, ends: str) -> None:
+    schema = StructType([StructField("payload", BinaryType())])
+    writer = LanewayWriter(parse(options(place), "write"), schema)
+    ended = psutil.Process(writer.keeper.pid)
+    assert is_running(ended)
+    getattr(pickle.loads(pickle.dumps(writer)), ends)([])
+    # By itself it would look after twenty seconds.
+    ended_by = time.monotonic() + keeper._CONNECTS_AFTER / 2
+    while is_running(ended):
+        assert time.monotonic() < ended_by
+        time.sleep(0.05)
+    assert leftovers(place) == []
+
+
+def test_the_process_connects_long_before_anybody_sweeps(queue: Queue, place: Place) -> None:
+    told = "select pg_get_function_arguments('{s}.sweep_staged_v1'::regproc)"
+    assert "p_age interval DEFAULT '00:01:00'::interval" in look(place, told)[0][0]
+    assert keeper._CONNECTS_AFTER <= 30
+
+
+def is_running(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 def wait_until(reached: Callable[[], bool]) -> None:

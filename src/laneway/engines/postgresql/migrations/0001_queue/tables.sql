@@ -65,8 +65,8 @@ create sequence "laneway".message_id;
 create sequence "laneway".fence;
 
 -- part: of a bulk publish (staged_part). by_kind: its queue is claimed by kind, so that it is also found by its kind.
--- flow_id: null outside of flows. Bulk loads take ids from the sequence. The three times have defaults for COPY, which
--- says when it began after its transaction got a number; see write_time_v1.
+-- flow_id: null outside of flows. Bulk loads take ids from the sequence. The defaults of the three times are for COPY
+-- alone, which begins after its transaction has a number; other statements say theirs (write_time_v1).
 create table "laneway".message (
     id bigint primary key default nextval('"laneway".message_id'),
     channel_id uuid not null,
