@@ -19,8 +19,10 @@ from psycopg import sql
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from laneway import Queue
+from laneway.contract import DEFAULT_MAX_ATTEMPTS
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.errors import InvalidPayload
+from laneway.payload import JSON
 from laneway.spark import store
 from laneway.spark.errors import JobIsOver
 from laneway.spark.options import parse
@@ -59,9 +61,15 @@ def rows(*payloads: bytes, **more: Any) -> Iterator[pyarrow.RecordBatch]:
     yield pyarrow.RecordBatch.from_pydict({"payload": list(payloads), **more})
 
 
-def loaded(place: Place, batches: Iterator[pyarrow.RecordBatch], **more: Any) -> list[int]:
+def loaded(
+    place: Place,
+    batches: Iterator[pyarrow.RecordBatch],
+    content_type: str = "text/plain",
+    **more: Any,
+) -> list[int]:
     """The parts of one attempt for the job 'job'."""
-    defaults = {"kind": "", "content_type": "text/plain", "priority": 0, "max_attempts": 20}
+    defaults = {"kind": "", "content_type": content_type, "priority": 0}
+    defaults |= {"max_attempts": DEFAULT_MAX_ATTEMPTS}
     return load(parse(options(place, **more), "write"), "job", defaults, batches)[0]
 
 
@@ -278,6 +286,35 @@ def test_a_crash_of_the_server_takes_all_of_a_job_or_nothing() -> None:
         assert leftovers(place) == []
 
 
+def test_what_a_part_leaves_out_the_table_has(job: None, queue: Queue, place: Place) -> None:
+    """A frame of payloads alone, and one that says in columns of its own what everybody has."""
+    said = {"queue": "default", "channel": "default", "kind": "", "content_type": JSON}
+    said |= {"priority": 0, "max_attempts": DEFAULT_MAX_ATTEMPTS, "headers": "{}"}
+    columns = {name: [value] for name, value in said.items()}
+    parts = loaded(place, rows(b"1"), content_type=JSON)
+    assert publish(place, parts + loaded(place, rows(b"1", **columns))) == (2, 0, False)
+    found = look(
+        place,
+        "select channel_id, queue, channel, kind, content_type, priority, max_attempts, headers,"
+        " attempt, spent, by_kind from {s}.message",
+    )
+    assert found[0] == found[1] and found[0][1:7] == tuple(said.values())[:-1]
+
+
+def test_a_part_is_published_when_its_loading_began(job: None, queue: Queue, place: Place) -> None:
+    """Without times of its own. It is found from the first of its job on."""
+    early, late = loaded(place, rows(*b"1 2".split())), loaded(place, rows(*b"3 4".split()))
+    publish(place, early + late)
+    times = look(
+        place,
+        "select due, published_at = due, first_published_at = due, count(*) from {s}.message"
+        " group by 1, 2, 3 order by 1",
+    )
+    assert [row[1:] for row in times] == [(True, True, 2)] * 2 and times[0][0] < times[1][0]
+    assert look(place, "select due, n from {s}.wake") == [(times[0][0], 4)]
+    assert [message.payload for message in queue.claim(10)] == b"1 2 3 4".split()
+
+
 def test_keys_of_a_frame(job: None, queue: Queue, place: Place) -> None:
     """In use before, in use by an earlier row, free: and only what is published is counted."""
     first = queue.publish(b"old", key="a", channel="c")
@@ -286,7 +323,7 @@ def test_keys_of_a_frame(job: None, queue: Queue, place: Place) -> None:
     assert publish(place, parts) == (4, 2, False)
     assert look(place, "select sum(n) from {s}.staged_count") == [(4,)]
     found = [message.payload for message in queue.claim(10)]
-    assert found == [b"1", b"2", b"4", b"5", b"old"], "by due time: the job's is when it began"
+    assert found == [b"old", b"1", b"2", b"4", b"5"], "by due time: a part's is when it is loaded"
     assert queue.publish(b"again", key="a").id == first.id
     assert queue.publish(b"again", key="b").status == "existing"
 

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from laneway.contract import DEFAULT_MAX_ATTEMPTS
 from laneway.engines.postgresql.publish import channel_id
+from laneway.payload import JSON
 from laneway.spark.errors import JobIsOver
 from laneway.spark.options import SparkOptions
 from laneway.spark.store import TASKS
@@ -27,11 +29,9 @@ from .values import all_shaped
 _MOST_WORK = 100_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NULL = b"\xff\xff\xff\xff"
-_SHARED = (
-    *("channel_id", "queue", "channel", "kind", "content_type", "priority", "max_attempts"),
-    *("headers", "by_kind", "published_at", "first_published_at", "part"),
-)
 _OWN = ("due", "expires_at", "key", "key_window", "payload")
+_TIMES = ("due", "published_at", "first_published_at")
+_TEXTS = ("queue", "channel", "kind", "content_type")
 _TIME = pa.timestamp("us", tz="UTC")
 
 
@@ -47,14 +47,18 @@ class Label(NamedTuple):
     headers: str = ""
 
 
+# What the table of messages has as defaults. They cost the server less than to read them.
+_LEFT_OUT = Label("default", "default", "", JSON, 0, DEFAULT_MAX_ATTEMPTS)
+
+
 class Work(NamedTuple):
-    """Messages that one wake can stand for."""
+    """Messages that one wake can stand for. Without a time they are due when their COPY began."""
 
     queue: str
     channel: str
     kind: str
     priority: int
-    due: int
+    due: int | None
 
 
 def load(
@@ -103,8 +107,16 @@ class LoadedPart:
         self._keyed = "key" in names
         given = {"delay": "due", "at": "due", "expires_in": "expires_at"}
         self._own = [name for name in _OWN if name in {given.get(n, n) for n in names}]
-        self._timed = "due" in self._own
-        self.columns = [*_SHARED, *(() if self._timed else ("due",)), *self._own]
+        labelled = [
+            field
+            for field, value, known in zip(Label._fields, default, _LEFT_OUT, strict=True)
+            if field in names or value != known
+        ]
+        timed = not {"due", "expires_at"}.isdisjoint(self._own)
+        times = [name for name in _TIMES if name not in self._own] if timed else []
+        by_kind = ["by_kind"] if kind_queues else []
+        self._shared = ["channel_id", *labelled, "part", *by_kind, *times]
+        self.columns = [*self._shared, *self._own]
         self._heads: dict[Label, bytes] = {}
 
     def encoded(self, batch: pa.RecordBatch) -> memoryview:
@@ -137,7 +149,7 @@ class LoadedPart:
             channels=[one.channel for one in work],
             kinds=[one.kind for one in work],
             priorities=[one.priority for one in work],
-            dues=[_EPOCH + timedelta(microseconds=one.due) for one in work],
+            dues=[None if one.due is None else _moment(one.due) for one in work],
             by_kind=[one.queue in self._kind_queues for one in work],
             counts=[self.work[one] for one in work],
         )
@@ -160,7 +172,8 @@ class LoadedPart:
     def _count(self, labels: list[Label], codes: pa.Array, due: pa.Array | None) -> None:
         if due is None:
             counted = pc.value_counts(codes).to_pylist()
-            found = [(one["values"], self._at, one["counts"]) for one in counted]
+            at = self._at if "due" in self._shared else None
+            found = [(one["values"], at, one["counts"]) for one in counted]
         else:
             table = pa.table({"code": codes, "due": due.cast(pa.int64())})
             grouped = table.group_by(["code", "due"]).aggregate([([], "count_all")])
@@ -180,43 +193,49 @@ class LoadedPart:
         return head
 
     def _encoded_head(self, label: Label) -> bytes:
-        headers = label.headers.encode()
-        at = struct.pack("!iq", 8, self._at - PG_EPOCH)
-        return b"".join(
-            (
-                struct.pack("!h", len(self.columns)),
-                _field(channel_id(label.queue, label.channel)),
-                *(_field(text.encode()) for text in label[:4]),
-                struct.pack("!ihii", 2, label.priority, 4, label.max_attempts),
-                _field(b"\1" + headers) if headers and json.loads(headers) else _NULL,
-                _field(b"\1") if label.queue in self._kind_queues else _NULL,
-                at,
-                at,
-                struct.pack("!iq", 8, self.number),
-                b"" if self._timed else at,
-            )
-        )
+        fields = {
+            "channel_id": _field(channel_id(label.queue, label.channel)),
+            **{name: _text(getattr(label, name)) for name in _TEXTS},
+            "priority": struct.pack("!ih", 2, label.priority),
+            "max_attempts": struct.pack("!ii", 4, label.max_attempts),
+            "headers": _json(label.headers),
+            "by_kind": _field(b"\1") if label.queue in self._kind_queues else _NULL,
+            "part": struct.pack("!iq", 8, self.number),
+            **dict.fromkeys(_TIMES, struct.pack("!iq", 8, self._at - PG_EPOCH)),
+        }
+        count = struct.pack("!h", len(self.columns))
+        return count + b"".join(fields[name] for name in self._shared)
 
 
 def labelled(batch: pa.RecordBatch, default: Label) -> tuple[list[Label], pa.Array]:
     """The labels of a batch, and for each row the number of its label."""
     labels: list[tuple[Any, ...]] = [()]
-    codes = pa.array(memoryview(bytes(4 * batch.num_rows)).cast("i"), pa.int32())
+    codes: pa.Array | None = None
     for name, value in default._asdict().items():
         if name not in batch.schema.names:
             labels = [(*label, value) for label in labels]
             continue
         column = pc.dictionary_encode(batch[name].fill_null(value))
         values = column.dictionary.to_pylist()
-        if len(values) == 1:
+        if len(labels) == 1:
+            labels, codes = [(*labels[0], value) for value in values], column.indices
+        elif len(values) == 1:
             labels = [(*label, values[0]) for label in labels]
-            continue
-        both = pc.add(pc.multiply(codes.cast(pa.int64()), len(values)), column.indices)
-        pairs = pc.dictionary_encode(both)
-        found = (divmod(pair, len(values)) for pair in pairs.dictionary.to_pylist())
-        labels = [(*labels[before], values[n]) for before, n in found]
-        codes = pairs.indices
+        else:
+            labels, codes = _paired(labels, codes, values, column.indices)
+    if codes is None:
+        codes = pa.repeat(pa.scalar(0, pa.int32()), batch.num_rows)
     return [Label(*label) for label in labels], codes
+
+
+def _paired(
+    labels: list[tuple[Any, ...]], codes: pa.Array, values: list[Any], indices: pa.Array
+) -> tuple[list[tuple[Any, ...]], pa.Array]:
+    """The labels with one more value each, as far as they occur."""
+    both = pc.add(pc.multiply(codes.cast(pa.int64()), len(values)), indices)
+    pairs = pc.dictionary_encode(both)
+    found = (divmod(pair, len(values)) for pair in pairs.dictionary.to_pylist())
+    return [(*labels[before], values[n]) for before, n in found], pairs.indices
 
 
 def _by_channel(labels: list[Label], codes: pa.Array) -> pa.Array:
@@ -226,6 +245,18 @@ def _by_channel(labels: list[Label], codes: pa.Array) -> pa.Array:
     for rank, (_, n) in enumerate(sorted(ids)):
         ranks[n] = rank
     return pc.sort_indices(pa.array(ranks, pa.int32()).take(codes))
+
+
+def _moment(micros: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def _text(value: str) -> bytes:
+    return _field(value.encode())
+
+
+def _json(headers: str) -> bytes:
+    return _field(b"\1" + headers.encode()) if headers and json.loads(headers) else _NULL
 
 
 def _field(value: bytes) -> bytes:

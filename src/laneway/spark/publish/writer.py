@@ -31,6 +31,7 @@ from laneway.spark.errors import brief_errors
 from laneway.spark.options import SparkOptions
 from laneway.spark.store import connected, transaction
 from laneway.stores import StoreAddress
+from laneway.stores.postgresql import PostgresqlStore
 
 from .fields import check_columns, content_type
 from .keeper import end, keep
@@ -89,6 +90,14 @@ def repeat(work: Callable[[], int], at_once: int) -> None:
         pass
 
 
+def sweep(store: PostgresqlStore, job: str | None, older: timedelta) -> None:
+    """A failed clean-up never fails the job: the next job, or a worker's upkeep, finds what is
+    left."""
+    with suppress(LanewayError, psycopg.Error):
+        repeat(lambda: int(store.ask("unstage", job=job, older=older)[0][0]), AT_ONCE)
+        repeat(lambda: int(store.ask("sweep_staged", most=_SWEPT)[0][0]), _SWEPT)
+
+
 def unique(attempt: int) -> int:
     """A number for an attempt that no other driver has used: each counts its attempts from 0."""
     return attempt << 32 | secrets.randbits(32)
@@ -135,20 +144,8 @@ class _Writer:
         }
 
     def _sweep(self, job: str | None, older: timedelta) -> None:
-        """A failed clean-up never fails the job: the next job, or a worker's upkeep, finds what is
-        left."""
-
-        def drop() -> int:
-            with connected(self.options.address) as store:
-                return int(store.ask("unstage", job=job, older=older)[0][0])
-
-        def sweep() -> int:
-            with connected(self.options.address) as store:
-                return int(store.ask("sweep_staged", most=_SWEPT)[0][0])
-
-        with suppress(LanewayError):
-            repeat(drop, AT_ONCE)
-            repeat(sweep, _SWEPT)
+        with suppress(LanewayError), connected(self.options.address) as store:
+            sweep(store, job, older)
 
 
 @brief_errors
@@ -172,11 +169,12 @@ class LanewayWriter(_Writer, DataSourceArrowWriter):
     def commit(self, messages: Messages) -> None:
         if self.repeated:
             return
-        with connected(self.options.address) as store, _refusals():
-            parts = loaded_parts(messages)
-            store.ask("publish_parts", job=self.job, parts=parts, source=self.source)
-        end(self.keeper)
-        self._sweep(None, _DEAD_AFTER)
+        with connected(self.options.address) as store:
+            with _refusals():
+                parts = loaded_parts(messages)
+                store.ask("publish_parts", job=self.job, parts=parts, source=self.source)
+            end(self.keeper)
+            sweep(store, None, _DEAD_AFTER)
 
     def abort(self, messages: Messages) -> None:
         self._sweep(self.job, timedelta(0))

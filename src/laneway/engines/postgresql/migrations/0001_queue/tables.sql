@@ -65,32 +65,34 @@ create sequence "laneway".message_id;
 create sequence "laneway".fence;
 
 -- part: of a bulk publish (staged_part). by_kind: its queue is claimed by kind, so that it is also found by its kind.
--- flow_id: null outside of flows. Bulk loads take ids from the sequence. The defaults of the three times are for COPY
--- alone, which begins after its transaction has a number; other statements say theirs (write_time_v1).
+-- flow_id: null outside of flows. Bulk loads take ids from the sequence. COPY leaves out what has its default, which costs
+-- less than to read it; other statements say all. The default of the three times is COPY's own begin, by when its
+-- transaction has a number; other statements say theirs (write_time_v1).
+-- What the indexes and the scans of claims look at comes first: to reach a column, those before it are gone through.
 create table "laneway".message (
     id bigint primary key default nextval('"laneway".message_id'),
     channel_id uuid not null,
     due timestamptz not null default statement_timestamp(),
     published_at timestamptz not null default statement_timestamp(),
     first_published_at timestamptz not null default statement_timestamp(),
-    expires_at timestamptz,
-    key_window interval,
     attempt bigint not null default 0,
     spent integer not null default 0,
-    max_attempts integer not null,
-    priority smallint not null,
-    queue text collate "C" not null,
-    channel text collate "C" not null,
-    kind text collate "C" not null,
+    max_attempts integer not null default 20,
+    priority smallint not null default 0,
+    by_kind boolean,
+    part bigint,
+    expires_at timestamptz,
+    flow_id bigint,
+    key_window interval,
+    queue text collate "C" not null default 'default',
+    channel text collate "C" not null default 'default',
+    kind text collate "C" not null default '',
     key text collate "C",
-    content_type text not null,
+    content_type text not null default 'application/json',
     headers jsonb,
     state_type text,
     state bytea,
-    payload bytea not null,
-    part bigint,
-    by_kind boolean,
-    flow_id bigint
+    payload bytea not null
 );
 -- No two entries are alike: looking for some to merge, before a page is divided, would find none.
 create index message_order on "laneway".message (channel_id, priority, due, id) with (deduplicate_items = off);

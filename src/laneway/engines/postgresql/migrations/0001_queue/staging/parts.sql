@@ -53,8 +53,8 @@ end
 $$;
 
 -- end part: all its rows are loaded. The arrays say how many messages (p_counts) there are of each channel, kind,
--- priority and due time; p_by_kind: they were loaded for claims by kind. False: the job is over, so that the
--- messages would never be published: roll back.
+-- priority and due time (null: they left it to its default); p_by_kind: they were loaded for claims by kind. False: the
+-- job is over, so that the messages would never be published: roll back.
 --
 -- Locks: the job's row until the commit, so that whoever ends the job waits and finds the part.
 create or replace function "laneway".end_part_v1(
@@ -65,10 +65,16 @@ create or replace function "laneway".end_part_v1(
 language plpgsql
 set search_path = "laneway", pg_temp
 as $$
+declare
+    v_due timestamptz;
 begin
     perform from staged s where s.name = p_job for key share;
     if not found then
         return false;
+    end if;
+    if array_position(p_dues, null) is not null then
+        select m.due into v_due from message m where m.id > p_first_id and m.part = p_part order by m.id limit 1;
+        p_dues := array_replace(p_dues, null, v_due);
     end if;
     insert into staged_part (id, job, first_id, last_id, n, keyed)
     values (p_part, p_job, p_first_id, nextval('message_id'), (select sum(c) from unnest(p_counts) c), p_keyed);
