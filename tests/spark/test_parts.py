@@ -68,7 +68,7 @@ def loaded(
     **more: Any,
 ) -> list[int]:
     """The parts of one attempt for the job 'job'."""
-    defaults = {"kind": "", "content_type": content_type, "priority": 0}
+    defaults: dict[str, Any] = {"kind": "", "content_type": content_type, "priority": 0}
     defaults |= {"max_attempts": DEFAULT_MAX_ATTEMPTS}
     return load(parse(options(place, **more), "write"), "job", defaults, batches)[0]
 
@@ -288,8 +288,9 @@ def test_a_crash_of_the_server_takes_all_of_a_job_or_nothing() -> None:
 
 def test_what_a_part_leaves_out_the_table_has(job: None, queue: Queue, place: Place) -> None:
     """A frame of payloads alone, and one that says in columns of its own what everybody has."""
-    said = {"queue": "default", "channel": "default", "kind": "", "content_type": JSON}
-    said |= {"priority": 0, "max_attempts": DEFAULT_MAX_ATTEMPTS, "headers": "{}"}
+    said: dict[str, Any] = {"queue": "default", "channel": "default", "kind": ""}
+    said |= {"content_type": JSON, "priority": 0, "max_attempts": DEFAULT_MAX_ATTEMPTS}
+    said |= {"headers": "{}"}
     columns = {name: [value] for name, value in said.items()}
     parts = loaded(place, rows(b"1"), content_type=JSON)
     assert publish(place, parts + loaded(place, rows(b"1", **columns))) == (2, 0, False)
