@@ -27,6 +27,7 @@ from laneway.errors import (
 )
 from laneway.names import NAME_BYTES
 from laneway.payload import JSON, check_json, encode_json, is_json
+from laneway.spark.acknowledge import acknowledge
 from laneway.spark.options import SparkOptions
 
 from .fields import LENGTHS, TEXTS, TIMES
@@ -49,6 +50,7 @@ def all_shaped(
     batches: Iterable[pa.RecordBatch], options: SparkOptions
 ) -> Iterator[pa.RecordBatch]:
     """The batches of a task, without empty ones."""
+    acknowledge()
     rows = 0
     for batch in batches:
         if batch.num_rows:
