@@ -177,12 +177,15 @@ def test_the_process_that_holds_a_job_ends_with_it(job: None, place: Place, afte
     connected = f"select count(*) from pg_stat_activity where query = $${hold}$$"  # noqa: S608
     kept = keeper.keep(place.url, hold, after)
     process = psutil.Process(kept.pid)
-    if not after:
+    if after:
+        wait_until(process.children)
+    else:
         wait_until(lambda: look(place, connected) == [(1,)])
+    processes = [process, *process.children()]
     keeper.end(kept._replace(began="1"))
-    assert is_running(process)
+    assert all(map(is_running, processes))
     keeper.end(kept)
-    wait_until(lambda: not is_running(process))
+    wait_until(lambda: not any(map(is_running, processes)))
     wait_until(lambda: look(place, connected) == [(0,)])
 
 
@@ -211,7 +214,7 @@ def is_running(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
-def wait_until(reached: Callable[[], bool]) -> None:
+def wait_until(reached: Callable[[], object]) -> None:
     deadline = time.monotonic() + 60
     while not reached():
         assert time.monotonic() < deadline

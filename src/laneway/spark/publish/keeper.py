@@ -4,8 +4,8 @@ that begins a job nor the one that commits it lives in between.
 Spark's JVM is the driver. Whoever finds the lock free knows that it is gone, with its machine too
 (the server asks for a sign of life every 30 seconds), and sweeps what the job has loaded.
 
-A new job has a minute before anybody sweeps, and most are over sooner. So the process waits before
-it imports a driver and connects, which costs as much as publishing thirty thousand rows.
+A new job has a minute before anybody sweeps, and most are over sooner. So a shell waits first: to
+start Python and to import a driver costs as much as publishing forty thousand rows.
 """
 
 import json
@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+import psycopg
+
 _SETTINGS = {
     "idle_in_transaction_session_timeout": "0",
     "transaction_timeout": "0",
@@ -27,6 +29,7 @@ _SETTINGS = {
 }
 _NAME = "laneway job"
 _CONNECTS_AFTER = 20.0  # seconds
+_WAIT_FIRST = 'sleep "$0" && exec "$@"'
 _STARTED: list[subprocess.Popen[bytes]] = []
 _SETTING = "select set_config(name, %s, true) from pg_settings where name = %s"
 
@@ -44,11 +47,12 @@ def keep(url: str, hold: str, after: float = _CONNECTS_AFTER) -> Keeper:
     from importlib.resources import files
 
     pid, began = driver()
-    given = {"url": url, "hold": hold, "pid": pid, "began": began, "after": after}
+    given = {"url": url, "hold": hold, "pid": pid, "began": began}
     source = files(__package__).joinpath("keeper.py").read_text(encoding="utf-8")
     # -S: where packages are is known.
+    python = [sys.executable, "-P", "-S", "-c", source]
     process = subprocess.Popen(
-        [sys.executable, "-P", "-S", "-c", source],
+        ["/bin/sh", "-c", _WAIT_FIRST, f"{after:g}", *python],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -65,12 +69,12 @@ def keep(url: str, hold: str, after: float = _CONNECTS_AFTER) -> Keeper:
 
 
 def end(keeper: Keeper) -> None:
-    """The job is over. Without /proc nobody knows whose number it is now, and the process finds out
-    by itself."""
+    """The job is over, so ends the process, and what it waits for. Without /proc nobody knows whose
+    number it is now, and the process finds out by itself."""
     found = _process(keeper.pid)
     if keeper.began and found is not None and found[2] == keeper.began:
         with suppress(ProcessLookupError, PermissionError):
-            os.kill(keeper.pid, signal.SIGTERM)
+            os.killpg(keeper.pid, signal.SIGTERM)
 
 
 def driver() -> tuple[int, str]:
@@ -109,7 +113,7 @@ def _process_without_proc(pid: int) -> tuple[str, int, str] | None:
     return ("", os.getppid(), "") if pid == os.getpid() else ("java", 1, "")
 
 
-def _hold(url: str, hold: str, pid: int, began: str, after: float) -> None:
+def _hold(url: str, hold: str, pid: int, began: str) -> None:
     """Until the job or the driver has ended. A connection that is lost is opened again: after a
     restart of the server sweeps wait for that."""
 
@@ -120,14 +124,6 @@ def _hold(url: str, hold: str, pid: int, began: str, after: float) -> None:
     def held() -> bool:
         row = connection.execute(hold.encode()).fetchone()
         return row is not None and bool(row[0])
-
-    begins = time.monotonic() + after
-    while (left := begins - time.monotonic()) > 0:
-        if not lives():
-            return
-        time.sleep(min(left, 1))
-
-    import psycopg
 
     while lives():
         try:
