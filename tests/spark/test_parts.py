@@ -305,6 +305,15 @@ def test_what_a_part_leaves_out_the_table_has(job: None, queue: Queue, place: Pl
     assert found[0] == found[1] and found[0][1:7] == tuple(said.values())[:-1]
 
 
+def test_what_is_left_out_is_what_the_table_has(job: None, queue: Queue, place: Place) -> None:
+    said = loading._LEFT_OUT._asdict()
+    chosen = parse(options(place, queue=said.pop("queue"), channel=said.pop("channel")), "write")
+    publish(place, load(chosen, "job", said, rows(b"1"))[0])
+    names = ", ".join(name for name in loading.Label._fields if name != "headers")
+    found = look(place, f"select {names}, headers from {{s}}.message")  # noqa: S608
+    assert found == [(*loading._LEFT_OUT[:-1], None)]
+
+
 def test_a_part_is_published_when_its_loading_began(job: None, queue: Queue, place: Place) -> None:
     """Without times of its own. It is found from the first of its job on."""
     early, late = loaded(place, rows(*b"1 2".split())), loaded(place, rows(*b"3 4".split()))
