@@ -9,18 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+import psutil
 import psycopg
 import pytest
 
-from laneway.dev.embedded import EmbeddedPostgres, EmbeddedServerError
+from laneway.dev.embedded import EmbeddedMariaDB, EmbeddedPostgres, EmbeddedServerError
 from laneway.dev.embedded import postgresql as embedded
-from laneway.dev.embedded.server import is_reachable
+from laneway.dev.embedded.server import EmbeddedServer, is_reachable
 
 # Starts a server, says where it is, and waits to be killed.
 _VICTIM = """
 import sys
-from laneway.dev.embedded import EmbeddedPostgres
-server = EmbeddedPostgres(*sys.argv[1:])
+from laneway.dev import embedded
+server = getattr(embedded, sys.argv[1])(*sys.argv[2:])
 server.start()
 print(server.directory, server.port, flush=True)
 sys.stdin.read()
@@ -51,9 +52,9 @@ def ask(url: str, question: str) -> str:
     return str(row[0])
 
 
-def killed_run(*arguments: str) -> Path:
+def killed_run(*arguments: str, kind: type[EmbeddedServer] = EmbeddedPostgres) -> Path:
     """The folder of a server whose owner was SIGKILLed; the server itself still runs."""
-    command = [sys.executable, "-c", _VICTIM, *arguments]
+    command = [sys.executable, "-c", _VICTIM, kind.__name__, *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as victim:
         assert victim.stdout is not None
         directory = Path(victim.stdout.readline().split()[0].decode())
@@ -132,10 +133,30 @@ def test_the_next_run_removes_what_a_killed_run_left(server: EmbeddedPostgres) -
     directory = killed_run()
     assert embedded._postmaster_is_alive(directory / "data")
     os.utime(directory, (0, 0))  # long ago enough to be an orphan
-    embedded._remove_orphans(directory.parent)
-    assert not directory.exists()
-    assert not embedded._server_processes(directory / "data")
+    with EmbeddedPostgres():
+        assert not directory.exists()
+        assert not embedded._server_processes(directory / "data")
     assert ask(server.url(), "select 1") == "1"
+
+
+def test_the_next_run_removes_what_a_killed_run_left_of_mariadb(mariadb: EmbeddedMariaDB) -> None:
+    young, old = killed_run(kind=EmbeddedMariaDB), killed_run(kind=EmbeddedMariaDB)
+    left = {folder: processes_in(folder) for folder in (young, old)}
+    assert all(left.values())
+    os.utime(old, (0, 0))
+    os.utime(mariadb.directory, (0, 0))  # old as well, but somebody holds its lock
+    with EmbeddedMariaDB():
+        assert not old.exists() and not any(map(psutil.Process.is_running, left[old]))
+        assert young.exists() and all(map(psutil.Process.is_running, left[young]))
+    mariadb.execute("select 1")
+    os.utime(young, (0, 0))
+    with EmbeddedMariaDB():
+        assert not young.exists() and not any(map(psutil.Process.is_running, left[young]))
+
+
+def processes_in(folder: Path) -> list[psutil.Process]:
+    folders = str(folder), str(folder / "data")
+    return [one for one in psutil.process_iter(["cwd"]) if one.info["cwd"] in folders]
 
 
 def test_a_private_install_is_copied_instead_of_opened(monkeypatch: pytest.MonkeyPatch) -> None:

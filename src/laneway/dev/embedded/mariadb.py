@@ -25,9 +25,12 @@ from .server import (
     Setting,
     free_port,
     hand_over,
+    remove_orphans,
     server_account,
 )
 
+_PREFIX = "laneway-mariadb-"
+_TEMPORARY = Path("/tmp")
 _PROGRAMS = ("mariadbd", "mysqld")
 _TIMEOUT = 60.0  # seconds until the server must answer; a cold start takes about one
 # Small and quick to start, but as durable as the default: a kill must lose nothing.
@@ -183,7 +186,8 @@ class EmbeddedMariaDB(EmbeddedServer):
         if program is None:
             raise EmbeddedServerError("no MariaDB here: apt-get install mariadb-server")
         self._program = program
-        self._open_directory("laneway-mariadb-", Path("/tmp"))
+        self._open_directory(_PREFIX, _TEMPORARY)
+        remove_orphans(_TEMPORARY, _PREFIX, _kill_server)
         # We hold the lock, so what still runs here was left by a killed run.
         _kill_server(self.directory)
         # A server that starts sweeps its temporary folder: no other server's tables may be there.

@@ -29,8 +29,8 @@ from .server import (
     free_port,
     hand_over,
     is_reachable,
+    remove_orphans,
     server_account,
-    take_lock,
 )
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ _INSTALLS = {16: "pginstall", 18: "pginstall18"}
 _PREFIX = "laneway-pg-"
 _TIMEOUT = 60  # seconds for one server command; a cold start takes about one
 _SOCKET_LIMIT = 107 - len("/.s.PGSQL.65535.lock")
-# A folder younger than this may belong to a run that has not taken its lock yet.
-_ORPHAN_AGE = 60
 
 
 class EmbeddedPostgres(EmbeddedServer):
@@ -132,7 +130,7 @@ class EmbeddedPostgres(EmbeddedServer):
         temporary = _temporary_root()
         self._open_directory(_PREFIX, temporary)
         self._socket_directory = _socket_directory(self.directory)
-        _remove_orphans(temporary)
+        remove_orphans(temporary, _PREFIX, lambda directory: _kill_server(directory / "data"))
         self._programs = self._programs or _carried(self._install, self.directory / "server")
         self._initialise()
 
@@ -257,20 +255,6 @@ def _socket_directory(directory: Path) -> Path:
     short = Path(tempfile.mkdtemp(prefix="laneway-", dir="/tmp"))
     hand_over(short)
     return short
-
-
-def _remove_orphans(temporary: Path) -> None:
-    """Ends the temporary servers of runs that were killed: nobody holds their lock."""
-    account = server_account()
-    owner = account.pw_uid if account else os.geteuid()
-    for lock_file in temporary.glob(f"{_PREFIX}*/lock"):
-        with suppress(OSError, EmbeddedServerError):
-            found = lock_file.parent.stat()
-            if found.st_uid == owner and time.time() - found.st_mtime > _ORPHAN_AGE:
-                lock = take_lock(lock_file.parent)
-                _kill_server(lock_file.parent / "data")
-                shutil.rmtree(lock_file.parent, ignore_errors=True)
-                os.close(lock)
 
 
 def _server_processes(data: Path) -> "list[psutil.Process]":

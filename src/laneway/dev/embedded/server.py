@@ -5,16 +5,22 @@ import fcntl
 import os
 import pwd
 import random
+import shutil
 import socket
 import stat
 import tempfile
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 Setting = str | int | float | bool
+
+# A folder younger than this may belong to a run that has not taken its lock yet.
+_ORPHAN_AGE = 60
 
 
 class EmbeddedServerError(RuntimeError):
@@ -177,6 +183,21 @@ def hand_over(directory: Path) -> None:
     """Makes the server's account the owner of a folder."""
     if account := server_account():
         os.chown(directory, account.pw_uid, account.pw_gid)
+
+
+def remove_orphans(temporary: Path, prefix: str, kill: Callable[[Path], None]) -> None:
+    """Ends the temporary servers of runs that were killed, whose lock nobody holds. ``kill`` ends
+    all processes of the server of a folder."""
+    account = server_account()
+    owner = account.pw_uid if account else os.geteuid()
+    for lock_file in temporary.glob(f"{prefix}*/lock"):
+        with suppress(OSError, EmbeddedServerError):
+            found = lock_file.parent.stat()
+            if found.st_uid == owner and time.time() - found.st_mtime > _ORPHAN_AGE:
+                lock = take_lock(lock_file.parent)
+                kill(lock_file.parent)
+                shutil.rmtree(lock_file.parent, ignore_errors=True)
+                os.close(lock)
 
 
 def take_lock(directory: Path) -> int:
