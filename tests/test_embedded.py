@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-import psutil
 import psycopg
 import pytest
 
 from laneway.dev.embedded import EmbeddedMariaDB, EmbeddedPostgres, EmbeddedServerError
+from laneway.dev.embedded import mariadb as embedded_mariadb
 from laneway.dev.embedded import postgresql as embedded
 from laneway.dev.embedded.server import EmbeddedServer, is_reachable
 
@@ -141,22 +141,16 @@ def test_the_next_run_removes_what_a_killed_run_left(server: EmbeddedPostgres) -
 
 def test_the_next_run_removes_what_a_killed_run_left_of_mariadb(mariadb: EmbeddedMariaDB) -> None:
     young, old = killed_run(kind=EmbeddedMariaDB), killed_run(kind=EmbeddedMariaDB)
-    left = {folder: processes_in(folder) for folder in (young, old)}
-    assert all(left.values())
+    assert embedded_mariadb._server_processes(old)
     os.utime(old, (0, 0))
     os.utime(mariadb.directory, (0, 0))  # old as well, but somebody holds its lock
     with EmbeddedMariaDB():
-        assert not old.exists() and not any(map(psutil.Process.is_running, left[old]))
-        assert young.exists() and all(map(psutil.Process.is_running, left[young]))
+        assert not old.exists() and not embedded_mariadb._server_processes(old)
+        assert young.exists() and embedded_mariadb._server_processes(young)
     mariadb.execute("select 1")
     os.utime(young, (0, 0))
     with EmbeddedMariaDB():
-        assert not young.exists() and not any(map(psutil.Process.is_running, left[young]))
-
-
-def processes_in(folder: Path) -> list[psutil.Process]:
-    folders = str(folder), str(folder / "data")
-    return [one for one in psutil.process_iter(["cwd"]) if one.info["cwd"] in folders]
+        assert not young.exists() and not embedded_mariadb._server_processes(young)
 
 
 def test_a_private_install_is_copied_instead_of_opened(monkeypatch: pytest.MonkeyPatch) -> None:

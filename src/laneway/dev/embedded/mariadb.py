@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from .server import (
@@ -28,6 +29,9 @@ from .server import (
     remove_orphans,
     server_account,
 )
+
+if TYPE_CHECKING:
+    import psutil
 
 _PREFIX = "laneway-mariadb-"
 _TEMPORARY = Path("/tmp")
@@ -281,18 +285,26 @@ class EmbeddedMariaDB(EmbeddedServer):
         return "(no server log yet)"
 
 
+def _server_processes(directory: Path) -> "list[psutil.Process]":
+    """A process that has ended has no cwd, even if nobody has asked for its end yet."""
+    import psutil
+
+    folders = str(directory), str(directory / "data")
+    return [
+        process
+        for process in psutil.process_iter(["name", "cwd"])
+        if process.info["name"] in _PROGRAMS and process.info["cwd"] in folders
+    ]
+
+
 def _kill_server(directory: Path) -> None:
     import psutil
 
-    for process in psutil.process_iter(["name", "cwd"]):
-        if process.info["name"] in _PROGRAMS and process.info["cwd"] in _folders(directory):
+    while processes := _server_processes(directory):
+        for process in processes:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
-                process.wait(_TIMEOUT)
-
-
-def _folders(directory: Path) -> tuple[str, str]:
-    return str(directory), str(directory / "data")
+        time.sleep(0.005)
 
 
 def _option(name: str, value: object) -> str:

@@ -1,7 +1,7 @@
 -- Jobs of one frame: docs/decisions/0020-bulk-publish.md.
 --
--- open job: from here on attempts may load for it, until unstage_v1, publish_parts_v1 or a sweep ends it. Its
--- messages have the time of this row, as those of one long transaction would.
+-- open job: from here on attempts may load for it, until unstage_v1, publish_parts_v1 or a sweep ends it. From the
+-- time of this row on count the times that its messages say.
 create or replace function "laneway".open_job_v1(p_job text)
 returns void
 language sql
@@ -34,7 +34,7 @@ $$;
 
 -- Parts of a job: what one attempt of one task loads into the table of messages, in one transaction.
 --
--- begin part: its number, the time of all messages of the job, an id below those of its messages, and the queues
+-- begin part: its number, the time from which its times count, an id below those of its messages, and the queues
 -- that are claimed by kind. No row: the job is over.
 --
 -- Nobody waits for the disk at the end of a part. The commit of the job does, and what is written before it is on the
