@@ -7,6 +7,7 @@ PYTHON := $(shell for python in python3.11 python3; do \
 	&& echo $$python && break; done)
 BIN := .venv/bin
 STAMP := .venv/.installed
+DEMO_STAMP := .venv/.demo
 # Most tests wait: for processes that start, leases that run out, disks. Those on Spark do not; one process runs them.
 JOBS ?= 4
 PYTEST = $(BIN)/python -m pytest -q
@@ -28,24 +29,37 @@ help-all:
 
 venv: $(STAMP) #: Create .venv with every development dependency
 
-# Only a changed pyproject.toml costs a pip run; a fresh stamp means no network at all.
+# Only a changed pyproject.toml costs an installation; a fresh stamp means no network at all.
 $(STAMP): pyproject.toml
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }
-	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv \
-		|| { echo "On Debian: apt-get install python3-venv"; exit 1; }
-	@echo "installing into .venv ..."
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check \
-		--no-warn-script-location --root-user-action=ignore -e '.[dev]'
+	@$(call install,dev)
+	@touch $@ $(DEMO_STAMP)
+
+# What the demo needs is a fifth of what the tests need.
+$(DEMO_STAMP): pyproject.toml
+	@$(call install,demo)
 	@touch $@
+
+# uv takes a quarter of pip's time; where it cannot be had, pip does the same.
+define install
+test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed"; exit 1; }; \
+	test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv || { echo "On Debian: apt-get install python3-venv"; exit 1; }; \
+	echo "installing into .venv ..."; \
+	if $(PIP) uv; then $(BIN)/uv pip install --quiet --python $(BIN)/python -e '.[$(1)]'; \
+	else $(PIP) -e '.[$(1)]'; fi
+endef
+PIP = $(BIN)/python -m pip install -qq --disable-pip-version-check --no-warn-script-location --root-user-action=ignore
 
 # Daily
 
-.PHONY: demo test test-all lint fmt types sync bench chaos clean
+.PHONY: demo demo-spark test test-all lint fmt types sync bench chaos clean
 
-demo: $(STAMP) ## Show the queue at work on a throwaway PostgreSQL
+demo: $(DEMO_STAMP) ## Show the queue at work on a temporary PostgreSQL
 	@$(BIN)/python -m laneway.dev.demo
 
-test: lint types contracts generated test-quick ## Lint, types and the tests; at most ten minutes on two cores
+demo-spark: $(STAMP) #: The demo, whose history is then read with Spark: a larger installation
+	@$(BIN)/python -m laneway.dev.demo --spark
+
+test: lint types contracts generated test-quick ## Lint, types and the tests; at most eight minutes on two cores
 
 test-all: test test-rest ## The same, and every other combination of database, driver and version
 
@@ -80,7 +94,7 @@ clean: ## Remove everything that can be made again
 
 # Parts of make test and make test-all
 
-.PHONY: contracts generated test-quick test-rest test-failed test-spark-long test-postgresql test-mysql taskiq-suite airflow-suite test-open-lake
+.PHONY: contracts generated test-quick test-rest test-spark-long test-postgresql test-mysql taskiq-suite airflow-suite test-open-lake
 
 contracts: $(STAMP) #: Which layer may import which
 	@$(BIN)/lint-imports --no-logo
@@ -94,10 +108,6 @@ test-quick: $(STAMP) #: Only the tests of make test
 
 test-rest: $(STAMP) #: The tests that make test leaves out
 	@$(PYTEST) -n $(JOBS) --dist loadgroup --part rest
-
-test-failed: $(STAMP) #: Once more, alone on the machine, the few tests that failed just now
-	@$(BIN)/python scripts/few_failed.py
-	@$(PYTEST) --part all --last-failed --last-failed-no-failures none --durations 5
 
 test-spark-long: $(STAMP) #: Spark on a cluster of processes, by spark-submit, over Connect, and killed: minutes
 	@LANEWAY_SPARK_LONG=1 $(PYTEST) tests/spark tests/lake tests/test_commands.py

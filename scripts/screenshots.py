@@ -90,7 +90,10 @@ def take_console(browser: Browser, queue: Queue) -> None:
 def _served(queue: Queue) -> Iterator[str]:
     port = free_port()
     config = uvicorn.Config(
-        dashboard(queue), port=port, log_level="error", timeout_graceful_shutdown=1
+        dashboard(queue, trust_local=True),
+        port=port,
+        log_level="error",
+        timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)

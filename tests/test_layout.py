@@ -1,8 +1,8 @@
-"""The layout of the source: small files, small folders, one loader, one class of each name."""
+"""The layout of the source: no circles, one loader of SQL, one class of each name, and a first
+line that says what a module is for. Size is judged by reading."""
 
 import ast
-import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -13,41 +13,8 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
 FILES = [file for file in SOURCE.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
 PYTHON = [file for file in FILES if file.suffix == ".py"]
-SQL = [file for file in FILES if file.suffix == ".sql"]
-# One file by intent: it settles the accounts of a chaos run and imports nothing of the package.
-CHECKER = SOURCE / "laneway/dev/chaos/checker.py"
 # Django finds a migration by its class's name.
 DJANGO_MIGRATIONS = SOURCE / "laneway/integrations/django/migrations"
-
-
-def _lines(file: Path) -> int:
-    return len(file.read_text().splitlines())
-
-
-def test_the_tree_stays_small() -> None:
-    """A file of SQL holds one idea, and so does a module."""
-    assert len(FILES) <= 660
-    assert len(SQL) <= 140
-
-
-def test_a_file_of_sql_can_be_reviewed() -> None:
-    assert {str(file): n for file in SQL if (n := _lines(file)) > 450} == {}
-
-
-def test_no_folder_is_crowded() -> None:
-    folders = Counter(file.parent for file in FILES)
-    crowded = {
-        str(folder.relative_to(ROOT)): n
-        for folder, n in folders.items()
-        if n > 30 and "migrations" not in folder.parts
-    }
-    assert not crowded
-
-
-def test_python_files_hold_one_idea_each() -> None:
-    sizes = {file: _lines(file) for file in PYTHON}
-    assert 80 <= statistics.median(sizes.values()) <= 150
-    assert {str(f) for f, n in sizes.items() if n > 450 and f != CHECKER} == set()
 
 
 def test_a_class_name_is_given_once() -> None:

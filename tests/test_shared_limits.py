@@ -198,7 +198,7 @@ class Calls:
         status = ClaimStatus.GOT if found else ClaimStatus.EMPTY
         return Taken([_row(id) for id in found], status, None, None, None, limited=True)
 
-    def start(self) -> Plan[tuple[Taken, LimitWaits]]:
+    def start(self, among: Sequence[Limited]) -> Plan[tuple[Taken, LimitWaits]]:
         yield from ()
         self.order.append("start")
         rows = [_row(0)] if self.waiting else []
@@ -222,7 +222,7 @@ def _claims(calls: Calls, count: int) -> None:
     claims.known.add(("q",))
     steps = LimitSteps(calls.claim, calls.start, calls.admit, calls.sweep)
     for _ in range(count):
-        drive(claims.claim_or_start(("q",), steps), lambda statement: ())
+        drive(claims.claim(("q",), steps), lambda statement: ())
 
 
 def test_what_waits_for_limits_and_what_does_not_take_turns() -> None:

@@ -201,10 +201,11 @@ class HistoryPage(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Counters that only rise; two readings some time apart give the rate.
+    """Counters that rise; two readings some time apart give the rate.
 
     ``published`` counts messages and ``ended`` history entries, both with gaps: a rollback
-    uses up numbers.
+    uses up numbers. On PostgreSQL and MySQL they count from the last start or fail-over of the
+    server: a lower reading than before means that they began anew.
     """
 
     published: int

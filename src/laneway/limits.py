@@ -189,7 +189,14 @@ class LimitControl:
         breaker: Breaker | Keep | None,
     ) -> None:
         """A limit that adapts begins at its concurrency, or at the nearest of its bounds; with new
-        bounds it stays where it is. Setting a breaker closes it, and it counts anew."""
+        bounds it stays where it is. Another breaker is closed, and counts anew. What is set to what
+        it is changes nothing: programs set their limits whenever they start."""
+        if concurrency == self.set_concurrency:
+            concurrency = KEEP
+        if adapt == self._bounds:
+            adapt = KEEP
+        if breaker == self._breaker:
+            breaker = KEEP
         found = self.adapted
         if concurrency is not KEEP:
             self.set_concurrency, found = concurrency, None
@@ -219,6 +226,20 @@ class LimitControl:
     @property
     def _number(self) -> int | None:
         return self.set_concurrency if self.adapt_min is None else self.adapted
+
+    @property
+    def _bounds(self) -> Adapt | None:
+        if self.adapt_min is None or self.adapt_max is None:
+            return None
+        return Adapt(self.adapt_min, self.adapt_max)
+
+    @property
+    def _breaker(self) -> Breaker | None:
+        if self.breaker_failures is None or self.breaker_minimum is None:
+            return None
+        window = (self.breaker_window or 0) * _MICROSECOND
+        pause = (self.breaker_pause or 0) * _MICROSECOND
+        return Breaker(self.breaker_failures, window, self.breaker_minimum, pause)
 
     @property
     def _width(self) -> int:

@@ -1,6 +1,6 @@
 """Data types of the public API: what goes in and what comes out. Knows no database."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum, StrEnum
@@ -10,6 +10,7 @@ from .durations import Duration
 
 T = TypeVar("T")
 
+_COUNTS = ("waiting", "scheduled", "leased", "dead", "channels")
 _ROWS, _CELL = 100, 200  # what a notebook shows: rows of a table, characters of a cell
 
 
@@ -27,9 +28,37 @@ class Listing(list[T]):
         known = getattr(first[0], "__dataclass_fields__", None) if first else ()
         names = list(getattr(first[0], "_fields", ()) if known is None else known)
         used = [n for n in names if any(getattr(row, n) is not None for row in first)]
-        rows = [cells("td", (getattr(row, name) for name in used)) for row in first]
+        rows = [cells("td", (_shown(row, name) for name in used)) for row in first]
         rest = f"<p>and {len(self) - _ROWS:,} more</p>" if len(self) > _ROWS else ""
         return f"<table>{cells('th', used)}{''.join(rows)}</table>{rest}" if used else "<p>none</p>"
+
+
+def _shown(row: object, name: str) -> object:
+    value = getattr(row, name)
+    return row.shown(name, value) if isinstance(row, Counted) else value
+
+
+class Counted:
+    """Numbers of messages, which tell people when they are not exact."""
+
+    __slots__ = ()
+
+    def shown(self, name: str, value: object) -> object:
+        """A field's value for people: "about" or "at least" so many, if that is what is known."""
+        if getattr(self, "exact", True) or name not in _COUNTS or not value:
+            return value
+        known = getattr(self, "as_of", None) is not None and name != "channels"
+        return f"{'about' if known else 'at least'} {value:,}"
+
+    def __repr__(self) -> str:
+        names = getattr(self, "__dataclass_fields__", ())
+        fields = ((name, getattr(self, name)) for name in names)
+        texts = (
+            f"{name}={shown if shown is not value else repr(value)}"
+            for name, value in fields
+            for shown in (self.shown(name, value),)
+        )
+        return f"{type(self).__name__}({', '.join(texts)})"
 
 
 class ClaimStatus(StrEnum):
@@ -79,8 +108,16 @@ class NewMessage:
     keep_result: Duration | None = None
     on_duplicate: "OnDuplicate" = "keep"
     debounce_for: Duration | None = None
-    limits: Sequence[str] | None = None
+    limits: "Names | None" = None
+    key_scope: "KeyScope" = "kind"
 
+
+KeyScope = Literal["kind", "channel", "queue"]
+"""Where a key holds: among messages of this kind in this channel, of all kinds in this channel, or
+in the whole queue."""
+
+Names = list[str] | tuple[str, ...] | set[str] | frozenset[str]
+"""Some names. One alone is a text, whose letters would be taken for names."""
 
 OnDuplicate = Literal["keep", "replace", "debounce"]
 """What a publish does if its key is in use: see ``queue.publish``."""
@@ -246,8 +283,8 @@ class HistoryEntry:
     """When its handler began, if it had waited inside the worker before; else None."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelStats:
+@dataclass(frozen=True, slots=True, repr=False)
+class ChannelStats(Counted):
     """How many messages of a channel are in which state; at least so many if not ``exact``, because
     a look reads a limited number of rows."""
 
@@ -261,8 +298,8 @@ class ChannelStats:
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class QueueStats:
+@dataclass(frozen=True, slots=True, repr=False)
+class QueueStats(Counted):
     """How many messages of a queue are in which state, over ``channels`` channels.
 
     A look reads a limited number of rows. If there are more, ``exact`` is False, ``channels`` is at
@@ -333,6 +370,8 @@ class Draft(NamedTuple):
     expires_in: timedelta | None
     expires_at: datetime | None
     max_attempts: int
+    key_scope: KeyScope | None = None
+    """None: the kind's."""
     mode: KeyMode | None = None
     """Not a column: the last field, which engines cut off. None: a key in use is kept."""
 

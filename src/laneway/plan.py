@@ -28,7 +28,8 @@ class Statement(NamedTuple):
     only ``reads`` can be sent again on another connection. A ``long`` one may take its time: the
     answer is awaited for longer. ``if_free``, on MySQL: it returns no rows, and does nothing, if
     others keep locked what it needs. A ``copy``, on PostgreSQL: the parameters are the bytes that
-    COPY reads, piece by piece; only for connections of our own.
+    COPY reads, piece by piece; only for connections of our own. A standby is not asked what is for
+    the ``primary``, though there may be nothing to write: it may not know yet.
     """
 
     sql: str
@@ -42,6 +43,7 @@ class Statement(NamedTuple):
     long: bool = False
     if_free: bool = False
     copy: bool = False
+    primary: bool = False
 
 
 Plan = Generator[Statement, Sequence[Row], T]

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
+from .model import KeyScope
+
 CatchUp = Literal["skip", "once", "all"]
 
 SCHEDULE_HEADER = "laneway-schedule"
@@ -35,6 +37,7 @@ class ScheduleTerms:
     payload: bytes
     expires_in: timedelta | None
     max_attempts: int
+    key_scope: KeyScope
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,4 +158,5 @@ def draft_of(schedule: Schedule, tick: datetime) -> Draft:
         expires_in=schedule.expires_in,
         expires_at=None,
         max_attempts=schedule.max_attempts,
+        key_scope=None if schedule.key_scope == "kind" else schedule.key_scope,
     )

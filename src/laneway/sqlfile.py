@@ -33,6 +33,13 @@ _FILES_OF_THEIR_OWN = "migrations"
 DIALECTS = ("postgresql", "mysql", "sqlite")
 
 
+def dollar_quoted(text: str, tag: str) -> str:
+    """The text as a literal of PostgreSQL in which nothing has to be escaped."""
+    while f"${tag}$" in text:
+        tag += "_"
+    return f"${tag}${text}${tag}$"
+
+
 class Piece(NamedTuple):
     """Text, and the parameter after it with its form; the last piece has no parameter."""
 

@@ -1,5 +1,6 @@
 """Where the database is: options, the environment, laneway.toml, pyproject.toml."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,16 @@ def test_options_come_before_the_environment_before_the_file(folder: Path, cli: 
     assert run("stats", DATABASE_URL=cli.url).exit_code == 0
     assert run("stats", "--url", cli.url, DATABASE_URL=wrong).exit_code == 0
     assert run("stats", "--url", cli.url, "--schema", "none").exit_code == 1
+
+
+@pytest.mark.parametrize("kind", ["fifo", "device", "large"])
+def test_a_file_without_an_end_is_not_read(folder: Path, kind: str) -> None:
+    file = folder / "laneway.toml"
+    if kind == "fifo":
+        os.mkfifo(file)
+    elif kind == "device":
+        file.symlink_to("/dev/zero")
+    else:
+        file.write_text("#" * 2_000_000)
+    with pytest.raises(InvalidOption, match="rename or remove it"):
+        read_config(folder)

@@ -1,6 +1,9 @@
 """publish: from words, files, stdin, and lines with bad ones among them."""
 
 import json
+import os
+import re
+import shlex
 import signal
 import subprocess
 import time
@@ -10,7 +13,7 @@ import psycopg
 import pytest
 
 from laneway import Queue
-from tests.cli.commands import Cli
+from tests.cli.commands import COMMAND, Cli
 
 
 def payloads(queue: Queue) -> list[object]:
@@ -300,3 +303,47 @@ def _terminate_waiting(cli: Cli) -> None:
             if found:
                 return
     raise AssertionError("nobody waits")
+
+
+@pytest.mark.parametrize("form", ["json", "text", "bytes", "message"])
+def test_a_file_without_an_end_is_refused(cli: Cli, queue: Queue, form: str) -> None:
+    done = cli.run("publish", "--file", "/dev/zero", "--as", form, code=2)
+    assert re.search(r"there are more than [\d,]+ bytes", done.stderr)
+    done = cli.run("publish", "--lines", "/dev/zero", "--as", form, code=2)
+    assert re.search(r"line 1 has more than [\d,]+ bytes", done.stderr)
+    assert payloads(queue) == []
+
+
+@pytest.mark.parametrize("option", ["--file", "--lines"])
+@pytest.mark.parametrize("through", ["| {} -", "> pipe & {} pipe"])
+def test_a_pipe_without_an_end_is_refused(
+    cli: Cli, queue: Queue, tmp_path: Path, option: str, through: str
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    command = through.format(shlex.join([*COMMAND, "publish", option]))
+    done = subprocess.run(
+        ["bash", "-c", f"yes | tr -d '\\n' {command}"],
+        cwd=tmp_path,
+        env=cli.environment(),
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "more than" in done.stderr
+    assert payloads(queue) == []
+
+
+def test_what_is_as_large_as_allowed_is_published(cli: Cli, queue: Queue, tmp_path: Path) -> None:
+    file = tmp_path / "large"
+    file.write_bytes(b"x" * (1024 * 1024))
+    cli.run("publish", "--file", str(file), "--as", "bytes")
+    file.write_bytes(b"x" * (1024 * 1024 + 1))
+    cli.run("publish", "--file", str(file), "--as", "bytes", code=2)
+    # A line that is too long, among others, is a bad one; and one in JSON may be longer.
+    escaped = json.dumps({"payload": "\1" * 1_000_000})
+    lines = [escaped, json.dumps({"payload": "y" * 2_000_000}), '{"payload": "last"}']
+    file.write_text("\n".join(lines))
+    done = cli.run("publish", "--lines", str(file), "--as", "message", code=1)
+    assert "2 published, 1 bad lines skipped" in done.stderr
+    assert [len(message.payload) for message in queue.claim(9)] == [1024 * 1024, 1_000_000, 4]

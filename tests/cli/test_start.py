@@ -45,7 +45,9 @@ def test_help_loads_no_driver_no_client_and_no_rich(words: list[str]) -> None:
 
 
 def test_every_command_has_help() -> None:
-    listed = CliRunner().invoke(app, ["--help"]).stdout.partition("Commands:")[2]
+    listed = CliRunner().invoke(app, ["--help"]).stdout.partition("Set up and work:")[2]
+    assert all(f"\n{title}:\n" in listed for title in ("See what happens", "Operate", "Develop"))
+    assert "..." not in listed, "a summary that is cut off"
     names = [line.split()[0] for line in listed.splitlines() if line.startswith("  ")][:-2]
     assert {"install", "publish", "messages", "show", "channels", "dead", "doctor"} <= set(names)
     for name in names:

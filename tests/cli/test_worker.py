@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from laneway import Queue
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.drivers.errors import masked
 from tests.cli.commands import COMMAND, Cli
+from tests.worker.harness import eventually
 
 _MODULE = """
 import os
@@ -90,6 +93,7 @@ def test_check(cli: Cli, folder: Path) -> None:
     assert process.returncode == 0, errors
     assert json.loads(out) == {
         "worker": "shop_jobs:worker",
+        "databases": [f"{masked(cli.url)}, schema {cli.schema}"],
         "queues": ["default"],
         "kinds": ["greet"],
         "problems": [],
@@ -151,9 +155,11 @@ def test_a_failure_says_which_message_and_what_comes_of_it(
     with start(cli, tmp_path, "shop_jobs:worker", "--until-empty") as process:
         _, errors = process.communicate(timeout=60)
     again, dead = (line for line in errors.splitlines() if f"message {id} (default, " in line)
-    assert "failed at attempt 1, retrying in 0 s: ValueError: no Ada" in again
+    assert "failed at attempt 1 of 2, retrying in 0 s: ValueError: no Ada" in again
     assert (
-        " ERROR " in dead and "failed at attempt 2, now a dead letter: ValueError: no Ada" in dead
+        " ERROR " in dead
+        and "failed at attempt 2 of 2, now a dead letter (attempts=2 of Constant): ValueError"
+        in dead
     )
     assert "performing.py" not in errors, "only the handler's own frames"
     assert "started: queues default; kinds greet; concurrency 2" in errors
@@ -191,3 +197,130 @@ def test_one_worker_for_the_tasks_of_several_modules(cli: Cli, queue: Queue, fol
     with start(cli, folder, *words[:2], "--until-empty", "--concurrency", "3") as process:
         out, errors = process.communicate(timeout=60)
     assert (process.returncode, out.splitlines()) == (0, ["placed 7", "receipt 7 True"]), errors
+
+
+_OWN = """
+from laneway import Queue, Tasks, Worker
+queue = Queue({url!r}, schema={schema!r})
+tasks = Tasks()
+
+@tasks.task
+def greet(name: str) -> None:
+    print("hello", name, flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["worker", "tasks"])
+def test_a_module_with_a_client_refuses_another_database(
+    cli: Cli, queue: Queue, tmp_path: Path, how: str
+) -> None:
+    """Its messages are in production; whoever types staging must not process them."""
+    text = _OWN.format(url=cli.url, schema=cli.schema)
+    more = {"worker": "worker = Worker(queue)\nworker.include(tasks)", "tasks": "tasks.bind(queue)"}
+    (tmp_path / "own_jobs.py").write_text(f"{text}\n{more[how]}\n")
+    id = queue.publish("Ada", kind="greet").id
+    staging = f"postgresql://app:pencil@staging.invalid/shop?application_name={how}"
+    for words, option in [
+        (["--url", staging], "--url"),
+        (["--url", cli.url, "--schema", "other"], "--schema"),
+        (["--url", f"a={cli.url}", "--url", f"b={staging}"], "--url"),
+        (["--url", staging, "--check"], "--url"),
+    ]:
+        with start(cli, tmp_path, "own_jobs", *words, "--until-empty") as process:
+            out, errors = process.communicate(timeout=60)
+        assert (process.returncode, out) == (2, ""), errors
+        assert f"has a client of its own, on {masked(cli.url)}, schema {cli.schema}" in errors
+        assert f"and {option} does not change that" in errors and "pencil" not in errors
+    assert queue.history(id or 0) == []
+    same = cli.url.replace("postgresql://", "postgres://", 1)
+    words = ["own_jobs", "--url", same, "--schema", cli.schema, "--until-empty"]
+    with start(Cli(staging, "elsewhere"), tmp_path, *words) as process:
+        out, errors = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "hello Ada\n"), errors
+    assert " is elsewhere" not in errors and "staging" not in errors, "the options take their place"
+    with start(Cli(staging, "elsewhere"), tmp_path, "own_jobs", "--check") as process:
+        out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "DATABASE_URL is postgresql://app:***@staging.invalid/shop" in errors
+    assert "LANEWAY_SCHEMA is elsewhere, but the module uses " in errors
+
+
+def test_the_first_line_says_where_it_works_and_the_last_what_was_done(
+    cli: Cli, queue: Queue, tmp_path: Path
+) -> None:
+    text = """
+import asyncio, os
+from laneway import AsyncMessage, INJECTED, Queue, Worker
+queue = Queue(os.environ["DATABASE_URL"], schema=os.environ["LANEWAY_SCHEMA"])
+worker = Worker(queue, grace=0)
+
+@worker.task
+async def done(by_hand: bool, message: AsyncMessage = INJECTED) -> None:
+    if by_hand:
+        await message.complete()
+
+@worker.task
+async def hangs() -> None:
+    print("hangs", flush=True)
+    await asyncio.sleep(600)
+
+@worker.task(ack="reject")
+async def fails() -> None:
+    raise ValueError("no")
+"""
+    (tmp_path / "told_jobs.py").write_text(text)
+    for by_hand in (True, False):
+        queue.publish(by_hand, kind="done")
+    queue.publish({}, kind="fails")
+    queue.publish({}, kind="hangs")
+    with start(cli, tmp_path, "told_jobs") as process:
+        assert process.stdout is not None and process.stdout.readline() == "hangs\n"
+        eventually(lambda: sum(n.leased + n.waiting for n in queue.stats()) == 1)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    lines = [line for line in errors.splitlines() if " worker " in line and ": " in line]
+    assert f"; database {masked(cli.url)}, schema {cli.schema}" in lines[0]
+    assert "stopped: 2 completed, 1 given back, 1 dead-lettered" in lines[-1]
+
+
+_LONG = """
+import logging
+import os
+import time
+import warnings
+from laneway import Queue, Worker
+
+logging.basicConfig()
+queue = Queue(os.environ["DATABASE_URL"], pool_size=4, call_timeout=2)
+worker = Worker(queue, lease=3)
+
+@worker.handler("long")
+def long(payload: int) -> None:
+    warnings.warn("a warning")
+    print("begun", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_every_line_is_json_when_the_server_goes_away(tmp_path: Path) -> None:
+    """Those of the heartbeat process too, of upkeep, of warnings, and those that a module has
+    handlers of its own for."""
+    (tmp_path / "long_jobs.py").write_text(_LONG)
+    with EmbeddedPostgres() as server:
+        url = server.create_database("logs")
+        with Queue(url) as queue:
+            queue.install()
+            queue.publish(1, kind="long")
+        with start(Cli(url, "laneway"), tmp_path, "long_jobs:worker", "--json") as process:
+            assert process.stdout is not None and process.stderr is not None
+            assert process.stdout.readline() == "begun\n"
+            server.kill()
+            wanted = {"leases could not be extended", "upkeep failed", "a warning"}
+            while wanted:
+                line = json.loads(process.stderr.readline())
+                assert {"time", "level", "logger", "text"} <= set(line)
+                wanted = {text for text in wanted if text not in line["text"]}
+            os.kill(process.pid, signal.SIGKILL)
+            for text in process.stderr.read().splitlines():
+                json.loads(text)

@@ -60,7 +60,7 @@ async def test_every_option_of_publish_arrives(place: Place) -> None:
             max_attempts=3,
             content_type="image/png",
         )
-        again = await queue.publish("something else", queue="other", key="once")
+        again = await queue.publish("else", channel="c", queue="other", kind="k", key="once")
         assert again.existing and again.id == published.id
         (message,) = await queue.claim(queues=["other", "default"], lease=timedelta(minutes=5))
         assert (message.payload, message.content_type) == (b"raw", "image/png")

@@ -12,7 +12,14 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 from laneway import AsyncQueue, NewMessage, Queue
 from laneway.contract import BATCH
-from laneway.errors import BacklogFull, SchemaMissing, UnsupportedConnection
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.errors import (
+    BacklogFull,
+    DatabaseFailed,
+    LanewayError,
+    SchemaMissing,
+    UnsupportedConnection,
+)
 from tests.client.worlds import run_async
 from tests.place import Place, fresh_schema
 
@@ -143,7 +150,7 @@ async def test_everything_in_the_callers_transaction(
                 5,
             ]
             published = await queue.publish_many(many, connection=connection)
-            again = await queue.publish(1, key="a", connection=connection)
+            again = await queue.publish(1, kind="k:%", key="a", connection=connection)
             assert again.existing and again.id == published[0].id
             assert not await queue.claim()
         messages = {m.id: m for m in await queue.claim(limit=10)}
@@ -194,6 +201,38 @@ async def test_refusals_and_missing_schemas(odd: Place, name: str, open_connecti
                 await queue.publish(1, channel="full", connection=connection)
             await queue.publish(2, connection=connection)
         assert [m.json() for m in await queue.claim(limit=10)] == [2]
+
+
+@pytest.fixture(scope="module")
+def snapshots(server: EmbeddedPostgres) -> Place:
+    """In a database whose transactions are REPEATABLE READ."""
+    url = server.create_database("caller_async_snapshots")
+    with psycopg.connect(url, autocommit=True) as connection:
+        isolation = "default_transaction_isolation = 'repeatable read'"
+        connection.execute(f"alter database caller_async_snapshots set {isolation}".encode())
+    place = Place(url, fresh_schema())
+    with Queue(place.url, schema=place.schema) as queue:
+        queue.install()
+        queue.publish("first", key="k")
+    return place
+
+
+@pytest.mark.parametrize("open_connection", ADAPTERS)
+@run_async
+async def test_what_laneway_refuses_is_its_own_error_and_all_else_the_drivers(
+    snapshots: Place, open_connection: Open
+) -> None:
+    async with AsyncQueue(snapshots.url, schema=snapshots.schema) as queue:
+        with pytest.raises(Rollback):
+            async with open_connection(snapshots) as connection:
+                refused = "laneway: this needs READ COMMITTED"
+                with pytest.raises(DatabaseFailed, match=refused) as told:
+                    await queue.publish(2, key="k", on_duplicate="replace", connection=connection)
+                assert told.value.sqlstate == "25000" and told.value.__cause__ is not None
+                with pytest.raises(Exception, match="current transaction is aborted") as raised:
+                    await queue.publish(3, connection=connection)
+                assert not isinstance(raised.value, LanewayError)
+                raise Rollback
 
 
 @asynccontextmanager

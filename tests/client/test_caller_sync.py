@@ -11,7 +11,14 @@ from psycopg.rows import dict_row
 
 from laneway import NewMessage, Queue
 from laneway.contract import BATCH
-from laneway.errors import BacklogFull, SchemaMissing, UnsupportedConnection
+from laneway.dev.embedded import EmbeddedPostgres
+from laneway.errors import (
+    BacklogFull,
+    DatabaseFailed,
+    LanewayError,
+    SchemaMissing,
+    UnsupportedConnection,
+)
 from tests.place import Place, fresh_schema
 
 
@@ -208,7 +215,7 @@ def test_everything_in_the_callers_transaction(
             5,
         ]
         published = queue.publish_many(many, connection=connection)
-        again = queue.publish(1, key="a", connection=connection)
+        again = queue.publish(1, kind="k:%", key="a", connection=connection)
         assert again.existing and again.id == published[0].id
         assert not queue.claim()
     messages = {m.id: m for m in queue.claim(limit=10)}
@@ -257,6 +264,38 @@ def test_a_missing_schema_says_so(place: Place, open_connection: Open) -> None:
     queue = Queue(place.url, schema=place.schema)
     with pytest.raises(SchemaMissing), open_connection(place) as connection:
         queue.publish(1, connection=connection)
+
+
+@pytest.fixture(scope="module")
+def snapshots(server: EmbeddedPostgres) -> Place:
+    """In a database whose transactions are REPEATABLE READ."""
+    url = server.create_database("caller_sync_snapshots")
+    with psycopg.connect(url, autocommit=True) as connection:
+        isolation = "default_transaction_isolation = 'repeatable read'"
+        connection.execute(f"alter database caller_sync_snapshots set {isolation}".encode())
+    place = Place(url, fresh_schema())
+    with Queue(place.url, schema=place.schema) as queue:
+        queue.install()
+        queue.publish("first", key="k")
+    return place
+
+
+@pytest.mark.parametrize("open_connection", ADAPTERS)
+def test_what_laneway_refuses_is_its_own_error_and_all_else_the_drivers(
+    snapshots: Place, open_connection: Open
+) -> None:
+    with (
+        Queue(snapshots.url, schema=snapshots.schema) as queue,
+        pytest.raises(Rollback),
+        open_connection(snapshots) as connection,
+    ):
+        with pytest.raises(DatabaseFailed, match="laneway: this needs READ COMMITTED") as told:
+            queue.publish(2, key="k", on_duplicate="replace", connection=connection)
+        assert told.value.sqlstate == "25000" and told.value.__cause__ is not None
+        with pytest.raises(Exception, match="current transaction is aborted") as raised:
+            queue.publish(3, connection=connection)
+        assert not isinstance(raised.value, LanewayError)
+        raise Rollback
 
 
 @contextmanager

@@ -108,7 +108,6 @@ BAD_CALLS: list[tuple[type[Exception], str, Callable[[], Any]]] = [
     (InvalidOption, "pool_size", lambda: Queue(NOWHERE, pool_size=0)),
     (InvalidOption, "not a database URL", lambda: Queue("redis://u:secret@host")),
     (InvalidOption, "not a database URL", lambda: Queue(None)),  # type: ignore[arg-type]
-    (InvalidOption, "AsyncQueue only", lambda: Queue("postgresql+asyncpg://u:secret@host/x")),
     (InvalidOption, "not a database URL", lambda: AsyncQueue("")),
 ]
 

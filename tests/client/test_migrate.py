@@ -1,6 +1,7 @@
 """Install and upgrade: any schema name, many processes at once, and as text."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import psycopg
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from laneway import Queue, install_sql, upgrade_sql
 from laneway.engines.postgresql.base import quoted
 from laneway.engines.postgresql.schema import migrations
-from laneway.errors import SchemaMissing, SchemaTooNew
+from laneway.errors import InvalidOption, SchemaMissing, SchemaTooNew
+from laneway.migrate import uninstall_sql
 from tests.place import Place
 
 LATEST = migrations()[-1].number
@@ -50,6 +52,45 @@ def test_install_is_safe_to_repeat_and_at_once(place: Place) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(install, range(4))) == [LATEST] * 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_printed_sql_can_be_repeated(database: str, name: str) -> None:
+    with psycopg.connect(database) as connection:
+        for _ in range(2):
+            connection.execute(install_sql(name).encode())
+        connection.commit()
+        with Queue(database, schema=name) as queue:
+            assert queue.schema_version() == LATEST
+            queue.publish(1)
+            assert len(queue.claim()) == 1
+        for _ in range(2):
+            connection.execute(uninstall_sql(name).encode())
+    with Queue(database, schema=name) as queue, pytest.raises(SchemaMissing):
+        queue.schema_version()
+
+
+def test_printed_and_run_at_once(place: Place) -> None:
+    """A migration tool in one process, the client in another."""
+
+    def install(number: int) -> None:
+        if number % 2:
+            with Queue(place.url, schema=place.schema) as queue:
+                queue.install()
+        else:
+            with psycopg.connect(place.url) as connection:
+                connection.execute(install_sql(place.schema).encode())
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(install, range(4)))
+    with Queue(place.url, schema=place.schema) as queue:
+        assert queue.schema_version() == LATEST
+
+
+@pytest.mark.parametrize("version", [0, -1, LATEST + 1, True, "1"])
+def test_versions_that_do_not_exist(version: Any) -> None:
+    with pytest.raises(InvalidOption, match=f"versions 1 to {LATEST}"):
+        install_sql(version=version)
 
 
 def test_the_printed_sql_installs(place: Place) -> None:

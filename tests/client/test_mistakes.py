@@ -52,15 +52,6 @@ def test_a_url_of_another_kind() -> None:
         )
 
 
-def test_a_driver_for_the_other_client() -> None:
-    with pytest.raises(InvalidOption) as error:
-        Queue("postgresql+asyncpg://localhost/shop")
-    assert sentence(error) == (
-        "asyncpg works with AsyncQueue only: for Queue write postgresql:// in "
-        "postgresql+asyncpg://localhost/shop"
-    )
-
-
 def test_a_server_that_does_not_run() -> None:
     for url in ("postgresql://shop:secret@127.0.0.1:1/shop", "mysql://a:secret@127.0.0.1:1/shop"):
         with Queue(url) as queue, pytest.raises(ConnectionUnavailable) as error:

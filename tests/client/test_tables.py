@@ -1,7 +1,9 @@
 """What a notebook shows of the library's lists."""
 
+from datetime import UTC, datetime
+
 from laneway.inspection import ChannelPage, Finding, MessagePage
-from laneway.model import Listing
+from laneway.model import ChannelStats, Listing, QueueStats
 from laneway.topic import Subscription
 
 
@@ -22,3 +24,17 @@ def test_named_tuples_empty_and_long_lists() -> None:
 
 def test_it_is_a_list() -> None:
     assert Listing([1]) == [1] and isinstance(Listing(), list) and repr(Listing([1])) == "[1]"
+
+
+def test_numbers_that_are_not_exact_say_so() -> None:
+    at = datetime(2026, 5, 1, tzinfo=UTC)
+    counted = QueueStats("q", waiting=193_015, channels=7, exact=False, as_of=at)
+    assert "waiting=about 193,015, scheduled=0" in repr(counted)
+    assert "channels=at least 7" in repr(counted) and "exact=False" in repr(counted)
+    assert "<td>about 193,015</td>" in Listing([counted])._repr_html_()
+    assert counted.waiting == 193_015
+    page = ChannelStats("q", "c", waiting=2000, exact=False)
+    assert repr(page).startswith("ChannelStats(queue='q', channel='c', waiting=at least 2,000,")
+    for known in (QueueStats("q", waiting=3), ChannelStats("q", "c", waiting=3)):
+        assert "waiting=3," in repr(known) and "exact=True" in repr(known)
+        assert eval(repr(known)) == known

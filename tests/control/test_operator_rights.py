@@ -112,10 +112,23 @@ def test_a_bulk_verb_keeps_to_the_scope() -> None:
         assert scoped.discard(list(world.dead.values())) == 0
 
 
-def test_payloads_of_dead_letters_are_hidden_without_the_right() -> None:
+def test_payloads_are_in_no_list() -> None:
     with a_world() as world:
-        assert {x.payload for x in Operator(world.queue, Principal("v")).dead_letters()} == {b""}
-        assert Operator(world.queue, Principal("o", OPERATOR)).dead_letters()[0].payload != b""
+        for rights in (VIEWER, ADMIN):
+            found = Operator(world.queue, Principal("ann", rights))
+            rows = [*found.dead_letters(), *found.preview(reason="no").sample, *found.schedules()]
+            assert len(rows) > 2
+            assert {row.payload for row in rows} == {b""}
+
+
+def test_the_payload_of_a_schedule_needs_the_right() -> None:
+    with a_world() as world:
+        world.queue.schedule("canary", "secret", every=3600)
+        for rights, payload in ((VIEWER | {Right.SCHEDULES}, b""), (ADMIN, b"secret")):
+            found = Operator(world.queue, Principal("ann", rights))
+            assert found.schedule("canary").payload == payload
+            assert found.pause_schedule("canary").payload == payload
+            assert found.resume_schedule("canary").payload == payload
 
 
 def test_principals_say_who_they_are() -> None:

@@ -15,7 +15,7 @@ from tests.deploy.metrics import check_expression
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy/prometheus"
 PAGE = (ROOT / "docs/how-to/metrics.md").read_text()
-URL = "https://laneway.example/docs/how-to/metrics#"
+RUNBOOK = "docs/how-to/metrics.md#"
 
 
 def rules() -> list[dict[str, Any]]:
@@ -31,8 +31,8 @@ def test_a_rule_is_whole(rule: dict[str, Any]) -> None:
     assert re.fullmatch(r"\d+[smh]", rule.get("for", "1m"))
     assert rule["labels"]["severity"] in ("info", "warning", "critical")
     notes = rule["annotations"]
-    assert set(notes) == {"summary", "description", "runbook_url"}
-    assert all(text.strip().endswith(".") for name, text in notes.items() if name != "runbook_url")
+    assert set(notes) == {"summary", "description", "runbook"}
+    assert all(text.strip().endswith(".") for name, text in notes.items() if name != "runbook")
     check_expression(rule["expr"])
     for label in re.findall(r"\$labels\.(\w+)", notes["summary"]):
         assert label in ("queue", "kind", "state")
@@ -42,8 +42,8 @@ def test_each_has_its_part_of_the_page_and_each_part_its_alert() -> None:
     part = PAGE.partition("## The alerts")[2].partition("\n## ")[0]
     headings = re.findall(r"^### (\w+)$", part, re.MULTILINE)
     assert headings == [rule["alert"] for rule in rules()]
-    assert [rule["annotations"]["runbook_url"] for rule in rules()] == [
-        URL + heading.lower() for heading in headings
+    assert [rule["annotations"]["runbook"] for rule in rules()] == [
+        RUNBOOK + heading.lower() for heading in headings
     ]
 
 

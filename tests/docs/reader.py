@@ -121,6 +121,8 @@ class Reader:
         sys.stdout.write(done.stdout)
         assert done.returncode in block.exit_codes, f"{block}: {done.returncode}\n{done.stdout}"
         assert "No such option" not in done.stdout, f"{block}\n{done.stdout}"
+        if block.language == "console":
+            _check_printed(block, done.stdout)
         kept = (self._folder / ".environment").read_text().split("\0")
         pairs = [pair.partition("=") for pair in kept if pair]
         os.environ.update({name: value for name, _, value in pairs if name not in _NOT_KEPT})
@@ -128,6 +130,13 @@ class Reader:
     def _sql(self, block: Block) -> None:
         with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
             connection.execute(block.code.encode())
+
+
+def _check_printed(block: Block, printed: str) -> None:
+    """The lines of a console block that are no command are its output; "…" is any text."""
+    shown = [line for line in block.code.splitlines() if line and not line.startswith("$ ")]
+    pattern = "\n".join(".*".join(re.escape(part) for part in line.split("…")) for line in shown)
+    assert not shown or re.search(pattern, printed), f"{block} shows other output:\n{printed}"
 
 
 def read(page: str, server: EmbeddedPostgres, folder: Path, *, paste: bool = False) -> None:

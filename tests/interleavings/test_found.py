@@ -142,7 +142,7 @@ def test_a_policy_is_not_lost_to_the_channel_being_deleted(world: World) -> None
         "select laneway.upkeep_v1()",
         "select laneway.pause_v1('q', array['a'], true)",
         "select laneway.remove_v1('q', array['a'])",
-        "select laneway.claim_v1(array['q'], 1, '1 s', '')",
+        "select laneway.claim_v1(array['q'], 1, '1 s', 'w')",
     ],
 )
 def test_who_owns_channels_reads_what_the_last_owner_wrote(world: World, statement: str) -> None:
@@ -234,7 +234,7 @@ def test_the_rate_is_kept_to_the_microsecond(world: World, rate: float, burst: i
     (now,) = world.own.execute("select clock_timestamp() + interval '1 s'").fetchone() or (None,)
     for _ in range(50):
         # Look at the very first moment at which something may start.
-        world.own.execute("select laneway.claim_v1(array['q'], 2, '1 h', '', p_now => %s)", [now])
+        world.own.execute("select laneway.claim_v1(array['q'], 2, '1 h', 'w', p_now => %s)", [now])
         (now,) = world.own.execute("select max(turn) from laneway.token").fetchone() or (None,)
         if now is None:
             break

@@ -3,7 +3,7 @@
 import time
 from datetime import timedelta
 
-from laneway import Constant, Defer, Fail, LeaseLost, Message, Queue, Worker
+from laneway import AsyncMessage, Constant, Defer, Fail, LeaseLost, Message, Queue, Worker
 from tests.place import Place
 
 LATER = timedelta(hours=5)
@@ -50,7 +50,7 @@ def _worker(queue: Queue) -> Worker:
             raise TimeoutError(f"no answer from 10.0.0.{body['n']} at 0x7f{body['n']:06x}")
 
     @worker.handler("hopeless", run="async")
-    async def hopeless(body: dict[str, int], message: Message) -> None:
+    async def hopeless(body: dict[str, int], message: AsyncMessage) -> None:
         if message.attempt < 2 or body["n"] % 2:
             raise Fail("bad", error=ValueError(f"order {body['n']} has no currency\n\n"))
 

@@ -3,18 +3,21 @@
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
+from itertools import count
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from laneway import Queue
+from laneway import Message, Queue
 from laneway.errors import InvalidOption, LakeMismatch
 from laneway.lake import Lake
 from laneway.lake.folder import Folder
 from laneway.lake.synth import SyntheticHistory
 from tests.cli.commands import Cli
 from tests.lake.conftest import KEEP, LONG
+from tests.lake.searching import in_files, in_tables
 from tests.lake.test_at_once import before_call
 from tests.lake.test_sync import damage, in_database, rows_of, run
 from tests.place import Place, fresh_schema
@@ -26,7 +29,7 @@ _MARIADB = pytest.param("mariadb", marks=pytest.mark.repeats("the same statement
 
 @pytest.fixture(params=["server", "sqlite_files", _MARIADB])
 def place(request: pytest.FixtureRequest) -> Place:
-    if request.param == "mariadb" and not LONG and "one_tenant" not in request.node.name:
+    if request.param == "mariadb" and not LONG and "tenant" not in request.node.name:
         pytest.skip("half a minute each: make test-spark-long")
     databases: Databases = request.getfixturevalue(request.param)
     schema = fresh_schema()
@@ -259,3 +262,67 @@ def test_on_the_command_line(told: Lake, place: Place, story: SyntheticHistory) 
     assert "files rewritten" in shown and "were read again: 0 rows found" in shown
     (found,) = cli.json(*words, "--yes")
     assert found["lake_rows"] == found["found_again"] == 0
+
+
+TENANT = "geheim & co"  # nothing else is called so
+_numbers = count()
+
+
+def test_nothing_holds_the_tenants_name_or_what_it_sent(
+    lake: Lake, queue: Queue, place: Place, tmp_path: Path
+) -> None:
+    """Every column of every table and every file is searched, but for what the page names."""
+    _live(queue)
+    lake.sync()
+    queue.upkeep()
+    _live(queue)  # some of it is counted, synced and verified, some is not
+    lake.verify()
+    for _ in range(2):  # the second finds nothing to do, and leaves nothing either
+        lake.erase(TENANT, actor="ann")
+        for text in (TENANT, "body of geheim"):
+            left = in_tables(place, text)
+            assert {column.partition(".")[0] for column in left} <= {"audit"}, left
+            assert in_files(tmp_path / "lake", text) == []
+    assert in_tables(place, "somebody else"), "the search finds what is there"
+    queue.upkeep()
+    assert {column.partition(".")[0] for column in in_tables(place, TENANT)} <= {"audit"}
+    assert sum(one.dead for one in queue.stats()) == len(queue.dead_letters.list(queue=queue.name))
+    assert {one.channel for one in queue.channel_stats(queue=queue.name)} == {"somebody else"}
+
+
+def _live(queue: Queue) -> None:
+    """What a tenant can do, and somebody else beside it."""
+    for channel in (TENANT, "somebody else"):
+        body = "body of geheim" if channel == TENANT else "another's"
+        queue.channel(channel).limit(weight=2, concurrency=50)
+        for _ in range(3):
+            queue.publish({"body": body}, channel=channel, headers={"body": body})
+        for end in ("complete", "fail", "discard", "defer", "redrive"):
+            message = _started(queue, channel, body)
+            if end == "complete":
+                message.complete(result={"body": body})
+            elif end == "defer":
+                message.defer(timedelta(hours=1), state={"body": body})
+            else:
+                message.fail(f"no {body}")
+            if end in ("discard", "redrive"):
+                getattr(queue.dead_letters, end)([message.id])
+        key = f"waits {body} {next(_numbers)}"
+        queue.publish({"body": body}, channel=channel, key=key, delay=3600)
+        queue.operations.start("redrive", channel=channel, reason="none")
+
+
+def _started(queue: Queue, channel: str, body: str) -> Message:
+    published = queue.publish(
+        {"body": body},
+        channel=channel,
+        key=f"{body} {next(_numbers)}",
+        key_window=timedelta(days=1),
+        keep_result=timedelta(days=1),
+        priority=100,
+    )
+    claimed = {one.id: one for one in queue.claim(50)}
+    message = claimed.pop(published.id or 0)
+    for other in claimed.values():
+        other.give_back()
+    return message

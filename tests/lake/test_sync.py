@@ -360,9 +360,9 @@ def test_a_time_that_arrow_cannot_read_holds_nothing_up(
     queue.publish(b"x")
     with psycopg.connect(place.url) as connection:
         for table in ("message", "history"):
-            change = psycopg.sql.SQL("update {}.{} set due = {} where id = 1").format(
-                *map(psycopg.sql.Identifier, (place.schema, table)), due
-            )
-            connection.execute(change)
+            name = psycopg.sql.Identifier(place.schema, table)
+            text = "update {0} set due = {1} where id = (select min(id) from {0})"
+            changed = connection.execute(psycopg.sql.SQL(text).format(name, due))
+            assert changed.rowcount == 1
     assert told.sync().rows == story.history.num_rows
     assert told.verify().damaged == []

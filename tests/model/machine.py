@@ -12,6 +12,7 @@ from laneway import Message as Lease
 from laneway import NewMessage, Policy
 from laneway.errors import PublishRefused
 from laneway.flow import When
+from laneway.model import KeyScope
 from tests.model.model import SECOND, Message, Model, Node, must
 from tests.model.store import NAME, ModelStore, Transaction, open_client
 
@@ -31,6 +32,12 @@ picks = st.integers(0, 1000)
 clients = st.integers(0, 2)
 seconds = st.sampled_from([0, 0.1, 0.5, 1, 2, 10, 31, 400])
 delays = st.sampled_from([None, 0.5, 5, 40])
+scopes: st.SearchStrategy[KeyScope] = st.sampled_from(["kind", "kind", "channel", "queue"])
+
+
+def named(key: str, scope: KeyScope, channel: str, kind: str) -> str:
+    """What is one key for the model."""
+    return repr({"kind": (channel, kind, key), "channel": (channel, key), "queue": key}[scope])
 
 
 def length(value: float | None) -> timedelta | None:
@@ -91,6 +98,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             delay=delays,
             attempts=st.integers(1, 3),
             key=st.sampled_from([None, None, "k", "l"]),
+            scope=scopes,
             window=st.sampled_from([None, 20]),
             expiry=st.sampled_from([None, None, 3, 60]),
             kind=kinds,
@@ -103,18 +111,21 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             delay: float | None,
             attempts: int,
             key: str | None,
+            scope: KeyScope,
             window: float | None,
             expiry: float | None,
             kind: str,
         ) -> None:
             message, options = self.draft(channel, priority, delay, attempts, kind)
             if key is not None:
-                message.key, options["key"] = key, key
+                message.key, options["key"] = named(key, scope, channel, kind), key
+                options["key_scope"] = scope
                 if window is not None:
                     message.key_window, options["key_window"] = micros(window), length(window)
             if expiry is not None:
-                message.expires_at = self.model.now + micros(expiry)
-                options["expires_in"] = length(expiry)
+                lives = (delay or 0) + expiry
+                message.expires_at = self.model.now + micros(lives)
+                options["expires_in"] = length(lives)
             try:
                 answer = self.clients[client].publish(b"x", **options)
             except PublishRefused as refused:
@@ -128,6 +139,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             delay=st.sampled_from([0.5, 5]),
             attempts=st.integers(1, 2),
             key=st.sampled_from(["k", "l", "m"]),
+            scope=scopes,
             bound=st.sampled_from([None, None, 5, 40]),
             expiry=st.sampled_from([None, None, 3]),
         )
@@ -139,15 +151,18 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
             delay: float,
             attempts: int,
             key: str,
+            scope: KeyScope,
             bound: float | None,
             expiry: float | None,
         ) -> None:
             later = delay if bound is not None else None
             message, options = self.draft(channel, priority, later, attempts)
-            message.key = options["key"] = key
+            message.key = named(key, scope, channel, "")
+            options |= {"key": key, "key_scope": scope}
             if expiry is not None:
-                message.expires_at = self.model.now + micros(expiry)
-                options["expires_in"] = length(expiry)
+                lives = (later or 0) + expiry
+                message.expires_at = self.model.now + micros(lives)
+                options["expires_in"] = length(lives)
             options["on_duplicate"] = "replace" if bound is None else "debounce"
             options["debounce_for"] = length(bound)
             try:

@@ -10,6 +10,8 @@ from .mutant import Mutant, Patch, function, python, sql
 _SQLITE, _MYSQL = "engines/sqlite", "engines/mysql"
 _on_sqlite = partial(python, engine="sqlite")
 _on_mariadb = partial(python, engine="mariadb")
+_OWN = "key: of another channel or kind is another key"
+_ALIKE = "key: names that read alike when joined are different keys"
 
 MUTANTS: list[Mutant] = [
     sql("a replaced message keeps its payload", "newest", "replace_v1",
@@ -46,4 +48,12 @@ MUTANTS: list[Mutant] = [
         ("due = next_due(state.now, wanted, old, owner.published_at, bound)", "due = old")),
     _on_sqlite("SQLite: what waits behind a running message starts at once", "one_of_a_key", f"{_SQLITE}/publish.py",
         ("        due = parked_due(id)\n", "        due = state.now\n")),
+    python("a key holds in the whole queue", "conformance", function("key_names_v1"),
+        ("else length(x.channel) || ':' || x.channel || x.kind end", "else 'queue' end"), case=_OWN),
+    python("a key holds in the names of channel and kind as one text", "conformance", function("key_names_v1"),
+        ("else length(x.channel) || ':' || x.channel", "else x.channel"), case=_ALIKE),
+    _on_mariadb("MariaDB: a key holds in the whole queue", "conformance", "engines/keys.py",
+        ('text = f"{len(channel)}:{channel}{kind}"', 'text = "queue"'), case=_OWN),
+    _on_sqlite("SQLite: a key holds in the names of channel and kind as one text", "conformance", "engines/keys.py",
+        ('text = f"{len(channel)}:{channel}{kind}"', 'text = f"{channel}{kind}"'), case=_ALIKE),
 ]  # fmt: skip

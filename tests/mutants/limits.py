@@ -12,6 +12,7 @@ _OPENS = "breakers: one opens once enough of what ended in its window has failed
 _PROBE = "breakers: what ran when it opened is not a probe, and does not keep one from starting"
 _RAN_OUT = "breakers: leases that ran out are failures, also of the one that was let through"
 _NOT_PASSED = "shared limits: what waits for one limit is not passed by what names it among others"
+_NO_IDLE_SLOTS = "shared limits: no claim comes back empty while slots are free and messages wait"
 _FOUND_LATE = "shared limits: a channel that is found late has its share from when on it was due"
 _SWEEP_ADDS = (
     "tests/interleavings/test_limits.py::"
@@ -45,6 +46,10 @@ MUTANTS: list[Mutant] = [
         ("held += _passing(sets, others, states, at)", "_passing(sets, others, states, at)"), engine="mariadb", case=_NOT_PASSED),
     python("MariaDB shared: of sets that have had as much any is next", "conformance", "engines/mysql/shared_limits.py",
         ("int(due or 0), int(id or 0)", "0, 0"), engine="mariadb", case=_NOT_PASSED),
+    python("MariaDB shared: what may start waits for its channel's turn", "conformance", "engines/shared_limits.py",
+        ("taken = yield from take(due)", "taken = _NOTHING"), engine="mariadb", case=_NO_IDLE_SLOTS),
+    python("SQLite shared: what may start waits for its channel's turn", "conformance", "engines/shared_limits.py",
+        ("taken = yield from take(due)", "taken = _NOTHING"), engine="sqlite", case=_NO_IDLE_SLOTS),
     python("shared: who is found late has missed what others had", "conformance", function("limit_pass_v1"),
         ("coalesce(least(1, date_part(", "coalesce(greatest(1, date_part("), case=_FOUND_LATE),
     python("adapting: more run than its upper bound", "conformance", function("control_limit_v1"),

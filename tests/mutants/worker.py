@@ -14,15 +14,15 @@ MUTANTS: list[Mutant] = [
         ('    if isinstance(error, Defer | Fail | Throttled):\n        return error\n', "    return COMPLETE\n")),
     python("the completion comes before the effect", "effects", _EXECUTOR,
         ("            placed, named = _arguments(job, handler, message, connection)\n"
-         "            result = _not_throttled(await handler.function(*placed, **named))\n",
+         "            result = _finished(handler, await handler.function(*placed, **named))\n",
          "            await self._core.run(self._settle_plan(job, after_return(job, handler, None)))\n"
          "            placed, named = _arguments(job, handler, message, connection)\n"
-         "            result = _not_throttled(await handler.function(*placed, **named))\n")),
+         "            result = _finished(handler, await handler.function(*placed, **named))\n")),
     python("a failed handler's effect is committed", "effects", "worker/execute/transactions.py",
-        ("            yield _checked(connection, wanted)\n\n    @contextmanager\n",
+        ("            yield connection\n\n    @contextmanager\n",
          "            failure = None\n"
          "            try:\n"
-         "                yield _checked(connection, wanted)\n"
+         "                yield connection\n"
          "            except ValueError as error:\n"
          "                failure = error\n"
          "        if failure:\n"

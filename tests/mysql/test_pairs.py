@@ -110,7 +110,7 @@ Verb = Callable[[MysqlEngine, Setup], Plan[Any]]
 
 
 def _draft(key: str | None = None, mode: KeyMode | None = None) -> Draft:
-    empty = (None, key, None, 0, None, None, None, None, 20, mode)
+    empty = (None, key, None, 0, None, None, None, None, 20, None, mode)
     return Draft(b"x", "default", "a", "", "text/plain", *empty)
 
 

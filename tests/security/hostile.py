@@ -175,6 +175,7 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     **dict.fromkeys(("delay", "expires_in", "key_window", "keep", "grace", "every"), lengths),
     **dict.fromkeys(("lease", "length", "backoff_initial", "backoff_max", "idle"), lengths),
     "on_duplicate": words | st.sampled_from(["keep", "replace", "debounce", None]),
+    "key_scope": words | st.sampled_from(["kind", "channel", "queue"]),
     "debounce_for": lengths,
     "keep_result": lengths | st.sampled_from([1e-7, 1e300, -0.0, Number.SEVEN]),
     "timeout": st.sampled_from([timedelta(0), -HOUR, timedelta.min, 0, "x", HUGE]),

@@ -35,7 +35,7 @@ VERBS = {
     "complete_kept_v1": WORKING,
     "extend_progress_v1": WORKING,
     "hold_progress_v1": WORKING,
-    "results_v1": PUBLISHING,
+    "results_v1": WORKING,
     "endings_v1": LOOKING,
     "defer_v1": WORKING,
     "fail_v1": WORKING,
@@ -87,10 +87,13 @@ VERBS = {
     "time_ahead_v1": LOOKING,
     "run_now_v1": {ADMIN},
     "step_operation_v1": WORKING,
+    "server_life_v1": {ADMIN},
+    "begin_server_life_v1": {ADMIN},
 }
 # What verbs are made of: called by them, with the owner's rights, and by nobody else.
 PARTS = (
-    "add_counts count_begin count_depth count_effect count_history count_published look "
+    "numbers_skipped add_counts count_begin count_depth count_effect count_history "
+    "count_published look "
     "oldest_due waits_for "
     "add_events advanced_positions channel_id only_channel_id channel_part claim_open "
     "claim_own claim_part "
@@ -109,7 +112,12 @@ PARTS = (
     "wait_for_limits make_due limit_room limit_pass pick_limited started_limited cleanup_limits "
     "limit_wait_pass charge_lanes advance_limit_clock "
     "control_limit end_limit_leases note_expired_limits "
-    "pace starts claim_pace claim_charge claim_reached"
+    "pace starts claim_pace claim_charge claim_reached "
+    "key_names time invalid is_name is_content_type is_length is_time is_payload is_headers "
+    "most_payload "
+    "check_names check_texts check_choice check_content_types check_headers check_payloads "
+    "check_times check_lengths check_leases check_numbers check_counts check_limits "
+    "check_messages"
 )
 # Spark's connector and the lake are run by the schema's owner.
 OWNERS = (
@@ -125,7 +133,7 @@ WRITE = {"select", "insert", "update", "delete"}
 BY_LOOKING = {VIEWER: READ, ADMIN: READ}
 PUBLIC_VIEWS = (
     "message_v1 dead_letter_v1 history_v1 channel_v1 channel_stats_v1 queue_stats_v1 minute_v1 "
-    "subscription_v1 message_id history_id progress_v1 flow_v1 flow_node_v1 "
+    "subscription_v1 message_id history_id server_life progress_v1 flow_v1 flow_node_v1 "
     "flow_edge_v1 flow_dead_v1"
 )
 PRIVATE = (
@@ -136,7 +144,7 @@ PRIVATE = (
     "mail_number kind_queue shared_limit limit_lease limit_lane limit_wait limit_queue "
     "limit_clock publication staged staged_part staged_part_id staged_work staged_row "
     "stream stream_item stream_v1 stream_message_v1 "
-    "lake_commit lake_file lake_commit_v1"
+    "lake_commit lake_file lake_commit_v1 server_life_mark"
 )
 RELATIONS: dict[str, dict[str, set[str]]] = {
     "migration": dict.fromkeys(ROLES, READ),

@@ -11,7 +11,7 @@ from laneway.dev.embedded import EmbeddedPostgres
 from laneway.engines.postgresql.schema import ROLES
 from laneway.errors import DatabaseFailed
 from tests.security.attacker import HIJACKED, Attacker
-from tests.security.test_roles import CALLED, LOOK, PRODUCER, WORK
+from tests.security.test_roles import ADMIN, CALLED, LOOK, PRODUCER, WORK
 
 SCHEMA = "well kept"
 DEFINERS = (
@@ -68,13 +68,14 @@ LATER = {
     "replace_v1": (
         {PRODUCER, *WORK},
         """replace_v1('{x}', '{q}', '{c}', '{""}', '{text/plain}', '{null}', '{k}', '{null}', '{0}',
-        '{null}', '{null}', '{null}', '{null}', '{1}', '{null}')""",
+        '{null}', '{null}', '{null}', '{null}', '{1}', '{channel}', '{null}')""",
     ),
     "free_dead_keys_v1": (WORK, "free_dead_keys_v1('{q}', '{k}')"),
     "admit_v1": (WORK, "admit_v1('{1}', '{1}', '{api}')"),
     "start_limited_v1": (WORK, "start_limited_v1('{q}', null, 10, interval '1 minute', 'w')"),
     "note_limits_v1": (WORK, "note_limits_v1('{api}', '{1}', '{1}', '{1}')"),
     "sweep_limited_v1": (WORK, "sweep_limited_v1('{1}', '{api}')"),
+    "begin_server_life_v1": ({ADMIN}, "begin_server_life_v1()"),
     "waiting_work_v1": (LOOK, "waiting_work_v1(null)"),
     "look_expired_v1": (LOOK, "look_expired_v1(interval '30 seconds')"),
     "look_queues_v1": (LOOK, "look_queues_v1(10, true)"),

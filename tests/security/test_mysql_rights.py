@@ -71,6 +71,9 @@ def test_rights_on_the_rows_are_enough_to_publish_work_and_operate(clients: Clie
     for name, verb in VERBS.items():
         if name not in OWNERS:
             core.run(verb.plan(core.engine), atomic=verb.atomic)
+    for flow in core.run(core.engine.flows(None, 10, None)):  # its name is free again
+        core.run(core.engine.cancel_flow(flow.id), atomic=True)
+    core.run(core.engine.upkeep(), atomic=True)
 
 
 def test_the_schema_is_its_owners(clients: Clients) -> None:

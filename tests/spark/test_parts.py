@@ -337,8 +337,32 @@ def test_keys_of_a_frame(job: None, queue: Queue, place: Place) -> None:
     assert look(place, "select sum(n) from {s}.staged_count") == [(4,)]
     found = [message.payload for message in queue.claim(10)]
     assert found == [b"old", b"1", b"2", b"4", b"5"], "by due time: a part's is when it is loaded"
-    assert queue.publish(b"again", key="a").id == first.id
-    assert queue.publish(b"again", key="b").status == "existing"
+    assert queue.publish(b"again", channel="c", key="a").id == first.id
+    assert queue.publish(b"again", channel="c", key="b").status == "existing"
+
+
+def test_keys_of_a_frame_hold_where_it_says(job: None, queue: Queue, place: Place) -> None:
+    columns: dict[str, list[str | None]] = {
+        "key": ["a"] * 6,
+        "channel": ["c", "d", None, "c", "d", "c"],
+        "kind": ["", None, "x", "", "x", "x"],
+        "key_scope": ["kind", None, "queue", "queue", "channel", "channel"],
+    }
+    parts = loaded(place, rows(*b"0 1 2 3 4 5".split(), **columns), channel="e")
+    assert publish(place, parts) == (5, 1, False)
+    found = {message.payload: message for message in queue.claim(10)}
+    assert sorted(found) == b"0 1 2 4 5".split()
+    assert {message.key for message in found.values()} == {"a"}
+    for payload, place_of in {
+        b"0": {"channel": "c"},
+        b"1": {"channel": "d"},
+        b"2": {"channel": "c", "key_scope": "queue"},
+        b"4": {"channel": "d", "key_scope": "channel"},
+        b"5": {"channel": "c", "kind": "y", "key_scope": "channel"},
+    }.items():
+        again = queue.publish(b"again", key="a", **place_of)  # type: ignore[arg-type]
+        assert (again.status, again.id) == ("existing", found[payload].id)
+    assert queue.publish(b"own", key="a", channel="e").status == "published"
 
 
 def test_a_key_that_is_about_to_be_released_is_in_use(

@@ -69,7 +69,7 @@ def test_a_frame_is_published_as_the_client_would(
         ),
         ("{}", "c1", "", None, 0, None, at, None, None),
         ('"\\\\x41"', None, "k", None, None, None, None, None, "{}"),
-        ("3", "c2", None, "key-1", 9, None, None, 1, None),
+        ("3", "c1", "k", "key-1", 9, None, None, 1, None),
     ]
     frame = spark.createDataFrame(
         rows,

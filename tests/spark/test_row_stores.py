@@ -130,6 +130,7 @@ def test_frames_into_the_queue(spark: SparkSession, url: str) -> None:
             lit(b"\x00\xff").alias("payload"),
             lit("c9").alias("channel"),
             lit("key").alias("key"),
+            lit("channel").alias("key_scope"),
             lit('{"h": "ü"}').alias("headers"),
             lit(4).alias("priority"),
             expr("interval '1' hour").alias("expires_in"),
@@ -140,6 +141,8 @@ def test_frames_into_the_queue(spark: SparkSession, url: str) -> None:
         (message,) = queue.claim(10)
         assert message.payload == b"\x00\xff" and message.headers == {"h": "ü"}
         assert (message.key, message.priority, message.channel) == ("key", 4, "c9")
+        again = queue.publish(1, channel="c9", kind="x", key="key", key_scope="channel")
+        assert (again.status, again.id) == ("existing", message.id)
         assert message.due == datetime(2020, 1, 1, tzinfo=UTC)
         assert message.expires_at is not None
         assert message.expires_at - message.published_at == timedelta(hours=1)

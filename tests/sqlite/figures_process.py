@@ -4,6 +4,7 @@ killed, and run upkeep all the time."""
 import random
 import sys
 from datetime import timedelta
+from typing import Any
 
 from laneway import Message, NewMessage, Queue
 
@@ -23,6 +24,13 @@ def main(url: str) -> None:
             queue.dead_letters.discard(kind=random.choice(KINDS))
 
 
+TIMES: list[dict[str, Any]] = [
+    {},
+    {"delay": timedelta(hours=1)},
+    {"expires_in": timedelta(milliseconds=50)},
+]
+
+
 def publish(queue: Queue) -> None:
     queue.publish_many(
         [
@@ -32,8 +40,7 @@ def publish(queue: Queue) -> None:
                 kind=random.choice(KINDS),
                 max_attempts=2,
                 key=f"key {random.randrange(1000)}",
-                delay=timedelta(hours=1) if random.random() < 0.1 else None,
-                expires_in=timedelta(milliseconds=50) if random.random() < 0.1 else None,
+                **random.choices(TIMES, [8, 1, 1])[0],
             )
             for _ in range(random.randint(1, 20))
         ]

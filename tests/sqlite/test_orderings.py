@@ -38,7 +38,7 @@ class Scene(NamedTuple):
 
 
 def draft(key: str | None = None, channel: str = "a", mode: KeyMode | None = None) -> Draft:
-    rest = (None, key, None, 0, None, None, None, None, 3, mode)
+    rest = (None, key, None, 0, None, None, None, None, 3, None, mode)
     return Draft(b"x", "q", channel, "", "text/plain", *rest)
 
 

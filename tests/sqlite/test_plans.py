@@ -83,6 +83,7 @@ BOUNDED = {
     ("message", "lease"),
 }
 SCAN = re.compile(r"^SCAN (?:TABLE )?(\S+)")
+WRITE = re.compile(r"(?:\s|--[^\n]*\n)*(?:delete|update)\b")
 ALIASES = re.compile(r'"laneway_(\w+)"(?: (?:as )?([a-z])\b)?')
 
 
@@ -97,20 +98,33 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Con
 
 @pytest.mark.parametrize("name", sorted(set(STATEMENTS) - LISTS))
 def test_a_verb_scans_no_table(connection: sqlite3.Connection, name: str) -> None:
-    sql = statement(name, "laneway")
     if name == "migration_note":  # part of a script, with literals
         return
-    count = max((int(number) for number in re.findall(r"\$(\d+)", sql)), default=0)
-    values = ["[]"] * count
-    rows = connection.execute(f"explain query plan {numbered(sql)}", values).fetchall()
+    sql = statement(name, "laneway")
     tables = {alias or f"laneway_{table}": table for table, alias in ALIASES.findall(sql)}
-    for *_, detail in rows:
+    for detail in explain(connection, sql):
         if found := SCAN.match(detail):
             table = tables.get(found[1]) or found[1].removeprefix("laneway_")
             by_index = "USING" in detail and "INDEX" in detail
             known = table in SMALL or table not in set(tables.values())
             known = known or (name, table) in BOUNDED
             assert known or by_index, f"{name}: {detail}"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name in STATEMENTS if WRITE.match(STATEMENTS[name]))
+)
+def test_what_a_write_changes_is_read_once(connection: sqlite3.Connection, name: str) -> None:
+    """An inner select that means a column of the outer row is read again for each of its rows."""
+    for detail in explain(connection, statement(name, "laneway")):
+        assert "CORRELATED LIST" not in detail, f"{name}: {detail}"
+
+
+def explain(connection: sqlite3.Connection, sql: str) -> list[str]:
+    count = max((int(number) for number in re.findall(r"\$(\d+)", sql)), default=0)
+    values = ["[]"] * count
+    rows = connection.execute(f"explain query plan {numbered(sql)}", values).fetchall()
+    return [detail for *_, detail in rows]
 
 
 def test_the_views_can_be_read(url: str, path: Path) -> None:

@@ -54,7 +54,7 @@ def test_urls(url: str, path: str) -> None:
         ("sqlite://jobs.db", "names a host"),
         ("sqlite:jobs.db", "lacks slashes: write sqlite:///relative.db"),
         ("sqlite:/jobs.db", "or sqlite:////absolute.db"),
-        ("sqlite:///jobs.db?mode=ro", "unknown option in"),
+        ("sqlite:///jobs.db?mode=ro", "unknown option 'mode' in"),
         ("sqlite:///jobs.db?synchronous=off", "synchronous is 'off'"),
         ("sqlite:///jobs#1.db", "write it as %23"),
         ("sqlite:///jobs\n1.db", "write it as %0A"),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from laneway import AsyncMessage, Defer, Fail, Message, NoRetry, Queue, Worker
+from laneway import Defer, Fail, Message, NoRetry, Queue, Worker
 from laneway.errors import InvalidCall, InvalidInput, InvalidOption
 
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_a_batch_task() -> None:
 
     def more(clicks: list[Click], copy: bool) -> None: ...
 
-    def none(messages: list[AsyncMessage]) -> None: ...
+    def none(messages: list[Message]) -> None: ...
 
     def good(clicks: list[Click]) -> None: ...
 

@@ -1,6 +1,7 @@
 """Tasks that are declared before there is a client, or without their functions."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -187,3 +188,71 @@ def test_tests_take_tasks(queue: Queue, tmp_path: Path) -> None:
         published(send, 5)  # type: ignore[call-overload]
     apart = send.using(client=AsyncQueue(f"sqlite:///{tmp_path}/queue.db"))
     assert len(published(apart, Order(2))) == 1
+
+
+def test_the_queue_of_a_task_goes_with_it(queue: Queue, tmp_path: Path) -> None:
+    """Each handler counts what arrives; nothing is left in any queue."""
+    url, seen = f"sqlite:///{tmp_path}/queue.db", []
+    orders, mail = Queue(url, name="orders"), AsyncQueue(url, name="mail")
+    main, other, nested, tasks = Worker(queue), Worker(orders), Tasks(), Tasks()
+
+    def note(n: int) -> None:
+        seen.append(n)
+
+    of_main = main.task("of_main")(note)
+    of_other = other.task("of_other")(note)
+    of_nested = nested.task("of_nested")(note)
+    elsewhere = nested.task("elsewhere", queue="files")(note)
+    of_mail = tasks.task("of_mail")(note)
+    tasks.bind(mail, Queue(url, name="mail"))
+    other.include(nested)
+    main.include(other, tasks)
+    main.include(tasks)  # once more changes nothing
+    assert sorted(main.queues) == ["default", "files", "mail", "orders"]
+    assert main.check() == []
+    for number, task in enumerate([of_main, of_other, of_nested, elsewhere, of_mail]):
+        task.publish(number)
+    main.run(until_empty=True)
+    assert sorted(seen) == [0, 1, 2, 3, 4]
+    assert not any(n.waiting for n in queue.stats())
+
+
+def test_an_included_worker_keeps_the_queues_that_it_names(queue: Queue) -> None:
+    main, other = Worker(queue), Worker(queue, queues=["a", "b"])
+    main.task("one")(lambda n: None)
+    other.task("two")(lambda n: None)
+    main.include(other)
+    assert sorted(main.queues) == ["a", "b", "default"]
+    main.override(queues=["c"])
+    assert main.queues == ("c",)
+
+
+def test_tasks_that_are_bound_to_none_publish_through_the_last_worker(
+    queue: Queue, tmp_path: Path
+) -> None:
+    """As in a test suite, where each test has a database of its own."""
+    tasks, seen = Tasks(), []
+    send = tasks.task("send")(lambda n: seen.append(n))
+    first, second = Worker(Queue(f"sqlite:///{tmp_path}/gone.db")), Worker(queue)
+    first.include(tasks)
+    second.include(tasks)
+    send.publish(1)
+    second.run(until_empty=True)
+    assert seen == [1]
+    tasks.bind(queue)
+    assert send.client is queue
+
+
+def test_tasks_of_another_database_are_refused(queue: Queue, tmp_path: Path) -> None:
+    other = Queue(f"sqlite:///{tmp_path}/other.db")
+    tasks = Tasks()
+    tasks.task("send")(lambda n: None)
+    worker = Worker(queue)
+    worker.include(tasks)
+    tasks.bind(other)
+    refusal = r"the tasks send are published to sqlite:///.*other\.db, schema laneway, which this"
+    assert [problem for problem in worker.check() if re.search(refusal, problem)]
+    with pytest.raises(InvalidOption, match=refusal):
+        worker.run(until_empty=True)
+    tasks.bind(queue)  # as each test of a suite does
+    assert worker.check() == []

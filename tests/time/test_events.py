@@ -77,7 +77,7 @@ def test_a_reader_survives_cut_connections(
                     await asyncio.sleep(0.4)
                     await asyncio.to_thread(cut_connections, place.url)
                     with Queue(place.url, schema=place.schema) as other:
-                        ids.append(other.publish(2).id)
+                        ids.append((await asyncio.to_thread(other.publish, 2)).id)
                 # A mailbox does not mind; only who was reading when it broke may have missed some.
                 found = [event.message_id for event in await reading]
                 assert [id for id in found if id is not None] == ids or None in found
@@ -102,7 +102,7 @@ def test_a_reader_survives_a_crash_of_the_server(caplog: pytest.LogCaptureFixtur
                 await asyncio.to_thread(server.start)
                 assert [event.what for event in await reading] == ["missed"]
                 with Queue(server.url()) as other:
-                    second = other.publish(2)
+                    second = await asyncio.to_thread(other.publish, 2)
                 found = await until(events, lambda e: e.message_id == second.id)
                 assert found[-1].what == "published"
 

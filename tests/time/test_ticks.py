@@ -39,6 +39,7 @@ def terms(cron: str | None = None, zone: str = "UTC", **changes: object) -> Sche
         payload=b"1",
         expires_in=None,
         max_attempts=20,
+        key_scope="kind",
     )
     return replace(made, **changes)  # type: ignore[arg-type]
 

@@ -27,24 +27,32 @@ settings.configure(
 )
 django.setup()
 
-from django.contrib.auth.models import User  # noqa: E402
+from django.contrib.auth.models import AnonymousUser, User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
-from django.test import AsyncClient, Client  # noqa: E402
+from django.test import AsyncClient, Client, RequestFactory  # noqa: E402
 
 from laneway.integrations.django import queue  # noqa: E402
+from laneway.integrations.django.dashboard import page  # noqa: E402
 
 
 async def under_asgi(user: User) -> dict[str, Any]:
     client = AsyncClient()
     await client.aforce_login(user)
-    page = await client.get("/ops/queue/channels")
+    shown = await client.get("/ops/queue/channels")
     live = await client.get("/ops/queue/live")
     first = await anext(aiter(live.streaming_content))
     return {
-        "page": page.status_code,
+        "page": shown.status_code,
         "live": live.headers["content-type"],
         "first": first.decode(),
     }
+
+
+def stranger_posts() -> tuple[int, bool]:
+    """The status, and whether the body was read."""
+    request = RequestFactory().post("/ops/queue/act", b"verb=x", content_type="text/plain")
+    request.user = AnonymousUser()
+    return page(request, "act").status_code, hasattr(request, "_body")
 
 
 def main() -> None:
@@ -55,6 +63,7 @@ def main() -> None:
     seen: dict[str, Any] = {}
     client = Client()
     seen["stranger"] = client.get("/ops/queue/").status_code
+    seen["stranger's body"] = stranger_posts()
     client.force_login(helper)
     seen["helper"] = client.get("/ops/queue/channels").status_code
     form = {"verb": "pause_channel", "channel": "tenant-1", "back": "channels"}
@@ -63,10 +72,10 @@ def main() -> None:
     act = "/ops/queue/act"
     seen["helper acts"] = client.post(act, body, content_type=kind).status_code
     client.force_login(boss)
-    page = client.get("/ops/queue/messages/1")
-    seen["message"] = page.status_code
-    seen["relative"] = 'href="../channels"' in page.content.decode()
-    seen["csp"] = page.headers["content-security-policy"].startswith("default-src 'none'")
+    shown = client.get("/ops/queue/messages/1")
+    seen["message"] = shown.status_code
+    seen["relative"] = 'href="../channels"' in shown.content.decode()
+    seen["csp"] = shown.headers["content-security-policy"].startswith("default-src 'none'")
     evil = {"HTTP_SEC_FETCH_SITE": "cross-site"}
     seen["other site"] = client.post(act, body, content_type=kind, **evil).status_code
     done = client.post(act, body, content_type=kind)

@@ -14,8 +14,8 @@ from laneway.errors import ConnectionUnavailable, InvalidOption
 from laneway.operator import OPERATOR, VIEWER, Principal, Right
 from laneway.web import Dashboard
 from laneway.web.cache import SharedCache
-from laneway.web.dashboard import serve
 from laneway.web.request import WebRequest, WebResponse
+from laneway.web.server import serve
 
 TOKEN = "a token that is long enough"
 
@@ -59,7 +59,7 @@ def post(pages: Dashboard, body: str, **headers: str) -> WebResponse:
 def test_without_a_credential_only_this_machine_is_let_in(
     queue: Queue, client: str, headers: dict[str, str], status: int
 ) -> None:
-    assert get(Dashboard(queue), client=client, **headers).status == status
+    assert get(Dashboard(queue, trust_local=True), client=client, **headers).status == status
 
 
 def test_a_token_is_asked_for(queue: Queue) -> None:
@@ -71,7 +71,7 @@ def test_a_token_is_asked_for(queue: Queue) -> None:
     for wrong in ("Bearer nearly", "Basic !!", f"Basic {b64encode(b'ann:no').decode()}", "Digest"):
         answer = get(pages, "/api/v1/queues", authorization=wrong)
         assert answer.status == 401
-        assert "Basic" in answer.headers["www-authenticate"]
+        assert "Bearer" in answer.headers["www-authenticate"]
         assert json.loads(answer.body)["error"]
 
 
@@ -99,7 +99,7 @@ def test_a_hook_decides(queue: Queue) -> None:
     ],
 )
 def test_other_sites_cannot_act(queue: Queue, headers: dict[str, str], fine: bool) -> None:
-    pages = Dashboard(queue)
+    pages = Dashboard(queue, trust_local=True)
     answer = post(pages, "verb=pause_channel&channel=a", host="localhost", **headers)
     assert answer.status == (303 if fine else 403)
     assert queue.channel("a").policy().paused is fine
@@ -109,19 +109,23 @@ def test_other_sites_cannot_act(queue: Queue, headers: dict[str, str], fine: boo
     "back", ["https://evil.example", "//evil.example", "/\\evil", "a:b", "act\n"]
 )
 def test_an_action_does_not_lead_to_another_site(queue: Queue, back: str) -> None:
-    answer = post(Dashboard(queue), f"verb=pause_channel&channel=a&back={back}", host="localhost")
+    answer = post(
+        Dashboard(queue, trust_local=True),
+        f"verb=pause_channel&channel=a&back={back}",
+        host="localhost",
+    )
     assert answer.headers["location"].startswith("./?done=")
 
 
 def test_read_only_changes_nothing(queue: Queue) -> None:
-    pages = Dashboard(queue, read_only=True)
+    pages = Dashboard(queue, trust_local=True, read_only=True)
     assert post(pages, "verb=pause_channel&channel=a", host="localhost").status == 403
     assert not queue.channel("a").policy().paused
     assert b"read-only" in get(pages, host="localhost").body
 
 
 def test_results_are_of_one_person_and_cannot_be_forged(queue: Queue) -> None:
-    pages = Dashboard(queue)
+    pages = Dashboard(queue, trust_local=True)
     answer = post(pages, "verb=pause_channel&channel=a&back=channels", host="localhost")
     mark = answer.headers["location"].partition("done=")[2]
 
@@ -132,7 +136,7 @@ def test_results_are_of_one_person_and_cannot_be_forged(queue: Queue) -> None:
         return b"is paused" in board.respond(request).body
 
     assert shown(mark, pages)
-    assert shown(mark, Dashboard(queue)), "another process"
+    assert shown(mark, Dashboard(queue, trust_local=True)), "another process"
     assert not shown(mark[:-4] + "AAAA", pages)
     other = Dashboard(queue, principal=lambda request: Principal("bob", OPERATOR))
     assert not shown(mark, other)
@@ -141,7 +145,7 @@ def test_results_are_of_one_person_and_cannot_be_forged(queue: Queue) -> None:
 def test_a_messages_page_shows_what_was_done_apart_from_what_its_handler_returned(
     queue: Queue,
 ) -> None:
-    pages = Dashboard(queue)
+    pages = Dashboard(queue, trust_local=True)
     number = queue.publish(1, keep_result=3600).id
     queue.claim(1)[0].complete(result="forty-two")
     answer = post(pages, "verb=pause_channel&channel=a&back=channels", host="localhost")
@@ -159,13 +163,13 @@ def test_a_messages_page_shows_what_its_handler_saved(queue: Queue) -> None:
     number = queue.publish(1).id
     queue.claim(1)[0].defer(delay=0, state={"page": "seven"})
     request = WebRequest("GET", f"/messages/{number}", "", {"host": "localhost"}, client="::1")
-    assert b"seven" in Dashboard(queue).respond(request).body
+    assert b"seven" in Dashboard(queue, trust_local=True).respond(request).body
     viewer = Dashboard(queue, principal=lambda _: Principal("ann", frozenset({Right.VIEW})))
     assert b"seven" not in viewer.respond(request).body
 
 
 def test_every_answer_tells_browsers_to_be_strict(queue: Queue) -> None:
-    pages = Dashboard(queue)
+    pages = Dashboard(queue, trust_local=True)
     for path in ("/", "/nothing", "/static/x/none.js", "/api/v1/queues", "/messages/1"):
         headers = get(pages, path, host="localhost").headers
         assert headers["content-security-policy"].startswith("default-src 'none'")
@@ -175,7 +179,7 @@ def test_every_answer_tells_browsers_to_be_strict(queue: Queue) -> None:
 
 def test_an_open_address_needs_a_credential(queue: Queue) -> None:
     with pytest.raises(InvalidOption, match="--token"):
-        serve(Dashboard(queue), "0.0.0.0", 8400)
+        serve(Dashboard(queue, trust_local=True), "0.0.0.0", 8400)
     with pytest.raises(InvalidOption, match="too short"):
         Dashboard(queue, token="short")
 

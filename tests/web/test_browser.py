@@ -104,7 +104,7 @@ def fill_flows(client: Queue) -> None:
 @pytest.fixture(scope="module")
 def address(queue: Queue) -> Iterator[str]:
     apps = {
-        "all": dashboard(queue),
+        "all": dashboard(queue, trust_local=True),
         "viewer": dashboard(queue, principal=lambda request: Principal("vera", VIEWER)),
     }
     with serving(mounted(**apps)) as base:
@@ -580,14 +580,14 @@ def test_links_stay_below_the_mount(window: Window, address: str) -> None:
 def test_a_cut_connection_is_said_and_mended(browser: Browser, queue: Queue, page: str) -> None:
     port = free_port()
     made = Window(browser, viewport={"width": 1280, "height": 800})
-    with serving(dashboard(queue), port) as base:
+    with serving(dashboard(queue, trust_local=True), port) as base:
         made.page.goto(f"{base}/{page}")
         assert not made.page.locator("#connection").is_visible()
     made.page.wait_for_selector("#connection:visible", timeout=25_000)
     assert "from before" in made.page.inner_text("#connection")
     with queue.flow("cut off", queue="cut", channel="cut") as flow:
         flow.add(1, delay=3600)
-    with serving(dashboard(queue), port):
+    with serving(dashboard(queue, trust_local=True), port):
         made.page.wait_for_selector("#connection:not(:visible)", state="attached", timeout=25_000)
         made.page.wait_for_selector("th:has-text('cut')", timeout=25_000)
         assert made.page.evaluate("window.__seen") == []
@@ -620,7 +620,7 @@ def test_hostile_names_run_nothing(browser: Browser, tmp_path: Path) -> None:
                 client.limits[name[:25]].set(concurrency=1)
         flow_ids = hostile_flows(client)
         made = Window(browser, viewport={"width": 1280, "height": 800})
-        with serving(dashboard(client)) as base:
+        with serving(dashboard(client, trust_local=True)) as base:
             flows = [f"flows/{id}" for id in flow_ids]
             for path in (*PAGES, "dead-letters/bulk?action=discard", *_ALL_MESSAGES, *flows):
                 made.page.goto(f"{base}/{path}")
@@ -677,7 +677,7 @@ def _walk(browser: Browser, url: str, schema: str) -> None:
         client.install()
         fill(client)
         made = Window(browser, viewport={"width": 1280, "height": 800})
-        with serving(dashboard(client)) as base:
+        with serving(dashboard(client, trust_local=True)) as base:
             for path in PAGES:
                 answer = made.page.goto(f"{base}/{path}")
                 assert answer is not None

@@ -38,7 +38,7 @@ def test_every_page_of_the_demo(tmp_path: Path) -> None:
         kinds |= {message.kind for message in queue.messages(queue="default", limit=10_000)}
         handled = set(make_worker(url, "worker").kinds)
         assert kinds == handled - {"webhook"}
-        pages = Dashboard(queue)
+        pages = Dashboard(queue, trust_local=True)
         for path in (*PAGES, "/flows/1", "/flows/2", "/messages/1"):
             query = {"/channel": "channel=acme", "/dead-letters/bulk": "action=redrive"}.get(path)
             headers = {"host": "localhost"}
@@ -70,6 +70,7 @@ def _until(found: Callable[[], bool]) -> None:
 def test_the_demo_works_until_it_is_stopped() -> None:
     port = free_port()
     command = [sys.executable, "-m", "laneway.cli", "dashboard", "--demo", "--port", str(port)]
+    command += ["--trust-local"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         _until(lambda: len(_ask(port, "api/v1/workers")) == 2)

@@ -19,6 +19,7 @@ def test_a_site_with_its_own_users(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "stranger": 403,
+        "stranger's body": [403, False],
         "helper": 200,
         "helper acts": 403,
         "message": 200,

@@ -41,6 +41,7 @@ select (select count(*) from laneway.dead), (select count(*) from laneway.messag
 @contextmanager
 def _dashboard(url: str, port: int, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
     command = [sys.executable, "-m", "laneway.cli", "dashboard", "--port", str(port), "--url", url]
+    command += ["--trust-local"]
     with log.open("ab") as errors:
         process = subprocess.Popen(command, stdout=errors, stderr=errors)
     try:

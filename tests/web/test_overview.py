@@ -43,7 +43,7 @@ def queue(tmp_path: Path, clock: Clock) -> Iterator[Queue]:
 
 @pytest.fixture
 def pages(queue: Queue) -> Iterator[Dashboard]:
-    made = Dashboard(queue)
+    made = Dashboard(queue, trust_local=True)
     yield made
     made.close()
 

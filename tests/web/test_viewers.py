@@ -73,7 +73,7 @@ def served(tmp_path: Path, keep: float) -> Iterator[tuple[Any, str]]:
             message.fail("no")
         with queue.flow("import") as flow:
             flow.add("merge", after=[flow.add(n) for n in range(5)])
-        app = dashboard(queue)
+        app = dashboard(queue, trust_local=True)
         app.dashboard.cache = SharedCache(keep=keep)
         with serving(mounted(all=app)) as base, closing(app.dashboard):
             yield app.dashboard, f"{base}/all/of/it/"

@@ -73,11 +73,11 @@ def test_what_is_defined_nowhere_is_said_before_anything_is_claimed(worker: Work
         worker.run(until_empty=True)
 
 
-@pytest.mark.parametrize("retry", [5, Constant])
+@pytest.mark.parametrize("retry", [True, "5", Constant])
 def test_what_is_no_retry_strategy_is_refused(worker: Worker, retry: Any) -> None:
     def handle(payload: int) -> None: ...
 
-    with pytest.raises(InvalidOption, match="give a strategy"):
+    with pytest.raises(InvalidOption, match="a strategy such as"):
         worker.handler("a", retry=retry)(handle)
 
 

@@ -5,6 +5,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from laneway import AsyncQueue, Queue, Worker
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.errors import InvalidOption
+from laneway.worker.telemetry.health import Health
 from tests.client.worlds import run_async
 from tests.conftest import SETTINGS
 from tests.frozen import frozen
@@ -123,3 +125,27 @@ def test_an_address_of_another_machine_is_an_error_with_advice(queue: Queue) -> 
     worker.default_handler(lambda payload: None)
     with pytest.raises(InvalidOption, match=r"cannot listen on 203\.0\.113\.7"):
         worker.run(until_empty=True)
+
+
+@run_async
+async def test_a_scraper_that_does_not_read_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("laneway.worker.telemetry.health._REQUEST_TIMEOUT", 0.3)
+    size = 50_000_000
+
+    async def scrape() -> tuple[bytes, str]:
+        return b"x" * size, "text/plain"
+
+    health = Health(scrape)
+    await health.start("127.0.0.1", 0)
+    with socket.create_connection(("127.0.0.1", health.port), timeout=60) as one:
+        one.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        await until(lambda: health._connections == 1)
+        await until(lambda: health._connections == 0)
+        found = 0
+        with suppress(ConnectionResetError):
+            while part := await asyncio.to_thread(one.recv, 1_000_000):
+                found += len(part)
+        assert found < size
+    await health.close()

@@ -51,6 +51,27 @@ def test_who_serves_what(database_url: str) -> None:
         assert _found(queue, "stalled queues").level == "ok", "not for long"
 
 
+def test_a_kind_without_a_handler_is_named_after_claims_have_passed_it(database_url: str) -> None:
+    """Also behind much else of its channel, and of channels that come before its own."""
+    with Queue(database_url) as real:
+        real.install()
+        clock = SetClock(real.clock())
+    with Queue(database_url, clock=clock, upkeep_every=None) as queue:
+        calls = [NewMessage(n, kind="call", channel=f"c{n % 15}") for n in range(400)]
+        mails = [NewMessage(0, kind="mail", channel="c7"), NewMessage(0, kind="fax", channel="f")]
+        queue.publish_many([*calls, *mails])
+        for _ in range(8):
+            queue.complete(queue.claim(10, kinds=["call"]))
+            clock.now += timedelta(seconds=20)
+        _seen(queue, ("call",))
+        unhandled = _found(queue, "kinds without handlers")
+        assert "default/mail" in unhandled.message and "default/fax" in unhandled.message
+        assert "call" not in unhandled.message
+        queue.complete(queue.claim(10, kinds=["mail"]))
+        queue.pause(kind="fax")
+        assert _found(queue, "kinds without handlers").level == "ok"
+
+
 def test_a_stalled_queue_and_a_vanished_worker(database_url: str) -> None:
     with Queue(database_url) as real:
         real.install()

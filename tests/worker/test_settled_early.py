@@ -5,8 +5,9 @@ import time
 from datetime import timedelta
 
 import psycopg
+import pytest
 
-from laneway import AsyncMessage, Message, Worker
+from laneway import AsyncMessage, Constant, Message, Worker
 from tests.client.worlds import run_async
 from tests.place import Place
 from tests.worker.test_worker import client, outcomes
@@ -100,3 +101,65 @@ async def test_all_that_was_asked_for_is_handled_before_it_stops(place: Place) -
 
         await worker.serve()
         assert len(done) == 500
+
+
+async def _in_own_transaction(place: Place, message: AsyncMessage, ends: str) -> None:
+    async with await psycopg.AsyncConnection.connect(place.url) as mine:
+        await message.complete(connection=mine)
+        if ends == "rolled back":
+            raise ValueError("no")
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize("ends", ["by hand", "committed", "rolled back"])
+@pytest.mark.parametrize("is_async", [True, False])
+@run_async
+async def test_only_a_message_that_is_retried_is_said_to_be(
+    place: Place, caplog: pytest.LogCaptureFixture, ends: str, is_async: bool
+) -> None:
+    """An error after the completion is logged, but nothing is retried, and ``on_error`` is for
+    messages that failed."""
+    async with client(place) as queue:
+        worker, reported = Worker(queue), list[int]()
+
+        @worker.on_error
+        async def report(message: Message, error: BaseException) -> None:
+            await asyncio.sleep(0)
+            reported.append(message.attempt)
+
+        if is_async:
+
+            @worker.handler("work", retry=Constant(every=0, attempts=2))
+            async def loop(payload: int, message: AsyncMessage) -> None:
+                if ends == "by hand":
+                    await message.complete()
+                    raise ValueError("no")
+                await _in_own_transaction(place, message, ends)
+
+        else:
+
+            @worker.handler("work", retry=Constant(every=0, attempts=2))
+            def thread(payload: int, message: Message) -> None:
+                if ends == "by hand":
+                    message.complete()
+                    raise ValueError("no")
+                with psycopg.connect(place.url) as mine:
+                    message.complete(connection=mine)
+                    if ends == "rolled back":
+                        raise ValueError("no")
+                raise ValueError("no")
+
+        published = await queue.publish(1, kind="work")
+        with caplog.at_level("INFO", "laneway.worker"):
+            await worker.serve(until_empty=True)
+        said = [line for line in caplog.messages if "failed at attempt" in line]
+        if ends == "rolled back":
+            assert await outcomes(queue, published.id) == ["retried", "failed"]
+            assert ["retrying in" in line for line in said] == [True, False]
+            assert reported == [1, 2]
+        else:
+            ended = await outcomes(queue, published.id)
+            assert ended[0] == "completed" and "retried" not in ended
+            (line,) = said
+            assert "failed at attempt 1 of 2, after it was completed: ValueError: no" in line
+            assert reported == []

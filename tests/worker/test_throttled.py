@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from laneway import AsyncQueue, Message, Throttled, Worker
+from laneway import AsyncMessage, AsyncQueue, Throttled, Worker
 from laneway.errors import DatabaseFailed, InvalidTime
 from tests.client.worlds import run_async
 from tests.place import Place
@@ -64,7 +64,7 @@ async def test_its_channel_starts_nothing_and_others_go_on(place: Place) -> None
         calls: list[str] = []
 
         @worker.default_handler()
-        async def handler(payload: int, message: Message) -> None:
+        async def handler(payload: int, message: AsyncMessage) -> None:
             calls.append(message.channel)
             if message.channel == "slow":
                 raise Throttled(retry_after=3600)

@@ -1,6 +1,6 @@
 """All commands in one application."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -52,41 +52,63 @@ def options(
     """The options before the command."""
 
 
-app.command()(schema.install)
-app.command()(schema.upgrade)
-app.command()(schema.sql)
-app.command()(schema.version)
-app.command()(worker.worker)
-app.command()(worker.workers)
-app.command()(publish.publish)
-app.command()(messages.messages)
-app.command()(messages.show)
-app.command()(messages.history)
-app.command()(messages.cancel)
-app.command("run-now")(control.run_now)
-app.command()(control.pause)
-app.command()(control.resume)
-app.command()(control.fairness)
-app.command()(control.limits)
-app.command("shared-limits")(control.shared_limits)
-app.add_typer(channels.app, name="channels")
-app.add_typer(dead.app, name="dead")
+def _group(title: str, **commands: Any) -> None:
+    """A heading of the help, and what stands below it, by name."""
+    for name, command in commands.items():
+        shown_as = name.replace("_", "-")
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=shown_as, rich_help_panel=title)
+        else:
+            app.command(shown_as, rich_help_panel=title)(command)
+
+
+_group(
+    "Set up and work",
+    install=schema.install,
+    upgrade=schema.upgrade,
+    sql=schema.sql,
+    worker=worker.worker,
+    publish=publish.publish,
+    schedules=schedules.app,
+    topics=topics.app,
+)
+_group(
+    "See what happens",
+    stats=stats.stats,
+    top=stats.top,
+    workers=worker.workers,
+    messages=messages.messages,
+    show=messages.show,
+    history=messages.history,
+    flows=flows.app,
+    tail=events.tail,
+    events=events.events,
+    wait=events.wait,
+    result=events.result,
+    dashboard=serve.dashboard,
+)
+_group(
+    "Operate",
+    doctor=schema.doctor,
+    dead=dead.app,
+    cancel=messages.cancel,
+    run_now=control.run_now,
+    pause=control.pause,
+    resume=control.resume,
+    channels=channels.app,
+    limits=control.limits,
+    shared_limits=control.shared_limits,
+    fairness=control.fairness,
+    audit=control.audit,
+    exporter=serve.exporter,
+    lake=lake.app,
+)
+_group(
+    "Develop",
+    demo=dev.demo,
+    dev=dev.app,
+    bench=dev.bench,
+    chaos=dev.chaos,
+    version=schema.version,
+)
 app.command("redrive", hidden=True)(dead.redrive)
-app.add_typer(schedules.app, name="schedules")
-app.add_typer(topics.app, name="topics")
-app.add_typer(flows.app, name="flows")
-app.add_typer(lake.app, name="lake")
-app.command()(stats.stats)
-app.command()(events.tail)
-app.command()(events.events)
-app.command()(events.wait)
-app.command()(events.result)
-app.command()(stats.top)
-app.command()(serve.dashboard)
-app.command()(control.audit)
-app.command()(schema.doctor)
-app.command()(serve.exporter)
-app.add_typer(dev.app, name="dev")
-app.command()(dev.bench)
-app.command()(dev.demo)
-app.command()(dev.chaos)

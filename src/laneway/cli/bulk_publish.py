@@ -21,6 +21,7 @@ from laneway.errors import (
     InvalidOption,
     InvalidPayload,
     LanewayError,
+    PayloadTooLarge,
     PublishRefused,
 )
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 
 _CHUNK = 4 * 1024 * 1024
+_BESIDE = 1024 * 1024
 # As many as publish_many takes to write them by COPY.
 _BATCH = 10_000
 
@@ -55,14 +57,40 @@ class InputLine(NamedTuple):
         return self.raw.removesuffix(b"\r")
 
 
-def read_batches(stream: BinaryIO, skip: int) -> Iterator[list[InputLine]]:
+def most_input(client: "Queue", form: PayloadFormat) -> int:
+    """Bytes that a message may have in a line or a file: beside the payload, which JSON may write
+    with six bytes for one, there is what ``--as message`` says of it."""
+    most = client._core.options.max_payload
+    return 6 * most + _BESIDE if form is PayloadFormat.MESSAGE else most
+
+
+def read_message(stream: BinaryIO, most: int) -> bytes:
+    """All there is; not more than a message may have, as some files have no end."""
+    content = b""
+    while len(content) <= most and (part := stream.read(most + 1 - len(content))):
+        content += part
+    if len(content) > most:
+        raise PayloadTooLarge(
+            f"there are more than {most:,} bytes: store them elsewhere and publish a reference, or "
+            "publish many messages with --lines"
+        )
+    return content
+
+
+def read_batches(stream: BinaryIO, skip: int, most: int) -> Iterator[list[InputLine]]:
     """The lines after the first ``skip``, in batches, without empty lines.
 
-    A batch is what one read returned: lines are not held back while a pipe pauses.
+    A batch is what one read returned: lines are not held back while a pipe pauses. One that is
+    longer than ``most`` may have no end.
     """
     number, rest = 0, b""
     while chunk := stream.read1(_CHUNK):  # type: ignore[attr-defined]
         *whole, rest = (rest + chunk).split(b"\n")
+        if len(rest) > most:
+            raise PayloadTooLarge(
+                f"line {number + len(whole) + 1:,} has more than {most:,} bytes: is this a file of "
+                "lines?"
+            )
         lines = [InputLine(number + n, line) for n, line in enumerate(whole, start=1)]
         number += len(whole)
         yield from _cut([line for line in lines if line.number > skip and line.raw.strip()])
@@ -129,8 +157,13 @@ def _whole(content: bytes, pattern: "NewMessage") -> "NewMessage":
         )
     values = {name: _value(name, value) for name, value in line.items()}
     if "key" not in line and pattern.key is None:
-        # --key-window and --on-duplicate are for the lines that have a key.
-        plain = {"key_window": None, "on_duplicate": "keep", "debounce_for": None}
+        # --key-scope, --key-window and --on-duplicate are for the lines that have a key.
+        plain = {
+            "key_scope": "kind",
+            "key_window": None,
+            "on_duplicate": "keep",
+            "debounce_for": None,
+        }
         values = plain | values
     return replace(pattern, **values)
 

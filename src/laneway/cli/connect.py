@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from laneway.operator import Operator
 
 
+_MOST_CONFIG = 1024 * 1024
 _TEXTS = dict.fromkeys(("url", "schema", "queue"), str)
 _KNOWN: Mapping[str, type] = {**_TEXTS, "pooler": bool, "databases": dict}
 
@@ -50,7 +51,14 @@ def _table(file: Path, path: tuple[str, ...]) -> Mapping[str, Any] | None:
     import tomllib
 
     try:
-        content: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+        # A FIFO would be waited for, and a device has no end.
+        if file.exists() and not (file.is_file() or file.is_dir()):
+            raise InvalidOption(f"{file} is no regular file: rename or remove it")
+        with file.open("rb") as opened:
+            text = opened.read(_MOST_CONFIG + 1)
+        if len(text) > _MOST_CONFIG:
+            raise InvalidOption(f"{file} has more than {_MOST_CONFIG:,} bytes: rename or remove it")
+        content: Any = tomllib.loads(text.decode())
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
     except OSError as error:
@@ -98,7 +106,9 @@ def settled(url: str | None, schema: str | None, queue: str | None = None) -> Co
         )
     if not _is_text(config.url):
         raise typer.BadParameter("the database URL is not UTF-8: type it again")
-    return config
+    from laneway.drivers.database_url import database_url  # help loads no driver
+
+    return replace(config, url=database_url(config.url))
 
 
 def _is_text(argument: str) -> bool:

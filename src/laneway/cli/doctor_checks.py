@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from laneway.drivers.database_url import dialect_url
 from laneway.errors import ConnectionUnavailable, LanewayError
 from laneway.inspection import Finding
 from laneway.spark import Check, doctor, session
@@ -84,7 +85,7 @@ def pooler(config: Config) -> Iterator[Finding]:
 def _pooler_mode(url: str) -> str | None:
     import psycopg
 
-    plain = "postgresql" + url[url.index("://") :]
+    plain = dialect_url(url)
     with (
         psycopg.connect(plain, autocommit=True, prepare_threshold=None) as first,
         psycopg.connect(plain, autocommit=True, prepare_threshold=None) as second,

@@ -25,7 +25,25 @@ class Code(IntEnum):
 
 
 class CommandGroup(TyperGroup):
-    """Errors are one sentence on stderr and an exit code, not a traceback."""
+    """Errors are one sentence on stderr and an exit code, not a traceback. The help lists commands
+    below the headings that they were given."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        shown = [(n, c) for n in self.list_commands(ctx) if not (c := self.commands[n]).hidden]
+        widest = max((len(name) for name, _ in shown), default=0)
+        headings = dict.fromkeys(_heading(command) for _, command in shown)
+        for heading in headings:
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [
+                        (
+                            name.ljust(widest),
+                            command.get_short_help_str(formatter.width - 6 - widest),
+                        )
+                        for name, command in shown
+                        if _heading(command) == heading
+                    ]
+                )
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
@@ -51,6 +69,11 @@ class CommandGroup(TyperGroup):
                 raise
             say(f"laneway: {reason(error)}")
             raise typer.Exit(Code.FAILED) from None
+
+
+def _heading(command: Any) -> str:
+    given = getattr(command, "rich_help_panel", None)
+    return given if isinstance(given, str) else "Commands"
 
 
 def _refused(error: Any) -> Exception:

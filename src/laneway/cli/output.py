@@ -222,4 +222,10 @@ def log_to_stderr(*, verbose: bool = False, as_json: bool = False) -> None:
     lines = _Lines("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if as_json else lines)
+    if as_json:
+        logging.captureWarnings(True)
+        # The user's module may have set up logging while it was imported.
+        for there in logging.getLogger().handlers:
+            if type(there) is logging.StreamHandler and there.stream in (sys.stderr, sys.stdout):
+                there.setFormatter(JsonFormatter())
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])

@@ -43,7 +43,7 @@ class Shards(Mapping[str, Q]):
         kinds = {_kind(client) for client in self._databases.values()}
         if len(kinds) > 1:
             raise InvalidOption("some are Queues, some AsyncQueues: make shards of one kind")
-        places = Counter((q._address.url, q._address.schema) for q in self._databases.values())
+        places = Counter(q._address.database for q in self._databases.values())
         if any(count > 1 for count in places.values()):
             raise InvalidOption("two names for one database and schema: give each one name")
         self._keys: dict[str, bytes] = {name: _key(name) for name in self._databases}

@@ -21,8 +21,10 @@ from .deadline import (
 from .errors import (
     DEADLOCK,
     NOT_READ_COMMITTED,
-    ended_while_idle,
+    WrongServer,
     is_away,
+    may_be_read_only,
+    never_ran,
     sqlstate,
     translated,
     unreadable,
@@ -30,9 +32,11 @@ from .errors import (
 from .listener import Listener, ListenNotifier
 from .postgresql import (
     BEGIN,
+    IN_STANDBY,
     LOCK_TIMEOUT,
     PROBE,
     READ_COMMITTED,
+    STANDBY,
     Pooled,
     lock_timeout,
     warn_of_pooler,
@@ -91,6 +95,7 @@ class AsyncpgRunner:
         lends: bool = False,
     ) -> None:
         self._url = url
+        self._address, self._connect_timeout = _address(url)
         self._call_timeout = call_timeout
         self._lends = lends
         self._statements = 0 if pooler else 100
@@ -103,12 +108,14 @@ class AsyncpgRunner:
         held = AsyncHeld(self._pool)
         try:
             result = await self._run_on(held, plan, atomic)
+        except _ERRORS as found:
+            error = self._explained(held.connection, found)
+            await self._after(held, error)
+            raise translated(error, self._url, sent=held.writes) from error
         except BaseException as error:
             await self._after(held, error)
-            if isinstance(error, _ERRORS):
-                raise translated(error, self._url, sent=held.writes) from error
             raise
-        self._pool.release(held.connection)
+        self._give(held.connection)
         return result
 
     @asynccontextmanager
@@ -117,6 +124,8 @@ class AsyncpgRunner:
         connection = await self._pool.acquire()
         transaction = connection.transaction()
         try:
+            if self._is_standby(connection):
+                raise translated(WrongServer(STANDBY), self._url)
             with self._deadline(connection):
                 await transaction.start()
             try:
@@ -146,17 +155,29 @@ class AsyncpgRunner:
             self._pool.close_idle()
         if held.connection is None:
             return
-        if isinstance(error, (LanewayError, asyncpg.PostgresError)):
+        if isinstance(error, (LanewayError, asyncpg.PostgresError, WrongServer)):
             self._give(held.connection)
         else:
             await self._leave(held.connection)
 
     def _give(self, connection: Any) -> None:
-        """Who borrowed it may have begun something by hand."""
-        if connection.is_closed() or connection.is_in_transaction():
+        """Who borrowed it may have begun something by hand; one to a standby is not kept."""
+        if connection.is_closed() or connection.is_in_transaction() or self._is_standby(connection):
             self._pool.discard(connection)
         else:
             self._pool.release(connection)
+
+    def _is_standby(self, connection: Any) -> bool:
+        """A pooler tells what some connection of its own was told once."""
+        if not self._statements or connection.is_closed():
+            return False
+        return getattr(connection.get_settings(), IN_STANDBY, None) == "on"
+
+    def _explained(self, connection: Any, error: Exception) -> Exception:
+        """A standby's refusals mean that the server is the wrong one."""
+        if connection is None or not may_be_read_only(error) or not self._is_standby(connection):
+            return error
+        return WrongServer(str(error))
 
     async def _leave(self, connection: Any) -> None:
         """It may be in the middle of something, given up by its caller for one: asyncpg tells the
@@ -170,7 +191,9 @@ class AsyncpgRunner:
     async def _connect(self) -> Any:
         try:
             connection = await asyncpg.connect(
-                self._url, statement_cache_size=self._statements, timeout=CONNECT_TIMEOUT
+                self._address,
+                statement_cache_size=self._statements,
+                timeout=self._connect_timeout,
             )
         except ValueError:
             raise unreadable(self._url) from None
@@ -201,10 +224,11 @@ class AsyncpgRunner:
             held.writes = held.writes or not statement.reads
             try:
                 return await self._execute_alone(held.connection, statement)
-            except _ERRORS as error:
+            except _ERRORS as found:
+                error = self._explained(held.connection, found)
                 if sqlstate(error) == DEADLOCK:  # the server has undone it
                     return await self._execute_alone(held.connection, statement)
-                if not ((statement.reads and is_away(error)) or ended_while_idle(error)):
+                if not ((statement.reads and is_away(error)) or never_ran(error)):
                     raise
             await held.replace()
             return await self._execute_alone(held.connection, statement)
@@ -219,7 +243,7 @@ class AsyncpgRunner:
         try:
             await self._execute(connection, _BEGIN)
         except _ERRORS as error:
-            if not ended_while_idle(error):
+            if not never_ran(error):
                 raise
             connection = await held.replace()
             await self._execute(connection, _BEGIN)
@@ -250,6 +274,8 @@ class AsyncpgRunner:
         return rows
 
     async def _execute(self, connection: Any, statement: Statement) -> Sequence[Row]:
+        if statement.primary and self._is_standby(connection):
+            raise WrongServer(STANDBY)
         with AsyncDeadline(connection._transport, patience(statement, self._call_timeout)):
             if statement.script:
                 await connection.execute(statement.sql)
@@ -266,6 +292,16 @@ class AsyncpgRunner:
 
     def _deadline(self, connection: Any) -> AsyncDeadline:
         return AsyncDeadline(connection._transport, self._call_timeout)
+
+
+def _address(url: str) -> tuple[str, float]:
+    """Without ``connect_timeout``, which asyncpg would send to the server; and its seconds."""
+    place, _, query = url.partition("?")
+    options = [option for option in query.split("&") if option]
+    kept = [option for option in options if not option.startswith("connect_timeout=")]
+    given = [float(option.partition("=")[2]) for option in options if option not in kept]
+    address = "?".join([place, "&".join(kept)]) if kept else place
+    return address, next((seconds for seconds in given if seconds > 0), CONNECT_TIMEOUT)
 
 
 async def _pieces(parts: Iterable[bytes]) -> AsyncIterator[bytes]:
@@ -302,7 +338,7 @@ class AsyncpgListener:
 
     @classmethod
     async def open(cls, url: str, channel: str) -> "AsyncpgListener":
-        connection = await asyncpg.connect(url, statement_cache_size=0)
+        connection = await asyncpg.connect(_address(url)[0], statement_cache_size=0)
         listener = cls(connection, channel)
         try:
             process, _ = await probe(connection)

@@ -1,21 +1,22 @@
 """Which driver a URL asks for. Nothing is imported before it is asked for."""
 
+import re
 from importlib import import_module
 from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from laneway.errors import InvalidOption
 from laneway.extras import needs
 
+from .database_url import dialect_url, scheme_of
 from .deadline import CALL_TIMEOUT
-from .errors import masked
 from .listener import LocalNotifier, Notifier
 from .postgresql import check_postgresql_url
 from .runner import AsyncRunner, Runner
 
 
 class Driver(NamedTuple):
-    """Runners as ``module:class`` of this package, None where the driver has no such world; the
-    notifier as ``module:function``, None where workers only poll.
+    """Runners as ``module:class`` of this package, None where the driver is for asyncio alone;
+    the notifier as ``module:function``, None where workers only poll.
 
     ``dialect`` is the engine's name, and the scheme that the driver itself understands.
     """
@@ -23,7 +24,7 @@ class Driver(NamedTuple):
     dialect: str
     database: str
     sync: str | None
-    asyncio: str | None
+    asyncio: str
     package: str
     extra: str
     notifier: str | None = None
@@ -68,17 +69,11 @@ _SQLITE = Driver(
 
 DRIVERS = {
     "postgresql": _PSYCOPG,
-    "postgres": _PSYCOPG,
-    "postgresql+psycopg": _PSYCOPG,
     "postgresql+asyncpg": _ASYNCPG,
-    "sqlite": _SQLITE,
-    "sqlite+pysqlite": _SQLITE,
-    "sqlite+aiosqlite": _SQLITE,
     "mysql": _MYSQL,
-    "mariadb": _MYSQL,
-    "mysql+pymysql": _MYSQL,
-    "mysql+asyncmy": _MYSQL,
+    "sqlite": _SQLITE,
 }
+"""By scheme, as database_url() has it."""
 
 
 def open_runner(
@@ -92,13 +87,11 @@ def open_runner(
     """A runner for the sync world; it connects at its first call. ``lends``: for connections in a
     transaction, which are somebody else's meanwhile."""
     driver = _checked_driver(url)
-    if driver.sync is None:
-        raise InvalidOption(
-            f"{driver.package} works with AsyncQueue only: for Queue write postgresql:// in "
-            f"{masked(url)}"
-        )
+    if driver.sync is None:  # it is for the application's event loop
+        driver = DRIVERS[driver.dialect]
+    assert driver.sync is not None
     options = _runner_options(driver, pool_size, pooler, call_timeout, lends)
-    runner: Runner = _load(driver, driver.sync)(_plain(url), **options)
+    runner: Runner = _load(driver, driver.sync)(dialect_url(url), **options)
     return runner
 
 
@@ -112,13 +105,21 @@ def open_async_runner(
 ) -> AsyncRunner:
     """The same for asyncio."""
     driver = _checked_driver(url)
-    if driver.asyncio is None:
-        raise InvalidOption(
-            f"{driver.package} works with Queue only, not with AsyncQueue: {masked(url)}"
-        )
     options = _runner_options(driver, pool_size, pooler, call_timeout, lends)
-    runner: AsyncRunner = _load(driver, driver.asyncio)(_plain(url), **options)
+    runner: AsyncRunner = _load(driver, driver.asyncio)(dialect_url(url), **options)
     return runner
+
+
+def open_sessions(url: str, pool_size: int, pooler: bool, *, is_async: bool) -> Any:
+    """Lends sessions of SQLAlchemy, on PostgreSQL."""
+    from .sessions import AsyncSessionLender, SessionLender
+
+    asyncpg = driver_of(url).sync is None
+    if is_async:
+        return AsyncSessionLender(
+            dialect_url(url), asyncpg=asyncpg, pool_size=pool_size, pooler=pooler
+        )
+    return SessionLender(dialect_url(url), pool_size=pool_size, pooler=pooler)
 
 
 def open_notifier(
@@ -129,20 +130,33 @@ def open_notifier(
     driver = driver_of(url)
     if driver.notifier is None or pooler:
         return LocalNotifier()
-    notifier: Notifier = _load(driver, driver.notifier)(_plain(url), channel, wanted)
+    notifier: Notifier = _load(driver, driver.notifier)(dialect_url(url), channel, wanted)
     return notifier
 
 
 def driver_of(url: object) -> Driver:
-    """What the URL's scheme stands for; raises InvalidOption if it is none of ours."""
-    scheme = url.partition(":")[0].lower() if isinstance(url, str) else ""
-    if scheme not in DRIVERS:
-        shown = repr(masked(url)) if isinstance(url, str) else type(url).__name__
-        raise InvalidOption(
-            f"{shown} is not a database URL that Laneway knows: use one like "
-            "postgresql://localhost/shop, mysql://localhost/shop or sqlite:///shop.db"
-        )
-    return DRIVERS[scheme]
+    """For a client of asyncio; raises InvalidOption if the URL is of no database of ours."""
+    return DRIVERS[scheme_of(url)]
+
+
+_HAS_PORT = re.compile(r":\d+$")
+_PORTS = {"postgresql": "5432", "mysql": "3306"}
+
+
+def same_database(url: str) -> tuple[str, ...]:
+    """Equal for two URLs that lead to one database, whatever their drivers, users and options."""
+    dialect, url = driver_of(url).dialect, dialect_url(url)
+    if dialect == "sqlite":
+        from .sqlite.url import read_url
+
+        return dialect, read_url(url).path
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    hosts = parts.netloc.rpartition("@")[2].lower() or options.get("host", "localhost")
+    port = options.get("port", _PORTS[dialect])
+    named = ",".join(h if _HAS_PORT.search(h) else f"{h}:{port}" for h in hosts.split(","))
+    name = unquote(parts.path.strip("/")) or options.get("dbname", "") or parts.username or ""
+    return dialect, named, options.get("unix_socket", ""), name
 
 
 def _checked_driver(url: str) -> Driver:
@@ -161,11 +175,6 @@ def _runner_options(
     if driver.dialect == "postgresql":
         options["lends"] = lends
     return options
-
-
-def _plain(url: str) -> str:
-    """What the drivers themselves understand."""
-    return driver_of(url).dialect + url[url.index(":") :]
 
 
 def _load(driver: Driver, place: str) -> Any:

@@ -12,6 +12,9 @@ from laneway.errors import (
     SchemaMissing,
 )
 
+# How functions of ours begin what they say, before or behind a wrapper's own words.
+_SAID = re.compile(r"(?:^|[:)] )(laneway: [^\n]*)")
+_REPEAT = "40"  # the class of serialization failures
 _MISSING = {"42883", "42P01", "3F000"}  # function, table, schema
 # 08: connection; the others: shutting down, starting up, too many clients, idle and killed.
 _AWAY = re.compile("08|57P0[1-5]|53300|25P0[34]")
@@ -29,6 +32,10 @@ _MYSQL_MISSING = {1146, 1356}  # a table, a view's table
 # Too many connections, shutting down, killed; and what the client finds: no server, gone.
 _MYSQL_AWAY = {0, 1040, 1053, 1152, 1184, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031}
 _MYSQL_REPEAT = {1205, 1213, 1020}  # lock wait, deadlock, a record that changed
+# Writes, locks, LISTEN and whole kinds of tables that a standby refuses; but a read-only
+# transaction refuses writes with the first as well.
+_READ_ONLY = {"25006", "0A000", "55000"}
+_MYSQL_READ_ONLY = {1290, 1792, 1836, 1874}
 # Names and passwords may hold anything themselves, @ and spaces too: rather mask too much.
 _CREDENTIALS = re.compile(r"(?<=://)([^:\n]*):(.*)@")
 # Of a URL's query, or of a list of words, where a value may be quoted.
@@ -45,6 +52,12 @@ _IDLE_TIMEOUT = "57P05"
 LOCK_WAIT = 1205  # of MySQL
 LOCK_TIMEOUTS = ("55P03", str(LOCK_WAIT), "SQLITE_BUSY")
 """The states of an error that says: somebody keeps a row, or SQLite's file, locked."""
+
+
+class WrongServer(OSError):
+    """The server takes no writes: it is a standby, or set to read-only. After a fail-over that is
+    the old one, and its address leads to the new one sooner or later: the connection is given up,
+    so that the next one finds it."""
 
 
 def masked(url: str) -> str:
@@ -87,9 +100,23 @@ def must_repeat(error: BaseException) -> bool:
     return mysql_number(error) in _MYSQL_REPEAT
 
 
+def told_by_laneway(error: BaseException) -> LanewayError | None:
+    """Our error on a connection that is not ours, for what Laneway says: that it is not there, or
+    that a function of it refuses. All else belongs to the connection's owner, and so does what
+    asks for the transaction to be repeated: whoever repeats it knows the driver's error."""
+    if missing := missing_schema(error):
+        return missing
+    state = sqlstate(error)
+    if state is None or state.startswith(_REPEAT):
+        return None
+    for layer in (error, getattr(error, "orig", None), error.__cause__):
+        if found := _SAID.search(str(layer)):
+            return DatabaseFailed(f"the database refused: {found[1]}", state)
+    return None
+
+
 def missing_schema(error: BaseException) -> SchemaMissing | None:
-    """Whether the error means that Laneway is not there; all that is mapped on connections that
-    are not ours, whose other errors belong to their owner."""
+    """Whether the error means that Laneway is not there."""
     number = mysql_number(error)
     states = sqlstate(error) in _MISSING or number in _MYSQL_MISSING
     if not states and not _no_such_table(error):
@@ -121,6 +148,11 @@ def translated(error: Exception, url: str, *, sent: bool = False) -> LanewayErro
     text = _without_password(_first_line(error), url)
     if missing := missing_schema(error):
         return missing
+    if isinstance(error, WrongServer):
+        return ConnectionUnavailable(
+            f"{masked(url)} leads to a server that takes no writes, a standby or one that is "
+            f"read-only: {text}; the next call connects anew"
+        )
     if is_away(error) and sent:
         return OutcomeUnknown(
             f"the connection to {masked(url)} was lost during the call, which may or may not have "
@@ -134,10 +166,21 @@ def translated(error: Exception, url: str, *, sent: bool = False) -> LanewayErro
     return DatabaseFailed(f"the database refused: {text}", state)
 
 
-def ended_while_idle(error: BaseException) -> bool:
-    """Whether the server had ended the session when the statement came, which it never saw: also a
-    write may be sent again."""
-    return _IDLE_TIMEOUT in (getattr(layer, "sqlstate", None) for layer in (error, error.__cause__))
+def never_ran(error: BaseException) -> bool:
+    """Whether the server certainly did nothing: it had ended the session when the statement came,
+    or it takes no writes. Also a write may be sent again."""
+    layers = (error, error.__cause__)
+    return isinstance(error, WrongServer) or _IDLE_TIMEOUT in (
+        getattr(layer, "sqlstate", None) for layer in layers
+    )
+
+
+def may_be_read_only(error: BaseException) -> bool:
+    """Whether a server that takes no writes refuses like this: the server has to be asked, because
+    a transaction that is read-only does so too."""
+    if (number := mysql_number(error)) is not None:
+        return number in _MYSQL_READ_ONLY
+    return sqlstate(error) in _READ_ONLY
 
 
 def is_away(error: BaseException) -> bool:

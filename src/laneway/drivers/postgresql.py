@@ -61,6 +61,14 @@ def lock_timeout(call_timeout: float) -> str:
     return f"{int(min(call_timeout / 2, _LOCK_TIMEOUT) * 1000)}ms"
 
 
+IN_STANDBY = "in_hot_standby"
+"""A setting that every server tells at connecting, and again when it changes. A connection to a
+standby is not kept: after a fail-over its address may lead to the primary the next time."""
+
+
+STANDBY = "it is a standby"
+
+
 class Pooled(Exception):
     """The connection is a pooler's: what is set or prepared on it may be somebody else's next."""
 

@@ -4,9 +4,9 @@ import asyncio
 import select
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, suppress
+from contextlib import suppress
 from threading import Lock, Semaphore
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar
 
 from laneway.errors import ConnectionUnavailable, InvalidOption
 from laneway.plan import Plan, Row, Statement
@@ -35,20 +35,6 @@ class AsyncRunner(Protocol):
     async def run(self, plan: Plan[T], *, atomic: bool = False) -> T: ...
 
     async def close(self) -> None: ...
-
-
-@runtime_checkable
-class Transactional(Protocol):
-    """A runner that lends a connection of its own, the driver's native one, in a transaction."""
-
-    def transaction(self) -> AbstractContextManager[Any]: ...
-
-
-@runtime_checkable
-class AsyncTransactional(Protocol):
-    """The same for asyncio."""
-
-    def transaction(self) -> AbstractAsyncContextManager[Any]: ...
 
 
 def drive(plan: Plan[T], execute: Execute) -> T:

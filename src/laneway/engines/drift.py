@@ -406,7 +406,7 @@ def _is_apart(part: Part) -> bool:
 
 
 def _stands_on(part: Part, gone: set[str | None]) -> bool:
-    if part.kind == "index":
+    if part.kind in ("index", "check"):
         return part.table in gone
     if part.kind != "view" or part.sql is None:
         return False

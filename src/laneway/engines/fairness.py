@@ -276,8 +276,6 @@ def next_skips(skips: int, started: int) -> int:
     return (skips + started) % OLDEST_OF
 
 
-# While a claim finds nothing else, it looks for it only after so many that started what waited.
-_STARTS_AHEAD = 8
 _ZERO = timedelta(0)
 ChannelId = int | bytes
 
@@ -331,20 +329,21 @@ class LimitWaits(NamedTuple):
     released: int
     waiting: bool
     look_again: timedelta | None
+    held: bool = False
+    """Whether channels were locked for it."""
 
 
 NO_WAITS = LimitWaits(0, False, None)
-Release = Callable[[], Plan[LimitWaits]]
-Admit = Callable[[Sequence[Limited], Taken], Plan[set[int]]]
 
 
 class LimitSteps(NamedTuple):
-    """What a claim does where messages that wait for limits are started directly. ``claim`` takes
-    others; ``sweep`` sets aside what comes behind those that have to wait."""
+    """What a claim does in queues in which messages wait for limits. ``start`` takes those that may
+    start; it is told what this claim has asked for already. ``claim`` takes others; ``sweep`` sets
+    aside what comes behind those that have to wait."""
 
     claim: Callable[[], Plan[Taken]]
-    start: Callable[[], Plan[tuple[Taken, LimitWaits]]]
-    admit: Admit
+    start: Callable[[Sequence[Limited]], Plan[tuple[Taken, LimitWaits]]]
+    admit: Callable[[Sequence[Limited], Taken], Plan[set[int]]]
     sweep: Callable[[Sequence[Limited]], Plan[None]]
 
 
@@ -357,55 +356,28 @@ def limited_rows(taken: Taken) -> list[Limited]:
 
 
 class LimitedClaims:
-    """The queues in which messages wait for limits, as far as this client knows. What may start is
-    made due before a claim; with ``release_after``, where the claim is in the same transaction,
-    after it, for the next one: so a claim never waits while it holds channels."""
+    """The queues in which messages wait for limits, as far as this client knows. What may start of
+    them is started out of its channel's turn: a slot that gets free is not to wait until everything
+    that has to wait too was claimed and put back."""
 
-    def __init__(self, release_after: bool = False) -> None:
+    def __init__(self, ahead: int = QUANTUM) -> None:
+        """``ahead``: how many may start, while claims find nothing else, before others are looked
+        at, which may be of tenants that have had less. One where nothing is swept."""
         self.known: set[tuple[str, ...]] = set()
-        self._after = release_after
-        # How many more claims may start what waits for limits before others are looked at.
+        self._most_ahead = ahead
         self._ahead: dict[tuple[str, ...], int] = {}
 
-    def claim(
-        self,
-        queues: tuple[str, ...],
-        claim: Callable[[], Plan[Taken]],
-        release: Release,
-        admit: Admit,
-    ) -> Plan[Taken]:
-        """What ``claim`` takes and may start."""
-        known = queues in self.known
-        waits = (yield from release()) if known and not self._after else NO_WAITS
-        taken = yield from claim()
-        if taken.limited:
-            self.known.add(queues)
-        elif known and not waits.waiting:
-            self.known.discard(queues)
-        found = limited_rows(taken)
-        if found:
-            started = yield from admit(found, taken)
-            if len(started) < len(found):
-                self.known.add(queues)
-                return _without(taken, {one.id for one in found} - started)
-        if self._after and taken.limited:
-            waits = yield from release()
-        elif taken.limited and not known:
-            # Something waits for limits: it is made due before the next claim.
-            status = taken.status if taken.rows else ClaimStatus.BUSY
-            return taken._replace(status=status, look_again=_ZERO)
-        return _with_waits(taken, waits)
-
-    def claim_or_start(self, queues: tuple[str, ...], steps: LimitSteps) -> Plan[Taken]:
+    def claim(self, queues: tuple[str, ...], steps: LimitSteps) -> Plan[Taken]:
         """Either what waits for limits and may start, or what a claim takes: in turn while there is
         both, so that neither waits for the other."""
         known, waits = queues in self.known, NO_WAITS
         first = known and self._ahead.get(queues, 1) > 0
         if first:
-            taken, waits = yield from steps.start()
+            taken, waits = yield from steps.start(())
             if taken.rows:
                 # What was made due with them is in its channel: that is next.
-                self._ahead[queues] = 0 if waits.released else self._ahead.get(queues, 1) - 1
+                left = self._ahead.get(queues, 1) - len(taken.rows)
+                self._ahead[queues] = 0 if waits.released else left
                 return taken
         taken = yield from steps.claim()
         if taken.limited:
@@ -414,7 +386,7 @@ class LimitedClaims:
             self.known.discard(queues)
         known = queues in self.known
         # Also if all that it took has to wait: others that were not asked for yet come behind it.
-        self._ahead[queues] = 1 if taken.rows else _STARTS_AHEAD
+        self._ahead[queues] = 1 if taken.rows else self._most_ahead
         found = limited_rows(taken)
         if found:
             started = yield from steps.admit(found, taken)
@@ -423,15 +395,15 @@ class LimitedClaims:
                 self.known.add(queues)
                 known = True
                 yield from steps.sweep(waiting)
-                taken = _without(taken, {one.id for one in waiting})
+                taken = without(taken, {one.id for one in waiting})
         if known and not first and not taken.rows:
-            direct, waits = yield from steps.start()
+            direct, waits = yield from steps.start(found)
             if direct.rows:
                 return direct
         return _with_waits(taken, waits)
 
 
-def _without(taken: Taken, waiting: set[int]) -> Taken:
+def without(taken: Taken, waiting: set[int]) -> Taken:
     rows = [row for row in taken.rows if row[0] not in waiting]
     if rows:
         return taken._replace(rows=rows, look_again=_ZERO)

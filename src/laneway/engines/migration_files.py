@@ -1,10 +1,10 @@
 """Numbered migrations: each engine has one folder of SQL files per migration."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
-from laneway.errors import SchemaTooNew
+from laneway.errors import InvalidOption, SchemaTooNew, shown
 
 _ENDS = {"tables.sql": 0, "views.sql": 2}
 
@@ -30,6 +30,16 @@ def read_migrations(folder: Traversable) -> tuple[Migration, ...]:
     """All migrations of this version, in order, with the schema still called ``laneway``."""
     folders = sorted(folder.iterdir(), key=lambda one: one.name)
     return tuple(_read(one) for one in folders if one.name[:4].isdigit())
+
+
+def between(known: Sequence[Migration], since: int, to: int | None) -> list[Migration]:
+    """Those after version ``since`` and up to ``to``, or up to the newest."""
+    newest = known[-1].number
+    if to is not None and (type(to) is not int or not 1 <= to <= newest):
+        raise InvalidOption(
+            f"version is {shown(to)}: this Laneway has the schema's versions 1 to {newest}"
+        )
+    return [one for one in known if since < one.number <= (to or newest)]
 
 
 def check_known(version: int, known: int, schema: str) -> None:

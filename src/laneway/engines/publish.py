@@ -11,12 +11,14 @@ from laneway.model import Draft, Published
 from laneway.plan import Plan
 from laneway.schedule import Schedule
 from laneway.schedule_rules import Firing, draft_of
-from laneway.topic import TopicCopy
+from laneway.topic import Subscription, TopicCopy, copies
+
+from .keys import draft_key
 
 # What becomes of messages whose keys are in use: the same on every engine.
 
 Key = tuple[str, str]
-"""A queue and a key."""
+"""A queue, and the name of a key in it."""
 
 Publish = Callable[[Sequence[Draft]], Plan[Sequence[Published]]]
 Replace = Callable[[Sequence[Draft]], Plan[list[Published | None]]]
@@ -35,6 +37,11 @@ def parked_due(id: int) -> int:
     return PARKED_FROM + id % _PARKED_SPAN
 
 
+def key_of(draft: Draft) -> Key | None:
+    name = draft_key(draft)
+    return None if name is None else (draft.queue, name)
+
+
 _mode = itemgetter(-1)
 
 
@@ -48,15 +55,11 @@ def chosen(drafts: Sequence[Draft]) -> list[int]:
     last that replaces, as if they were published one after the other; if none replaces, the first.
     """
     by_key: dict[Key, int] = {}
-    for number, draft in enumerate(drafts):
-        if draft.key is not None:
-            place = (draft.queue, draft.key)
-            if draft.mode is not None or place not in by_key:
-                by_key[place] = number
-    return [
-        number if draft.key is None else by_key[draft.queue, draft.key]
-        for number, draft in enumerate(drafts)
-    ]
+    keys = [key_of(draft) for draft in drafts]
+    for number, (key, draft) in enumerate(zip(keys, drafts, strict=True)):
+        if key is not None and (draft.mode is not None or key not in by_key):
+            by_key[key] = number
+    return [number if key is None else by_key[key] for number, key in enumerate(keys)]
 
 
 def publish_modes(
@@ -123,6 +126,10 @@ class Publisher(Protocol):
 
     def publish_topic(self, topic: str, drafts: Sequence[Draft]) -> Plan[list[list[TopicCopy]]]: ...
 
+    def subscribers(self, topic: str) -> Plan[list[Subscription]]:
+        """As whoever publishes may read them."""
+        ...
+
 
 def publish_now(engine: Publisher, schedule: Schedule, now: datetime) -> Plan[list[Published]]:
     """One message now, beside the schedule's own ticks."""
@@ -151,15 +158,16 @@ def _publish(engine: Publisher, drafts: Sequence[Draft]) -> Plan[list[Published]
     """A dead letter gives its key up to the next message of the schedule: otherwise one failure
     would silence the schedule for good. Redriven, the letter lives on without the key."""
     results = yield from engine.publish(drafts)
+    keys = [key_of(draft) for draft in drafts]
     held = {
-        (draft.queue, draft.key)
-        for draft, result in zip(drafts, results, strict=True)
-        if result.status == "existing" and draft.key is not None
+        key
+        for key, result in zip(keys, results, strict=True)
+        if result.status == "existing" and key is not None
     }
     if not held:
         return results
     freed = yield from engine.free_dead_keys(sorted(held))
-    again = [n for n, draft in enumerate(drafts) if (draft.queue, draft.key) in freed]
+    again = [n for n, key in enumerate(keys) if key in freed]
     if not again:
         return results
     published = yield from engine.publish([drafts[n] for n in again])
@@ -174,25 +182,26 @@ def _publish_topic(
     """The same for each subscriber's copy. Published again, those that live already find their own
     key in use, so that none is doubled."""
     rounds = yield from engine.publish_topic(topic, drafts)
+    if not any(copy.status == "existing" for round in rounds for copy in round):
+        return rounds
+    # A subscriber may have a channel or a kind of its own, in which the key holds.
+    subscribers = yield from engine.subscribers(topic)
+    keys = [{copy.queue: key_of(copy) for copy in copies(draft, subscribers)} for draft in drafts]
     held = {
-        (copy.queue, draft.key)
-        for draft, copies in zip(drafts, rounds, strict=True)
-        for copy in copies
-        if copy.status == "existing" and draft.key is not None
+        key
+        for own, round in zip(keys, rounds, strict=True)
+        for copy in round
+        if copy.status == "existing" and (key := own.get(copy.queue)) is not None
     }
     freed = (yield from engine.free_dead_keys(sorted(held))) if held else set()
-    again = [
-        n
-        for n, draft in enumerate(drafts)
-        if any((copy.queue, draft.key) in freed for copy in rounds[n])
-    ]
+    again = [n for n, own in enumerate(keys) if not freed.isdisjoint(own.values())]
     if not again:
         return rounds
     repeated = yield from engine.publish_topic(topic, [drafts[n] for n in again])
-    for n, copies in zip(again, repeated, strict=True):
-        new = {copy.queue: copy for copy in copies}
+    for n, round in zip(again, repeated, strict=True):
+        new = {copy.queue: copy for copy in round}
         rounds[n] = [
-            new.get(copy.queue, copy) if (copy.queue, drafts[n].key) in freed else copy
+            new.get(copy.queue, copy) if keys[n].get(copy.queue) in freed else copy
             for copy in rounds[n]
         ]
     return rounds

@@ -1,25 +1,37 @@
 """Shared limits in a claim: what it took starts only if all limits that it names let it.
 
 A claim takes messages as ever, and then asks for those that name limits. The others are put back
-for an hour, uncounted, and wait in a *lane*: a channel and a set of limits. Before a claim, as many
-of them as may start are made due, of lanes in turn. So whoever uses no limits pays nothing; see
-docs/decisions/0021-shared-limits.md.
+for an hour, uncounted, and wait in a *lane*: a channel and a set of limits. Claims start as many of
+them as may start, of lanes in turn: they are made due, and taken at once. So whoever uses no limits
+pays nothing; see docs/decisions/0021-shared-limits.md.
 
 PostgreSQL decides in functions of its own; MySQL and SQLite with what is here: an engine says how
 to read and write its tables. Its transaction holds the limits' rows from reading them to the end,
 so two claims decide one after the other.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
 from laneway.limits import EndedAttempt, Join, LimitClock, LimitControl
-from laneway.model import Return, Settled
+from laneway.model import ClaimStatus, Return, Settled
 from laneway.plan import Plan, Taken
 from laneway.shared_limits import SharedLimit, names_in, shared_limit_of
 
-from .fairness import ChannelId, Lane, Limited, LimitLane, LimitWaits, RateLimit, shares
+from .fairness import (
+    NO_WAITS,
+    ChannelId,
+    Lane,
+    Limited,
+    LimitLane,
+    LimitWaits,
+    RateLimit,
+    limited_rows,
+    shares,
+    without,
+)
 from .times import HOUR, SECOND, micros, moment
 
 HOLD = HOUR
@@ -171,8 +183,17 @@ def shown_limit(
     return shared_limit_of(row)
 
 
+Take = Callable[[Mapping[ChannelId, int]], Plan[Taken]]
+"""Claims so many messages of each of these channels, without their turns."""
+_MAX_TRIES = 20
+_NOTHING = Taken([], ClaimStatus.BLOCKED, None, None, None, limited=True)
+
+
 class LimitPlans:
     """What an engine has to add begins with ``_limit``."""
+
+    _limit_one_lock = False
+    """Whether a transaction that has asked for some limits must not lock others."""
 
     def _limit_put_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
         raise NotImplementedError
@@ -270,8 +291,9 @@ class LimitPlans:
         """Marks them, and moves the lane on."""
         raise NotImplementedError
 
-    def _limit_make_due(self, ids: Sequence[int]) -> Plan[None]:
-        """From the time on at which they were due; forgets those that have ended."""
+    def _limit_make_due(self, ids: Sequence[int]) -> Plan[list[int]]:
+        """From the time on at which they were due; forgets those that have ended, and returns the
+        others."""
         raise NotImplementedError
 
     def _limit_now(self) -> Plan[int]:
@@ -313,7 +335,6 @@ class LimitPlans:
             later = [timedelta(microseconds=HOLD + number) for number in range(len(wait))]
             returns = [Return(o.id, o.fence, d) for o, d in zip(wait, later, strict=True)]
             yield from self._limit_put_back(returns)
-            yield from self._limit_sweep(wait)
         return {one.id for one in start}
 
     def _charge_lanes(
@@ -362,17 +383,40 @@ class LimitPlans:
             )
         return joins
 
+    def _start_limited(
+        self, queues: tuple[str, ...], kinds: Kinds, want: int, among: Sequence[Limited], take: Take
+    ) -> Plan[tuple[Taken, LimitWaits]]:
+        """Takes as many as may start, without their channels' turns."""
+        for _ in range(_MAX_TRIES):
+            due, waits = yield from self._release_limited(queues, kinds, want, among)
+            if due or not waits.released:
+                break  # otherwise all of them had ended meanwhile
+        if not due:
+            return _NOTHING, waits
+        taken = yield from take(due)
+        if found := limited_rows(taken):
+            started = yield from self._admit(found, taken)
+            taken = without(taken, {one.id for one in found} - started)
+        return taken, waits._replace(released=max(0, waits.released - len(taken.rows)))
+
     def _release_limited(
-        self, queues: tuple[str, ...], kinds: Kinds, want: int
-    ) -> Plan[LimitWaits]:
-        """As many as may start become due, of lanes in turn."""
+        self, queues: tuple[str, ...], kinds: Kinds, want: int, among: Sequence[Limited]
+    ) -> Plan[tuple[dict[ChannelId, int], LimitWaits]]:
+        """As many as may start become due, of lanes in turn: how many of which channels."""
         sets = yield from self._limit_sets(queues)
+        if self._limit_one_lock and among:
+            mine = {name for one in among for name in names_in(one.limits)}
+            sets = [limits for limits in sets if mine.issuperset(names_in(limits))]
         if not sets:
-            return LimitWaits(0, False, None)
+            return {}, NO_WAITS
         now = yield from self._limit_now()
-        names = sorted({name for limits in sets for name in names_in(limits)})
+        others = (yield from self._waiting_elsewhere(sets)) if among else []
+        names = sorted({name for limits in (*sets, *others) for name in names_in(limits)})
         states = yield from self._limit_look(names, now)
-        again, chosen, begun = list[int](), list[int](), False
+        # What was put back because it would pass what could start of other queues stays there.
+        passing = _passing(sets, others, states, now)
+        sets = [limits for limits in sets if limits not in passing]
+        again, chosen, begun, held = list[int](), dict[int, ChannelId](), False, False
         for limits in sets:
             room, later = room_of(limits, states, now, want - len(chosen))
             if later is not None:
@@ -381,25 +425,31 @@ class LimitPlans:
                 begun = True
                 yield from self._limit_begin()
             while room > 0:
-                ids = yield from self._pick(limits, queues, kinds, room, now)
+                lanes = yield from self._limit_lanes(limits, queues, kinds, room, now)
+                held = held or bool(lanes)
+                ids = yield from self._pick(limits, lanes, kinds, room, now)
                 if not ids:
                     break
                 room -= len(ids)
-                chosen += ids
+                chosen |= ids
                 for name in names_in(limits):
                     if name in states:
                         states[name].coming += len(ids)
-        if chosen:
-            yield from self._limit_make_due(chosen)
+        due = (yield from self._limit_make_due(list(chosen))) if chosen else []
         wait = timedelta(microseconds=max(0, min(again, default=now + POLL) - now))
-        return LimitWaits(len(chosen), True, wait)
+        return Counter(chosen[id] for id in due), LimitWaits(len(chosen), True, wait, held)
+
+    def _waiting_elsewhere(self, sets: Sequence[str]) -> Plan[list[str]]:
+        """Other sets that something of any queue waits for, and that share a limit with these."""
+        known = yield from self._limit_all_sets()
+        others = {one for one in known if one not in sets and any(_share(one, my) for my in sets)}
+        return (yield from self._limit_held(sorted(others))) if others else []
 
     def _pick(
-        self, limits: str, queues: tuple[str, ...], kinds: Kinds, room: int, now: int
-    ) -> Plan[list[int]]:
-        lanes = yield from self._limit_lanes(limits, queues, kinds, room, now)
+        self, limits: str, lanes: Sequence[Lane], kinds: Kinds, room: int, now: int
+    ) -> Plan[dict[int, ChannelId]]:
         counts = shares(lanes, room)
-        chosen: list[int] = []
+        chosen: dict[int, ChannelId] = {}
         for lane in lanes:
             ids: list[int] = []
             if counts.get(lane.channel_id):
@@ -407,7 +457,7 @@ class LimitPlans:
                 ids = yield from self._limit_next(limits, lane.channel_id, kinds, count)
             if ids or kinds is None:
                 yield from self._limit_release(limits, lane, ids, now)
-            chosen += ids
+            chosen |= dict.fromkeys(ids, lane.channel_id)
         return chosen
 
 

@@ -24,6 +24,7 @@ from airflow.triggers.base import BaseEventTrigger, TriggerEvent
 from laneway import AsyncMessage, AsyncQueue, Queue
 from laneway.durations import Duration, check_duration
 from laneway.errors import LeaseLost
+from laneway.model import KeyScope
 
 try:
     from airflow.triggers.shared_stream import SharedStreamProducer
@@ -174,6 +175,7 @@ class PublishOperator(BaseOperator):  # type: ignore[misc]
         queue_name: str = "default",
         kind: str = "",
         key: str | None = None,
+        key_scope: KeyScope = "kind",
         key_window: Duration = timedelta(days=1),
         conn_id: str = CONNECTION,
         **kwargs: Any,
@@ -181,6 +183,7 @@ class PublishOperator(BaseOperator):  # type: ignore[misc]
         super().__init__(**kwargs)
         self.payload, self.channel, self.queue_name = payload, channel, queue_name
         self.kind, self.key, self.conn_id = kind, key, conn_id
+        self.key_scope = key_scope
         self.key_window = check_duration("key_window", key_window)
 
     def execute(self, context: Any) -> int | None:
@@ -191,6 +194,7 @@ class PublishOperator(BaseOperator):  # type: ignore[misc]
                 queue=self.queue_name,
                 kind=self.kind,
                 key=self.key or _key_of(context["ti"]),
+                key_scope=self.key_scope,
                 key_window=self.key_window,
             )
             return published.id

@@ -98,13 +98,16 @@ class Tenant(NamedTuple):
 
 class TenantRows(NamedTuple):
     """What the database has of a tenant; the columns of the statement ``tenant_rows``. ``held``:
-    nodes of flows that wait for their parents."""
+    nodes of flows that wait for their parents; ``counts``: rows that count dead letters;
+    ``operations``: bulk ones that were started for the channel."""
 
     messages: int
     dead_letters: int
     history: int
     results: int
     held: int
+    counts: int
+    operations: int
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,8 @@ class PostgresqlCatalog(Catalog):
         return [DayCount(*row) for row in self.ask("days", force=force)]
 
     def erase_history(self, tenant: Tenant) -> int:
-        self.tell("erase_keys", **tenant._asdict())
-        self.tell("erase_results", **tenant._asdict())
+        for name in ("erase_keys", "erase_results", "erase_counts", "erase_operations"):
+            self.tell(name, **tenant._asdict())
         return self.tell("erase_history", **tenant._asdict())
 
     def forget_reader(self, name: str) -> bool:
@@ -108,6 +108,10 @@ _PAGE = 20_000
 _DELETED_AT_ONCE = 2_000
 """Rows of history deleted in one transaction: others can write in between."""
 _DAY = 86_400_000_000
+_ERASE_COUNTS = {
+    "mysql": ("erase_counts", "uncount_sums", "keep_sums", "erase_sums"),
+    "sqlite": ("erase_counts",),
+}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -178,8 +182,11 @@ class MysqlSqliteCatalog(Catalog):
                 self.mark(batch, "verified", "purged")
 
     def erase_history(self, tenant: Tenant) -> int:
-        self.tell("erase_keys", **tenant._asdict())
-        self.tell("erase_results", **tenant._asdict())
+        for name in ("erase_keys", "erase_results", "erase_operations"):
+            self.tell(name, **tenant._asdict())
+        with self.transaction() as store:
+            for name in _ERASE_COUNTS[self.address.dialect]:
+                store.tell(name, **tenant._asdict())
         erased = seen = 0
         values = {**tenant._asdict(), "limit": _DELETED_AT_ONCE}
         while rows := self.ask("erasable", seen=seen, **values):

@@ -72,3 +72,34 @@ select m.id as message_id, m.queue, m.channel, m.kind,
 from `laneway_message` m left join `laneway_lease` l on l.message_id = m.id
 union all
 select d.id, d.queue, d.channel, d.kind, 'dead', d.attempt, null, null, $seen_at:micros from `laneway_dead` d
+
+-- name: tenant_rows
+select
+    (select count(*) from `laneway_message_v1` m where m.channel = $channel and ($queue is null or m.queue = $queue)) as messages,
+    (select count(*) from `laneway_dead` d where d.channel = $channel and ($queue is null or d.queue = $queue)) as dead_letters,
+    (select count(*) from `laneway_history` h where h.channel = $channel and ($queue is null or h.queue = $queue)) as history,
+    (select count(*) from `laneway_result` r where r.channel = $channel and ($queue is null or r.queue = $queue)) as results,
+    (select count(*) from `laneway_flow_held` f where f.channel = $channel and ($queue is null or f.queue = $queue)) as held,
+    (select count(*) from (select d.queue, d.channel from `laneway_dead_count` d union all select d.queue, d.channel from `laneway_dead_sum` d) c
+        where c.channel = $channel and ($queue is null or c.queue = $queue)) as counts,
+    (select count(*) from `laneway_operation` o where cast(json_unquote(json_extract(convert(o.wanted using utf8mb4), '$.channel')) as binary) = $channel and ($queue is null or cast(json_unquote(json_extract(convert(o.wanted using utf8mb4), '$.queue')) as binary) = $queue)) as operations
+
+-- name: erase_counts
+-- Of dead letters, which are gone: the counts add up to nothing, under no name. Whoever adds them up just now finds
+-- each where it was, so that the queue's sum stays as it is.
+update `laneway_dead_count` set channel = '' where channel = $channel and ($queue is null or queue = $queue)
+
+-- name: uncount_sums
+update `laneway_dead_queue` q join `laneway_dead_sum` d on d.queue = q.queue set q.n = q.n - d.n
+where d.channel = $channel and ($queue is null or d.queue = $queue)
+
+-- name: keep_sums
+insert into `laneway_dead_count` (queue, channel, n)
+select d.queue, '', d.n from `laneway_dead_sum` d where d.channel = $channel and ($queue is null or d.queue = $queue)
+
+-- name: erase_sums
+delete from `laneway_dead_sum` where channel = $channel and ($queue is null or queue = $queue)
+
+-- name: erase_operations
+delete o from `laneway_operation` o where cast(json_unquote(json_extract(convert(o.wanted using utf8mb4), '$.channel')) as binary) = $channel
+    and ($queue is null or cast(json_unquote(json_extract(convert(o.wanted using utf8mb4), '$.queue')) as binary) = $queue) and o.state <> 'running'

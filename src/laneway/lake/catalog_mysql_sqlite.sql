@@ -56,14 +56,6 @@ select distinct c.lake from `laneway_lake_commit` c order by c.lake
 update `laneway_lake_commit` set `rows` = $rows, checksum = $checksum:text
 where lake = $lake and batch = $batch and `rows` = $old_rows and checksum = $old_checksum:text
 
--- name: tenant_rows
-select
-    (select count(*) from `laneway_message_v1` m where m.channel = $channel and ($queue is null or m.queue = $queue)) as messages,
-    (select count(*) from `laneway_dead` d where d.channel = $channel and ($queue is null or d.queue = $queue)) as dead_letters,
-    (select count(*) from `laneway_history` h where h.channel = $channel and ($queue is null or h.queue = $queue)) as history,
-    (select count(*) from `laneway_result` r where r.channel = $channel and ($queue is null or r.queue = $queue)) as results,
-    (select count(*) from `laneway_flow_held` f where f.channel = $channel and ($queue is null or f.queue = $queue)) as held
-
 -- name: erase_keys
 -- Of messages that have ended: their history says which were in the channel.
 delete from `laneway_dedupe` where message_id in (

@@ -129,7 +129,31 @@ select
     (select count(*) from "laneway".dead d where d.channel = $channel and ($queue::text is null or d.queue = $queue::text)) as dead_letters,
     (select count(*) from "laneway".history h where h.channel = $channel and ($queue::text is null or h.queue = $queue::text)) as history,
     (select count(*) from "laneway".result r where r.channel = $channel and ($queue::text is null or r.queue = $queue::text)) as results,
-    (select count(*) from "laneway".flow_held f where f.channel = $channel and ($queue::text is null or f.queue = $queue::text)) as held
+    (select count(*) from "laneway".flow_held f where f.channel = $channel and ($queue::text is null or f.queue = $queue::text)) as held,
+    (select count(*) from (
+        select d.queue, d.channel from "laneway".dead_count d union all select d.queue, d.channel from "laneway".dead_total d
+    ) c where c.channel = $channel and ($queue::text is null or c.queue = $queue::text)) as counts,
+    (select count(*) from "laneway".operation o
+        where o.wanted->>'channel' = $channel and ($queue::text is null or o.wanted->>'queue' = $queue::text)) as operations
+
+-- name: erase_counts
+-- Of dead letters, which are gone: the counts add up to nothing. What is left over, because somebody adds them up
+-- just now, or another letter came, stays in the queue's sum.
+with counted as (
+    delete from "laneway".dead_count d
+    where d.channel = $channel and ($queue::text is null or d.queue = $queue::text) returning d.queue, d.n
+),
+total as (
+    delete from "laneway".dead_total d
+    where d.channel = $channel and ($queue::text is null or d.queue = $queue::text) returning d.queue, d.n
+)
+insert into "laneway".dead_count (queue, channel, n)
+select x.queue, '', sum(x.n) from (select * from counted union all select * from total) x
+group by x.queue having sum(x.n) <> 0
+
+-- name: erase_operations
+delete from "laneway".operation o
+where o.wanted->>'channel' = $channel and ($queue::text is null or o.wanted->>'queue' = $queue::text) and o.state <> 'running'
 
 -- name: erase_keys
 -- Of messages that have ended: their history says which were in the channel.

@@ -71,3 +71,22 @@ select m.id as message_id, m.queue, m.channel, m.kind, m.state, m.attempt, max(m
 from `laneway_message_v1` m
 union all
 select d.id, d.queue, d.channel, d.kind, 'dead', d.attempt, null, null, $seen_at:micros from `laneway_dead` d
+
+-- name: tenant_rows
+select
+    (select count(*) from `laneway_message_v1` m where m.channel = $channel and ($queue is null or m.queue = $queue)) as messages,
+    (select count(*) from `laneway_dead` d where d.channel = $channel and ($queue is null or d.queue = $queue)) as dead_letters,
+    (select count(*) from `laneway_history` h where h.channel = $channel and ($queue is null or h.queue = $queue)) as history,
+    (select count(*) from `laneway_result` r where r.channel = $channel and ($queue is null or r.queue = $queue)) as results,
+    (select count(*) from `laneway_flow_held` f where f.channel = $channel and ($queue is null or f.queue = $queue)) as held,
+    (select count(*) from (select d.queue, d.channel from `laneway_dead_count` d) c
+        where c.channel = $channel and ($queue is null or c.queue = $queue)) as counts,
+    (select count(*) from `laneway_operation` o where json_extract(o.wanted, '$.channel') = $channel and ($queue is null or json_extract(o.wanted, '$.queue') = $queue)) as operations
+
+-- name: erase_counts
+-- Of dead letters, which are gone.
+delete from `laneway_dead_count` where channel = $channel and ($queue is null or queue = $queue) and n = 0
+
+-- name: erase_operations
+delete from `laneway_operation` where json_extract(wanted, '$.channel') = $channel
+    and ($queue is null or json_extract(wanted, '$.queue') = $queue) and state <> 'running'

@@ -240,9 +240,15 @@ def _holds(folder: Folder, file: CatalogFile, tenant: Tenant) -> bool:
 
 
 def _end_messages(queue: Queue, tenant: Tenant) -> None:
-    """Cancels what waits, discards dead letters, and removes the channel with its limits."""
+    """Cancels what waits and bulk operations, discards dead letters, and removes the channel with
+    its limits."""
     for page in _pages(queue, tenant):
         queue.cancel([info.id for info in page])
+    for operation in queue.operations.list(limit=_PAGE):
+        wanted = operation.wanted
+        theirs = wanted.get("channel") == tenant.channel
+        if operation.state == "running" and theirs and tenant.queue in (None, wanted.get("queue")):
+            queue.operations.cancel(operation.id)
     while queue.dead_letters.discard(queue=tenant.queue, channel=tenant.channel):
         pass
     for info in queue.channels(queue=tenant.queue, channel=tenant.channel):

@@ -10,7 +10,17 @@ from laneway.durations import Duration, to_seconds
 from laneway.errors import InvalidOption
 from laneway.flow import DeadNode, FlowInfo, FlowPage, FlowPlace, FlowState, NodeInfo
 from laneway.limits import Adapt, Breaker
-from laneway.model import KEEP, Cancelled, HistoryKept, Keep, MadeDue, Policy, Published, Settings
+from laneway.model import (
+    KEEP,
+    Cancelled,
+    HistoryKept,
+    Keep,
+    KeyScope,
+    MadeDue,
+    Policy,
+    Published,
+    Settings,
+)
 from laneway.operations import BulkAction, Fairness, Pause
 from laneway.shared_limits import SharedLimit
 
@@ -262,6 +272,7 @@ class MessageActions(BulkActions, MessageLooks):
         queue: str | None = None,
         kind: str = "",
         key: str | None = None,
+        key_scope: KeyScope = "kind",
         headers: Mapping[str, Any] | None = None,
         priority: int = 0,
         delay: Duration | None = None,
@@ -278,6 +289,7 @@ class MessageActions(BulkActions, MessageLooks):
             queue=queue,
             kind=kind,
             key=key,
+            key_scope=key_scope,
             headers=headers,
             priority=priority,
             delay=delay,

@@ -12,7 +12,7 @@ from laneway.inspection import MessageInfo
 from laneway.model import DeadLetter
 from laneway.operations import AuditNote, Source
 
-from .verbs import Principal, Right, refuse
+from .verbs import Principal, refuse
 
 T = TypeVar("T")
 
@@ -72,9 +72,9 @@ class Base:
             raise InvalidOption(f"{len(wanted)} ids: pass at most {PAGE} at once")
         return [id for id in wanted if self._visible(id) is not None]
 
-    def _readable(self, letters: Sequence[DeadLetter]) -> Sequence[DeadLetter]:
-        if Right.VIEW_PAYLOADS in self.principal.rights:
-            return letters
+    @staticmethod
+    def _listed(letters: Sequence[DeadLetter]) -> Sequence[DeadLetter]:
+        """Payloads are never in lists: there is a verb that reads one, with a right of its own."""
         return [replace(letter, payload=b"") for letter in letters]
 
     def _visible(self, message_id: int) -> MessageInfo | None:

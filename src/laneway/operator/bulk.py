@@ -34,7 +34,7 @@ class BulkActions(Base):
         by: dict[str, Any] = {"queue": queue, "channel": channel, "kind": kind, "reason": reason}
         by |= {"since": since, "until": until, "error_type": error_type}
         seen = self._queue.operations.preview(**by)
-        return Preview(seen.count, seen.or_more, self._readable(seen.sample))
+        return Preview(seen.count, seen.or_more, self._listed(seen.sample))
 
     @verb(Right.REDRIVE, "checked", acts=True)
     def start_redrive(

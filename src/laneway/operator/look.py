@@ -223,14 +223,14 @@ class MessageLooks(Base):
         after: DeadLetterPosition | None = None,
     ) -> DeadLetterPage:
         """Dead letters, the newest first; the next page comes ``after=page.next``. A page looks at
-        10,000 at most, so it may hold fewer than ``limit``, or none, and not be the last one. The
-        payload is empty unless the principal may view payloads."""
+        10,000 at most, so it may hold fewer than ``limit``, or none, and not be the last one. Their
+        payloads are left out: ``payload`` reads one."""
         if self._hidden(channel):
             return DeadLetterPage()
         by: dict[str, Any] = {"queue": queue, "channel": channel, "kind": kind, "reason": reason}
         by |= {"since": since, "until": until, "error_type": error_type}
         page = self._letter_page(by, check_limit(limit), after)
-        return DeadLetterPage(self._readable(page), page.next)
+        return DeadLetterPage(self._listed(page), page.next)
 
     @verb(Right.VIEW, "filtered")
     def count_dead_letters(

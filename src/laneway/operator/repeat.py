@@ -1,6 +1,7 @@
 """Schedules and topics, for an operator."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from laneway.client.sync.queue import Queue
 from laneway.errors import ScheduleMissing
@@ -19,29 +20,34 @@ class ScheduleActions(Base):
     def schedules(
         self, *, queue: str | None = None, limit: int = 100, after: Schedule | None = None
     ) -> list[Schedule]:
-        """Schedules by queue and name; the next page comes ``after`` the last one."""
+        """Schedules by queue and name, without payloads; the next page comes ``after`` the last
+        one."""
 
         def page(last: Schedule | None, most: int) -> Sequence[Schedule]:
             return self._queue.schedules.list(queue=queue, limit=most, after=last or after)
 
-        return self._seen(page, self._channel_of, limit)
+        found = self._seen(page, self._channel_of, limit)
+        return [replace(schedule, payload=b"") for schedule in found]
 
     @verb(Right.VIEW, "filtered")
     def schedule(self, name: str, *, queue: str | None = None) -> Schedule:
-        """One schedule; raises ScheduleMissing if there is none."""
-        return self._schedule(name, queue)
+        """One schedule; raises ScheduleMissing if there is none. Its payload is left out unless the
+        principal may view payloads."""
+        return self._readable(self._schedule(name, queue))
 
     @verb(Right.SCHEDULES, "filtered", acts=True)
     def pause_schedule(self, name: str, *, queue: str | None = None) -> Schedule:
         """Stops firing until it is resumed."""
         self._schedule(name, queue)
-        return self._on("pause_schedule", name, queue).schedules.pause(name, queue=queue)
+        acting = self._on("pause_schedule", name, queue)
+        return self._readable(acting.schedules.pause(name, queue=queue))
 
     @verb(Right.SCHEDULES, "filtered", acts=True)
     def resume_schedule(self, name: str, *, queue: str | None = None) -> Schedule:
         """Continues with the next tick from now."""
         self._schedule(name, queue)
-        return self._on("resume_schedule", name, queue).schedules.resume(name, queue=queue)
+        acting = self._on("resume_schedule", name, queue)
+        return self._readable(acting.schedules.resume(name, queue=queue))
 
     @verb(Right.SCHEDULES, "filtered", acts=True)
     def run_schedule(self, name: str, *, queue: str | None = None) -> Sequence[Published]:
@@ -60,6 +66,10 @@ class ScheduleActions(Base):
         if not self.principal.sees(self._channel_of(found)):
             raise ScheduleMissing(f"queue {found.queue!r} has no schedule {name!r} that you see")
         return found
+
+    def _readable(self, schedule: Schedule) -> Schedule:
+        shown = Right.VIEW_PAYLOADS in self.principal.rights
+        return schedule if shown else replace(schedule, payload=b"")
 
     def _on(self, action: str, name: str, queue: str | None) -> Queue:
         target = {"queue": self._target(queue), "schedule": name}

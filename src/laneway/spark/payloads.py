@@ -62,6 +62,7 @@ _FIELDS = frozenset(
     (
         "channel",
         "key",
+        "key_scope",
         "key_window",
         "headers",
         "priority",

@@ -8,7 +8,7 @@ from time import monotonic, sleep
 
 from laneway.stores import Store, StoreAddress, open_store
 from laneway.stores.postgresql import PostgresqlStore, open_postgresql
-from laneway.stores.store import translated_errors
+from laneway.stores.store import translated_errors, wrong_server_told
 
 
 def connected(address: StoreAddress) -> AbstractContextManager[PostgresqlStore]:
@@ -48,7 +48,8 @@ class TaskConnections:
         with translated_errors(PostgresqlStore, address):
             store = self._taken(address)
             try:
-                with store.transaction():
+                told = wrong_server_told(PostgresqlStore, store.connection)
+                with told, store.transaction():
                     yield store
             except BaseException:
                 store.connection.close()

@@ -9,6 +9,7 @@ import pymysql
 from pymysql.cursors import Cursor, SSCursor
 
 from laneway.drivers.errors import translated
+from laneway.drivers.mysql.server import SERVER_READ_ONLY
 from laneway.drivers.mysql.url import connect_options, database_of
 from laneway.engines.mysql.render import render
 from laneway.errors import LanewayError
@@ -51,6 +52,13 @@ class MysqlStore(Store):
     def connect(cls, address: StoreAddress) -> Any:
         options = {**connect_options(address.url), "autocommit": True, "init_command": _ISOLATION}
         return pymysql.connect(database=database_of(address.url), **options)
+
+    @classmethod
+    def takes_no_writes(cls, connection: Any) -> bool:
+        with connection.cursor(Cursor) as cursor:
+            cursor.execute(SERVER_READ_ONLY)
+            ((read_only,),) = cursor.fetchall()
+        return bool(int(read_only))
 
     @classmethod
     def error(cls, error: Exception, address: StoreAddress) -> LanewayError | None:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from laneway.drivers.errors import translated
+from laneway.drivers.postgresql import IN_STANDBY
 from laneway.engines.postgresql.base import quoted, render
 from laneway.errors import LanewayError
 
@@ -46,10 +47,10 @@ class PostgresqlStore(Store):
 
     def lives(self) -> bool:
         """Whether the server still has this connection: one that ended it, or went away, has said
-        so by now."""
+        so by now. One to a standby is not worth keeping: the next may lead to the primary."""
         from psycopg import OperationalError
 
-        if self.connection.closed:
+        if self.connection.closed or self.takes_no_writes(self.connection):
             return False
         try:
             self.connection.execute("select")
@@ -71,6 +72,10 @@ class PostgresqlStore(Store):
             client_encoding="utf8",
             cursor_factory=psycopg.ClientCursor,
         )
+
+    @classmethod
+    def takes_no_writes(cls, connection: "psycopg.Connection[Any]") -> bool:
+        return not connection.closed and connection.info.parameter_status(IN_STANDBY) == "on"
 
     @classmethod
     def error(cls, error: Exception, address: StoreAddress) -> LanewayError | None:

@@ -24,6 +24,8 @@ from importlib import import_module
 from typing import Any, ClassVar, TypeVar
 
 from laneway.drivers.choice import DRIVERS, driver_of
+from laneway.drivers.database_url import dialect_url
+from laneway.drivers.errors import WrongServer, may_be_read_only
 from laneway.errors import LanewayError
 from laneway.extras import needs
 from laneway.sqlfile import pieces, statements
@@ -123,8 +125,7 @@ class StoreAddress:
 
 def store_address(url: str, schema: str) -> StoreAddress:
     """With a URL that the database's own driver understands; raises InvalidOption if none does."""
-    dialect = driver_of(url).dialect
-    return StoreAddress(dialect + url[url.index(":") :], schema, dialect)
+    return StoreAddress(dialect_url(url), schema, driver_of(url).dialect)
 
 
 Row = tuple[Any, ...]
@@ -201,6 +202,11 @@ class Store(ABC):
         """A new connection of the driver, which commits each statement."""
 
     @classmethod
+    def takes_no_writes(cls, connection: Any) -> bool:
+        """Whether the server is a standby, or read-only."""
+        return False
+
+    @classmethod
     @abstractmethod
     def error(cls, error: Exception, address: StoreAddress) -> LanewayError | None:
         """Ours for a driver's error, without secrets; None if it is not the driver's."""
@@ -218,9 +224,21 @@ def opened(kind: type[S], address: StoreAddress, package: str) -> Iterator[S]:
     with translated_errors(kind, address):
         connection = kind.connect(address)
         try:
-            yield kind(address, package, connection)
+            with wrong_server_told(kind, connection):
+                yield kind(address, package, connection)
         finally:
             connection.close()
+
+
+@contextmanager
+def wrong_server_told(kind: type[Store], connection: Any) -> Iterator[None]:
+    """Raises WrongServer for what a server refuses that takes no writes at all."""
+    try:
+        yield
+    except Exception as error:
+        if may_be_read_only(error) and kind.takes_no_writes(connection):
+            raise WrongServer(str(error)) from None
+        raise
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """The dashboard and /api/v1: what an operator sees and does, in a browser and as JSON.
 
->>> app.mount("/queue", dashboard(queue))
+>>> app.mount("/queue", dashboard(queue, principal=who))
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,5 @@
 """/api/v1: every verb of the operator as one address, with the parameters that the method has."""
 
-import json
 import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from laneway.schedule import Schedule
 from .documents import Redact, as_json, document, redacted
 from .reads import CachedReader
 from .request import NotFound, WebRequest, WebResponse, status_of
-from .values import Parameters, write_cursor
+from .values import Parameters, read_json, write_cursor
 
 PREFIX = "/api/v1/"
 # By verb. One that is not here has its own name as its address.
@@ -152,10 +151,7 @@ def _body(request: WebRequest) -> dict[str, Any]:
     kind = request.header("content-type").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise InvalidOption("send JSON, with content-type: application/json")
-    try:
-        body = json.loads(request.body)
-    except ValueError:
-        body = None
+    body = read_json(request.body, "the body")
     if not isinstance(body, dict):
         raise InvalidOption("the body must be a JSON object")
     return body
@@ -317,7 +313,7 @@ def _component(kind: type, schemas: dict[str, Schema]) -> Schema:
         names = [f.name for f in fields(kind)] if is_dataclass(kind) else list(kind._fields)  # type: ignore[attr-defined]
         schemas[kind.__name__] = {
             "type": "object",
-            "required": names,
+            "required": [name for name in names if name != "payload"],
             "properties": {name: _row_field(hints[name], schemas) for name in names},
         }
     return {"$ref": f"#/components/schemas/{kind.__name__}"}

@@ -1,20 +1,27 @@
 """The dashboard as an ASGI application, for Starlette, FastAPI and uvicorn."""
 
+import asyncio
+from dataclasses import replace
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 
+from . import sign_in
+from .access import HEADERS
 from .dashboard import MOST_BODY, AnyDashboard
 from .hints import stream
 from .request import WebRequest, WebResponse
+
+BODY_SECONDS = 20.0
+"""In which a body has to arrive."""
 
 
 class DashboardApp:
     """Mount it anywhere: it looks only at what comes after the mount.
 
-    >>> app.mount("/queue", DashboardApp(Dashboard(queue)))
+    >>> app.mount("/queue", DashboardApp(Dashboard(queue, principal=who)))
     """
 
     def __init__(self, dashboard: AnyDashboard) -> None:
@@ -26,16 +33,23 @@ class DashboardApp:
             return
         if scope["type"] != "http":
             raise RuntimeError("the dashboard speaks HTTP only")
-        request = Request(scope, receive)
         try:
-            given = await read_request(request)
+            answer = await self._answer(Request(scope, receive))
         except ClientDisconnect:
             return
-        answer = TOO_LARGE if given is None else None
-        if given is not None:
-            answer = await run_in_threadpool(self.dashboard.respond, given)
-        assert answer is not None
         await native_response(answer)(scope, receive, send)
+
+    async def _answer(self, request: Request) -> WebResponse:
+        """The body is read of those who may send one, and without holding a thread meanwhile."""
+        admitted = await run_in_threadpool(self.dashboard.admit, read_head(request))
+        if isinstance(admitted, WebResponse):
+            return admitted
+        if admitted.method == "POST":
+            body = await read_body(request, MOST_BODY if admitted.principal else sign_in.MOST_BODY)
+            if isinstance(body, WebResponse):
+                return body
+            admitted = replace(admitted, body=body)
+        return await run_in_threadpool(self.dashboard.respond, admitted)
 
     async def _lifespan(self, receive: Any, send: Any) -> None:
         await receive()
@@ -45,25 +59,36 @@ class DashboardApp:
         await send({"type": "lifespan.shutdown.complete"})
 
 
-TOO_LARGE = WebResponse(413, b"That is too large.", "text/plain")
-
-
-async def read_request(request: Request) -> WebRequest | None:
-    """None if the body is too large."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BODY:
-            return None
+def read_head(request: Request) -> WebRequest:
+    """Everything but the body."""
     return WebRequest(
         request.method,
         path_below(request.scope["path"], request.scope.get("root_path", "")),
         request.scope.get("query_string", b"").decode("ascii", "replace"),
         {name.lower(): value for name, value in request.headers.items()},
-        bytes(body),
-        request.client.host if request.client else None,
-        request,
+        client=request.client.host if request.client else None,
+        native=request,
     )
+
+
+async def read_body(request: Request, most: int) -> bytes | WebResponse:
+    """The body, or the answer to one that is too large or too slow."""
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            async for part in request.stream():
+                body += part
+                if len(body) > most:
+                    return _ended(413, "That is too large.")
+    except TimeoutError:
+        return _ended(408, "That took too long.")
+    return bytes(body)
+
+
+def _ended(status: int, text: str) -> WebResponse:
+    """Nothing more is read of this connection."""
+    headers = {**HEADERS, "connection": "close"}
+    return WebResponse(status, text.encode(), "text/plain", headers)
 
 
 def path_below(path: str, root: str) -> str:

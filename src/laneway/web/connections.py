@@ -15,7 +15,7 @@ class Connections:
 
     def __init__(self, queue: Queue | AsyncQueue, read_only: bool) -> None:
         address = queue._address
-        url = _sync_url(address.url)
+        url = address.url
         self.secret = f"{address.url} {address.schema}"
         self._shared = url.startswith("sqlite") and _in_memory(url)
         if self._shared:
@@ -46,11 +46,6 @@ class Connections:
         if not self._shared:
             self.reading.close()
             self.acting.close()
-
-
-def _sync_url(url: str) -> str:
-    """asyncpg's address without its driver: pages are read by threads."""
-    return url.replace("postgresql+asyncpg:", "postgresql:", 1)
 
 
 def _in_memory(url: str) -> bool:

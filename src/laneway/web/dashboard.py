@@ -5,17 +5,17 @@ its own.
 import logging
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from laneway import __version__
 from laneway.client.aio.queue import AsyncQueue
 from laneway.client.sync.queue import Queue
 from laneway.errors import ConnectionUnavailable, InvalidOption, LanewayError
-from laneway.extras import needs
 from laneway.operator import Operator, Principal, Right
 
 from . import api
-from .access import HEADERS, Access, Hook, Refused, is_foreign
+from .access import Access, Hook, Refused, is_foreign
 from .actions import act, wrong_again
 from .assets import asset, asset_version
 from .cache import SharedCache
@@ -30,6 +30,7 @@ from .reads import CachedReader
 from .rendering import render
 from .request import NotFound, WebRequest, WebResponse, status_of
 from .results import SignedResults
+from .sign_in import LOGIN, LOGOUT, is_public, safely, sign_in, sign_out
 
 if TYPE_CHECKING:
     from laneway.exporter import Exporter
@@ -65,7 +66,8 @@ class Dashboard:
     """Pages and /api/v1 for the schema that ``queue`` is a client of, on connections of its own.
 
     ``principal`` is called with the framework's request and returns who asks, or None. Without it
-    ``token`` is asked for; without both only this machine is let in, unless ``insecure``.
+    ``token`` is asked for. Without both, ``trust_local`` lets in whoever comes from this machine,
+    also through a proxy on it, and ``insecure`` everybody; one of the four is needed.
     ``read_only`` allows nothing that changes anything. ``redact`` is called with
     "payload", "error" or "headers" and a text, and returns what pages and API may show of it.
     ``trace_url`` is where a trace is found, with ``{trace}`` in place of its id.
@@ -79,6 +81,7 @@ class Dashboard:
         *,
         principal: Hook | None = None,
         token: str | None = None,
+        trust_local: bool = False,
         insecure: bool = False,
         read_only: bool = False,
         title: str = "Laneway",
@@ -87,7 +90,7 @@ class Dashboard:
     ) -> None:
         if not isinstance(queue, Queue | AsyncQueue):
             raise InvalidOption(f"dashboard() needs a Queue, not {type(queue).__name__}")
-        self.access = Access(principal, token, insecure, read_only)
+        self.access = Access(principal, token, trust_local, insecure, read_only)
         self.connections = Connections(queue, read_only)
         self.cache = SharedCache()
         self.hints = HintSource(self.connections)
@@ -101,21 +104,18 @@ class Dashboard:
         self._results = SignedResults(self.connections.secret)
         self._scrapes = Scrapes(self.connections.reading)
 
+    def admit(self, head: WebRequest) -> WebRequest | WebResponse:
+        """A request without its body: the same with who asks, or the answer to somebody who may
+        not. Runs in a thread, as the hook may wait."""
+        return safely(self.title, head, self._admit)
+
     def respond(self, request: WebRequest) -> WebResponse:
         """Never raises; waits for the database, so it runs in a thread."""
         self.operations.begin()
-        try:
-            response = self._respond(request)
-        except Refused as refused:
-            response = refusal(request, refused)
-        except Exception as error:
-            _log.exception("a page failed")
-            response = WebResponse(500, b"This page failed; the log says why.", "text/plain")
-            if request.path.startswith(api.PREFIX):
-                response = api.problem(500, "this call failed; the log says why", "Failed")
-            del error
-        response.headers = {**HEADERS, **response.headers}
-        return response
+        admitted = request if request.principal else self.admit(request)
+        if isinstance(admitted, WebResponse):
+            return admitted
+        return safely(self.title, admitted, self._respond)
 
     def begin(self) -> None:
         """Goes on with operations that were started before."""
@@ -127,14 +127,27 @@ class Dashboard:
         self.operations.close()
         self.connections.close()
 
-    def _respond(self, request: WebRequest) -> WebResponse:
-        if request.method not in ("GET", "HEAD", "POST"):
+    def _admit(self, head: WebRequest) -> WebRequest | WebResponse:
+        if head.method not in ("GET", "HEAD", "POST"):
             return WebResponse(405, b"Only GET and POST.", "text/plain", {"allow": "GET, POST"})
+        if is_public(self.access, head):
+            return head
+        if head.method == "POST" and is_foreign(head):
+            raise Refused(
+                "This came from another site's page: nothing was done. "
+                "A proxy in front has to pass on the Host header."
+            )
+        return replace(head, principal=self.access.principal(head))
+
+    def _respond(self, request: WebRequest) -> WebResponse:
         if request.path.startswith("/static/"):
             return asset(request.path.removeprefix("/static/"))
-        if request.method == "POST" and is_foreign(request):
-            raise Refused("This came from another site's page: nothing was done.")
-        principal = self.access.principal(request)
+        if request.path == LOGIN and self.access.sessions is not None:
+            return sign_in(self.access, self.title, request)
+        if request.path == LOGOUT and self.access.sessions is not None:
+            return sign_out(self.access.sessions, request)
+        principal = request.principal
+        assert principal is not None
         reader = CachedReader(self.connections.reading, principal, self.cache)
         if request.path == "/metrics" and request.method != "POST":
             return self._scrapes.respond(principal)
@@ -198,7 +211,8 @@ class Dashboard:
             "live": view.template in LIVE,
             "api": True,
             "tabs": self.tabs,
-            "root": "../../",
+            "root": context.request.root,
+            "signed_in": self.access.signed_in(context.request),
         }
         return render(view.template, values | view.values)
 
@@ -227,50 +241,13 @@ def _problem(error: LanewayError) -> PageView:
     return PageView("problem.html", title, {"text": str(error), "away": away}, status_of(error))
 
 
-def refusal(request: WebRequest, refused: Refused) -> WebResponse:
-    status = 401 if refused.ask else 403
-    headers = {"www-authenticate": 'Basic realm="Laneway", charset="UTF-8"'} if refused.ask else {}
-    if request.path.startswith(api.PREFIX):
-        response = api.problem(status, str(refused), "Refused")
-        response.headers = headers
-        return response
-    return WebResponse(status, str(refused).encode(), "text/plain; charset=utf-8", headers)
-
-
 class AnyDashboard(Protocol):
     """A dashboard of one database or of several."""
 
     access: Access
+    title: str
 
+    def admit(self, head: WebRequest) -> WebRequest | WebResponse: ...
     def respond(self, request: WebRequest) -> WebResponse: ...
     def begin(self) -> None: ...
     def close(self) -> None: ...
-
-
-def serve(dashboard: AnyDashboard, host: str, port: int) -> None:
-    """Until Ctrl-C. An address that others reach needs a credential, or "insecure" said aloud."""
-    access = dashboard.access
-    open_to_others = host not in ("127.0.0.1", "localhost", "::1")
-    if open_to_others and not (access.token or access.hook or access.insecure):
-        raise InvalidOption(
-            f"{host} can be reached by others: give --token, or --insecure if everybody may do "
-            "everything"
-        )
-    with needs("laneway dashboard", "uvicorn and Starlette", "dashboard"):
-        import uvicorn
-
-        from .asgi import DashboardApp
-
-    # Streams of hints do not end by themselves, so they are ended soon. Who is asking is decided by
-    # the connection: a header of the client's must not change it.
-    config = uvicorn.Config(
-        DashboardApp(dashboard),
-        host=host,
-        port=port,
-        log_level="warning",
-        proxy_headers=False,
-        server_header=False,
-        timeout_graceful_shutdown=1,
-    )
-    dashboard.begin()
-    uvicorn.Server(config).run()

@@ -18,17 +18,19 @@ from laneway.errors import InvalidOption, LanewayError
 from laneway.names import check_name
 from laneway.operator import Operator, Principal
 
-from .access import HEADERS, Access, Refused
-from .assets import asset, asset_version
+from .access import Access
+from .assets import asset_version
 from .context import Context
-from .dashboard import Dashboard, Scrapes, refusal
+from .dashboard import Dashboard, Scrapes
 from .reads import CachedReader
 from .rendering import render
 from .request import WebRequest, WebResponse, redirect
+from .sign_in import LOGIN, LOGOUT, safely
 
 LOOK_SECONDS = 2.5
 """For which the page waits for a database."""
-_BELOW = re.compile(r"/db/([^/]+)(/.*)?")
+_BELOW = re.compile(r"/db/([^/]+)(/.*)")
+_BELOW_BARE = re.compile(r"/db/([^/]+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class DatabaseRow:
 class Dashboards:
     """Pages for several databases, by name; the options are those of :class:`Dashboard`.
 
-    >>> app.mount("/queue", dashboard({"eu-1": queue_1, "eu-2": queue_2}))
+    >>> app.mount("/queue", dashboard({"eu-1": queue_1, "eu-2": queue_2}, principal=who))
     """
 
     def __init__(self, queues: Mapping[str, Queue | AsyncQueue], **options: Any) -> None:
@@ -70,7 +72,10 @@ class Dashboards:
             slug: _Glance(self._names[slug], slug, b) for slug, b in self._boards.items()
         }
         first = next(iter(self._boards.values()))
+        # Wrong tokens are counted together.
         self.access: Access = first.access
+        for board in self._boards.values():
+            board.access = first.access
         self.title = first.title
         self._first = first
         self._scrapes = Scrapes(
@@ -85,24 +90,40 @@ class Dashboards:
         for board in self._boards.values():
             board.close()
 
+    def admit(self, head: WebRequest) -> WebRequest | WebResponse:
+        """As the dashboard of one database does."""
+        board, inner = self._board(head)
+        admitted = board.admit(inner)
+        if isinstance(admitted, WebResponse):
+            return admitted
+        return replace(head, principal=admitted.principal)
+
     def respond(self, request: WebRequest) -> WebResponse:
         """Never raises; waits for databases, so it runs in a thread."""
+        board, inner = self._board(request)
+        if inner is not request:
+            return board.respond(inner)
+        admitted = request if request.principal else self.admit(request)
+        if isinstance(admitted, WebResponse):
+            return admitted
+        return safely(self.title, admitted, self._respond)
+
+    def _board(self, request: WebRequest) -> tuple[Dashboard, WebRequest]:
+        """Whose page it is, and the request as that one gets it; of the first page of all, the
+        same request."""
         found = _BELOW.fullmatch(request.path)
-        if found is not None and found[1] in self._boards:
-            if found[2] is None:
-                return redirect(f"{found[1]}/")
-            return self._boards[found[1]].respond(replace(request, path=found[2]))
-        try:
-            response = self._respond(request)
-        except Refused as refused:
-            response = refusal(request, refused)
-        response.headers = {**HEADERS, **response.headers}
-        return response
+        if found is None or found[1] not in self._boards:
+            return self._first, request
+        inner = replace(request, path=found[2], place=f"db/{found[1]}/")
+        return self._boards[found[1]], inner
 
     def _respond(self, request: WebRequest) -> WebResponse:
-        if request.path.startswith("/static/"):
-            return asset(request.path.removeprefix("/static/"))
-        principal = self.access.principal(request)
+        if request.path in (LOGIN, LOGOUT) or request.path.startswith("/static/"):
+            return self._first.respond(request)
+        principal = request.principal
+        assert principal is not None
+        if (found := _BELOW_BARE.fullmatch(request.path)) and found[1] in self._boards:
+            return redirect(f"{found[1]}/")
         if request.path == "/metrics" and request.method != "POST":
             return self._scrapes.respond(principal)
         if request.path != "/" or request.method not in ("GET", "HEAD"):
@@ -129,6 +150,7 @@ class Dashboards:
             "api": False,
             "tabs": [(row.name, row.slug, False) for row in rows],
             "root": "",
+            "signed_in": self.access.signed_in(request),
             "rows": rows,
             "total": _total(rows),
             "away": [row for row in rows if row.away_since is not None],

@@ -21,7 +21,9 @@ def document(value: Any) -> Any:
     if isinstance(value, bytes):
         return _content(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: document(getattr(value, field.name)) for field in fields(value)}
+        found = {field.name: getattr(value, field.name) for field in fields(value)}
+        # One that is left out must not look like one that is empty.
+        return {name: document(item) for name, item in found.items() if item or name != "payload"}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
         return {name: document(item) for name, item in value._asdict().items()}
     if isinstance(value, Mapping):
@@ -52,7 +54,7 @@ _ERRORS = frozenset({"error", "traceback", "signature", "text"})
 def redacted(value: Any, redact: Redact) -> Any:
     """The value with every payload, error and header passed through ``redact``."""
     if isinstance(value, bytes):
-        return redact("payload", readable(value)).encode()
+        return redact("payload", readable(value)).encode() if value else value
     if is_dataclass(value) and not isinstance(value, type):
         names = [field.name for field in fields(value)]
         return replace(value, **{n: _field(n, getattr(value, n), redact) for n in names})

@@ -17,12 +17,15 @@ from laneway.errors import (
     PublishRefused,
     SchemaError,
 )
+from laneway.operator import Principal
 
 
 @dataclass(frozen=True, slots=True)
 class WebRequest:
     """``path`` is below the place where the dashboard is mounted and begins with a slash;
-    ``headers`` have lower-case names. ``native`` is the framework's own request, for the hook."""
+    ``headers`` have lower-case names. ``native`` is the framework's own request, for the hook.
+    ``place`` is where this database's pages are below the first page of a console of several:
+    "db/<name>/". ``principal`` is who asks, once that is known; the body is read only then."""
 
     method: str
     path: str
@@ -31,6 +34,8 @@ class WebRequest:
     body: bytes = b""
     client: str | None = None
     native: Any = None
+    place: str = ""
+    principal: Principal | None = None
 
     @property
     def params(self) -> dict[str, str]:
@@ -47,6 +52,11 @@ class WebRequest:
     def base(self) -> str:
         """From this page to the mount: relative, so that no proxy has to tell where that is."""
         return "../" * (self.path.count("/") - 1) or "./"
+
+    @property
+    def root(self) -> str:
+        """From the mount of this database's pages to the first page of all."""
+        return "../" * self.place.count("/")
 
     def header(self, name: str) -> str:
         return self.headers.get(name, "")

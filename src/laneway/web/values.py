@@ -41,7 +41,7 @@ def read_cursor(kind: type, text: Any) -> Any:
         if "died_at" in values:
             values["died_at"] = datetime.fromisoformat(values["died_at"]).astimezone(UTC)
             values["id"] = int(values["id"])
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise InvalidOption(
             f"{shown(text)} is not a position in this list: begin without after"
         ) from None
@@ -54,6 +54,16 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
 _DURATION_TYPES = frozenset(get_args(Duration))
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+
+
+def read_json(text: str | bytes, name: str) -> Any:
+    """Raises InvalidOption with the ``name`` of what it was."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise InvalidOption(f"{name} is nested too deeply") from None
+    except ValueError:
+        raise InvalidOption(f"{name} must be JSON") from None
 
 
 class Parameters:
@@ -185,7 +195,4 @@ def _integers(name: str, value: Any) -> list[int]:
 def _json(name: str, value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        raise InvalidOption(f"{name} must be JSON") from None
+    return read_json(value, name)

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter
-from typing import Any, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from laneway.client.aio.message import AsyncMessage
 from laneway.client.shared.checks import check_number
 from laneway.client.shared.message_fields import MessageFields
+from laneway.client.sync.message import Message
 from laneway.convert import Unresolved, never_decodable
 from laneway.drivers.caller.detect import kind_of_class
 from laneway.durations import Duration, check_duration
@@ -92,8 +95,9 @@ class Binding:
         return [values.pop(name, default) for name, default in self.placed], values
 
 
-def bind(function: Callable[..., Any], name: str) -> Binding:
-    """Reads the signature; raises InvalidOption for a parameter that nothing can be passed for."""
+def bind(function: Callable[..., Any], name: str, is_async: bool | None = None) -> Binding:
+    """Reads the signature; raises InvalidOption for a parameter that nothing can be passed for.
+    ``is_async`` is None for a function that is elsewhere, or was checked before."""
     hints = _hints(function, name)
     signature = inspect.signature(function)
     injected: dict[str, str] = {}
@@ -107,6 +111,11 @@ def bind(function: Callable[..., Any], name: str) -> Binding:
                 rest = hint
             continue
         role = _role(hint)
+        _check_injected(name, parameter, role)
+        if role == "message" and is_async is not None:
+            check_world(name, parameter.name, hint, is_async)
+        if role == "transaction" and is_async is not None:
+            _check_transaction(name, parameter.name, get_origin(hint) or hint, is_async)
         if role is not None and role not in injected:
             injected[role] = parameter.name
         elif role is not None:
@@ -179,14 +188,54 @@ def _check_optional(name: str, role: str, first: str, second: Parameter) -> None
         )
 
 
-def _role(hint: Any) -> str | None:
-    hint = get_origin(hint) or hint  # a psycopg.Connection[Any] is a Connection
-    if isinstance(hint, type):
-        if issubclass(hint, MessageFields):
-            return "message"
-        if kind_of_class(hint):
-            return "transaction"
+def _check_injected(name: str, parameter: Parameter, role: str | None) -> None:
+    if parameter.default is INJECTED and role is None:
+        raise InvalidOption(
+            f"{name} has {parameter.name}=INJECTED, and its annotation does not say what to "
+            f"inject: write {parameter.name}: Message = INJECTED, or AsyncMessage if it is async"
+        )
+
+
+def check_world(name: str, parameter: str, hint: Any, is_async: bool) -> None:
+    """The methods of the other world's message would be coroutines that nobody awaits, or would
+    not wait."""
+    wrong, right = (Message, AsyncMessage) if is_async else (AsyncMessage, Message)
+    if issubclass(_message_class(hint) or MessageFields, wrong):
+        kind = "async" if is_async else "ordinary"
+        raise InvalidOption(
+            f"{name} is an {kind} function, and its {parameter!r} is annotated as "
+            f"{wrong.__name__}: it gets {_ARTICLES[right]} {right.__name__}, so annotate it as "
+            "that"
+        )
+
+
+def _check_transaction(name: str, parameter: str, wanted: type, is_async: bool) -> None:
+    found = kind_of_class(wanted) or ""
+    if found.startswith("async ") != is_async:
+        kind, other = ("async", "an async") if is_async else ("ordinary", "a sync")
+        raise InvalidOption(
+            f"{name} is an {kind} function, and its {parameter!r} is annotated as "
+            f"{wanted.__qualname__}: annotate it as {other} connection or session"
+        )
+
+
+_ARTICLES = {Message: "a", AsyncMessage: "an"}
+
+
+def _message_class(hint: Any) -> type[MessageFields] | None:
+    """Also of ``Message | None``: there always is one."""
+    for one in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
+        found = get_origin(one) or one
+        if isinstance(found, type) and issubclass(found, MessageFields):
+            return found
     return None
+
+
+def _role(hint: Any) -> str | None:
+    if _message_class(hint):
+        return "message"
+    hint = get_origin(hint) or hint  # a psycopg.Connection[Any] is a Connection
+    return "transaction" if isinstance(hint, type) and kind_of_class(hint) else None
 
 
 def _unreadable(hint: Any) -> bool:
@@ -230,7 +279,9 @@ def check_batch(size: int, wait: Duration) -> BatchOptions:
     )
 
 
-def bind_batch(function: Callable[..., Any], name: str) -> tuple[Binding, str | None]:
+def bind_batch(
+    function: Callable[..., Any], name: str, is_async: bool
+) -> tuple[Binding, str | None]:
     """How one message is read, and the parameter for the messages; raises InvalidOption for
     anything but a list of payloads and perhaps one of messages."""
     hints = get_type_hints(function)
@@ -238,7 +289,10 @@ def bind_batch(function: Callable[..., Any], name: str) -> tuple[Binding, str | 
     messages: str | None = None
     for each in inspect.signature(function).parameters.values():
         hint = hints.get(each.name, Parameter.empty)
-        if _of_messages(hint) and messages is None:
+        of_messages = _of_messages(hint)
+        _check_injected(name, each, "messages" if of_messages else None)
+        if of_messages and messages is None:
+            check_world(name, each.name, get_args(hint)[0], is_async)
             messages = each.name
         elif first is None:
             first = each
@@ -262,8 +316,7 @@ def bind_batch(function: Callable[..., Any], name: str) -> tuple[Binding, str | 
 
 def _of_messages(hint: Any) -> bool:
     found = get_args(hint)
-    kind = get_origin(hint) in _LISTS and found and (get_origin(found[0]) or found[0])
-    return isinstance(kind, type) and issubclass(kind, MessageFields)
+    return bool(get_origin(hint) in _LISTS and found and _message_class(found[0]))
 
 
 def _item(name: str, parameter: str, hint: Any) -> Any:

@@ -34,7 +34,11 @@ class Database(NamedTuple):
 
     @property
     def place(self) -> tuple[str, str]:
-        return self.queue._address.url, self.queue._address.schema
+        return self.queue._address.place
+
+    def serves(self, client: Client) -> bool:
+        """Whether what the client publishes arrives here."""
+        return client._address.database == self.queue._address.database
 
 
 def checked_databases(given: object, weights: object) -> tuple[Database, ...]:
@@ -58,7 +62,8 @@ def checked_databases(given: object, weights: object) -> tuple[Database, ...]:
     if not found:
         raise InvalidOption("a worker needs a Queue or an AsyncQueue: there is none in the list")
     for one in found:
-        same = [other.name for other in found if other.place == one.place]
+        mine = one.queue._address.database
+        same = [other.name for other in found if other.queue._address.database == mine]
         if len(same) > 1:
             raise InvalidOption(
                 f"{' and '.join(same)} are the same database and schema: give it once, and name "
@@ -220,7 +225,8 @@ _SHORTEST_CALL_TIMEOUT = 5.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerDefinition:
-    """``given`` are the options of the client that the worker was created with."""
+    """``given`` are the options of the client that the worker was created with;
+    ``queues_of_tasks`` is where its tasks are published to, whatever it serves."""
 
     address: ClientAddress
     given: ClientOptions
@@ -228,6 +234,7 @@ class WorkerDefinition:
     handlers: Handlers
     middleware: tuple[Middleware, ...]
     hooks: Hooks
+    queues_of_tasks: tuple[str, ...]
 
     def _call_timeout(self) -> float | None:
         """An outcome whose write got no answer is written again before its lease ends."""

@@ -1,8 +1,10 @@
 """Handlers: which function takes which kind of message, with which arguments and options."""
 
+import asyncio
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import reduce
@@ -12,7 +14,7 @@ from typing import Any, Literal, TypeVar, get_args
 from laneway.contract import Ability
 from laneway.convert import Unresolved
 from laneway.durations import Duration, check_duration
-from laneway.errors import InvalidOption, InvalidTime, shown
+from laneway.errors import HandlerFailed, InvalidOption, InvalidTime, shown
 from laneway.names import check_kind
 from laneway.payload import check_keep_result
 from laneway.retry import Exponential, Retry
@@ -72,7 +74,7 @@ def _import_handler(module: str, name: str) -> Handler:
 
 def make_handler(
     function: Function,
-    retry: Retry | None,
+    retry: Retry | int | None,
     timeout: Duration | None,
     ack: Ack,
     run: Run | None,
@@ -91,19 +93,15 @@ def make_handler(
         run = "async" if is_async else "thread"
     _check(name, run, ack, is_async)
     if batch is None:
-        binding = bind(function, name)
+        binding = bind(function, name, is_async)
     elif run == "process":
         raise InvalidOption(f"{name} takes many messages at once: it cannot run as 'process'")
     else:
-        binding, messages = bind_batch(function, name)
+        binding, messages = bind_batch(function, name, is_async)
         batch = replace(batch, messages=messages)
     if binding.transaction is not None and (run == "process" or ack in ("first", "manual")):
         raise InvalidOption(
             f"{name} takes a transaction, which run={run!r} and ack={ack!r} cannot have"
-        )
-    if retry is not None and (isinstance(retry, type) or not hasattr(retry, "delay")):
-        raise InvalidOption(
-            f"the retry of {name} is {shown(retry)}: give a strategy, such as Constant(every=5)"
         )
     if retry is not None and ack in ("reject", "first"):
         raise InvalidOption(
@@ -116,8 +114,21 @@ def make_handler(
         )
     seconds = None if timeout is None else _timeout(name, timeout)
     keep = None if keep_result is None else check_keep_result(keep_result)
-    chosen = retry or DEFAULT_RETRY
+    chosen = DEFAULT_RETRY if retry is None else _strategy(name, retry)
     return Handler(name, function, run, ack, chosen, seconds, binding, queue, keep, batch)
+
+
+def _strategy(name: str, retry: Any) -> Retry:
+    """A number is how often it is tried again, with the default's growing delays."""
+    if isinstance(retry, int) and not isinstance(retry, bool) and retry >= 0:
+        return Exponential(attempts=retry + 1)
+    if isinstance(retry, type) or not hasattr(retry, "delay"):
+        raise InvalidOption(
+            f"the retry of {name} is {shown(retry)}: say how often to try again, or give a "
+            "strategy such as Constant(every=5)"
+        )
+    strategy: Retry = retry
+    return strategy
 
 
 def _timeout(name: str, timeout: Duration) -> float:
@@ -134,6 +145,31 @@ def checked_function(what: str, function: C) -> C:
     if not callable(function):
         raise InvalidOption(f"{what}: {shown(function)} is not a function")
     return function
+
+
+@asynccontextmanager
+async def timing_out(handler: Handler) -> AsyncIterator[None]:
+    """asyncio's own error has no text."""
+    limit = asyncio.timeout(handler.timeout)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired() or error.args:
+            raise
+        raise TimeoutError(
+            f"{handler.name} took longer than its timeout of {handler.timeout:g} s"
+        ) from error.__cause__
+
+
+def check_result(name: str, result: object) -> None:
+    """Nobody would await it, and the work would not be done."""
+    if inspect.iscoroutine(result):
+        result.close()
+        raise HandlerFailed(
+            f"{name} returned a coroutine: await it there, or make the function async (a decorator "
+            "may hide that it is)"
+        )
 
 
 def kind_of(handler: Handler) -> str:
@@ -186,7 +222,10 @@ class Handlers:
         kind = check_kind(kind)
         if kind in self.by_kind:
             known = self.by_kind[kind].name
-            raise InvalidOption(f"two handlers for kind {kind!r}: {known} and {handler.name}")
+            raise InvalidOption(
+                f"two handlers for kind {kind!r}: {known} and {handler.name}; give one of them a "
+                f'kind of its own, e.g. @tasks.task("{handler.function.__module__}.{kind}")'
+            )
         self.by_kind[kind] = handler
 
     def include(self, others: Iterable["Handlers"]) -> "Handlers":

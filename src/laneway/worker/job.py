@@ -5,10 +5,11 @@ import logging
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
+from laneway.client.shared.error_text import LOG_CHARACTERS, said
 from laneway.client.shared.message_fields import MessageFields
-from laneway.client.shared.settle_items import said
 from laneway.durations import check_duration
 from laneway.errors import DecodeError, InvalidPayload, LeaseLost, shown
+from laneway.model import Settled
 from laneway.plan import Row
 from laneway.retry import Exponential, FailedAttempt, Retry
 
@@ -36,6 +37,7 @@ class Job(MessageFields):
         "cancel_requested",
         "content_type",
         "deadline",
+        "failure",
         "fence",
         "handler",
         "id",
@@ -43,6 +45,7 @@ class Job(MessageFields):
         "interruption",
         "lost",
         "maybe_locked",
+        "own_result",
         "payload",
         "progress_noted",
         "queued_at",
@@ -84,6 +87,10 @@ class Job(MessageFields):
         # The handler's transaction may hold the lock of the lease: whoever writes to it waits.
         self.maybe_locked = False
         self.in_transaction = False  # settled by the handler in a transaction that may roll back
+        # What the handler raised and what it would mean, until it is known whether the transaction
+        # in which it had settled the message was committed.
+        self.failure: tuple[BaseException, Outcome] | None = None
+        self.own_result: Settled | None = None  # what its handler's call was answered
         self.lost = False
         self.cancel_requested = False
         self.progress_noted: tuple[float | None, str | None] | None = None
@@ -169,6 +176,18 @@ def after_error(job: Job, handler: "Handler", error: BaseException) -> Outcome:
     return Fail("gave_up", error=error) if delay is None else Defer(delay, error=error)
 
 
+def rule_of(retry: Retry, job: Job, error: BaseException) -> str:
+    """Which part of the strategy gave the message up."""
+    attempts, give_up_on = (getattr(retry, name, None) for name in ("attempts", "give_up_on"))
+    name = type(retry).__name__
+    if attempts is not None and job.failures + 1 >= attempts:
+        return f"attempts={attempts} of {name}"
+    if give_up_on and isinstance(error, give_up_on):
+        return f"give_up_on of {name}"
+    within = getattr(retry, "within", None)
+    return name if within is None else f"within={within} of {name}"
+
+
 def next_delay(retry: Retry, job: Job, error: BaseException) -> timedelta | None:
     """From the retry strategy, or from the fallback if that fails or returns an invalid delay."""
     age = job.claimed_at - job.published_at + timedelta(seconds=max(0.0, now() - job.started))
@@ -178,6 +197,9 @@ def next_delay(retry: Retry, job: Job, error: BaseException) -> timedelta | None
         return None if delay is None else check_duration("its delay", delay)
     except BaseException as failure:  # a broken strategy must not cost the message
         _log.error(
-            "the retry strategy %s failed: %s", shown(retry), said(failure), extra=job.log_fields()
+            "the retry strategy %s failed: %s",
+            shown(retry),
+            said(failure, LOG_CHARACTERS),
+            extra=job.log_fields(),
         )
     return FALLBACK.delay(failed)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-from laneway.client.shared.settle_items import Error, said, traceback_text
+from laneway.client.shared.error_text import said, traceback_text
+from laneway.client.shared.settle_items import Error
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, shown
 from laneway.model import KEEP, Keep

@@ -23,7 +23,13 @@ from laneway.client.shared.settle_items import (
     returns,
 )
 from laneway.contract import BATCH, Engine
-from laneway.errors import ConnectionUnavailable, DatabaseFailed, InvalidPayload, LanewayError
+from laneway.errors import (
+    ConnectionUnavailable,
+    DatabaseFailed,
+    InvalidPayload,
+    LanewayError,
+    PayloadTooLarge,
+)
 from laneway.event import StoredResult
 from laneway.limits import AttemptEnd
 from laneway.model import KeptResult, Settled
@@ -33,7 +39,7 @@ from laneway.shared_limits import LimitNote
 
 from .clock import Backoff, now
 from .heartbeat.heartbeat import Heartbeat
-from .job import Job, UnstorableResult
+from .job import Job, UnstorableResult, after_error
 from .outcomes import (
     Cancel,
     Complete,
@@ -290,6 +296,9 @@ class Settler:
                 await self._write(verb, [entry])
             return
         (entry,) = entries
+        if (instead := self._as_error(entry, error)) is not None:
+            await self._write(instead.verb, [instead])
+            return
         _log.error(
             "the database refused to %s the message, which comes back when its lease expires: %s",
             verb.replace("_", " "),
@@ -297,6 +306,15 @@ class Settler:
             extra=entry.job.log_fields(),
         )
         self._end(entry.job, None)
+
+    def _as_error(self, entry: Entry, error: LanewayError) -> Entry | None:
+        """What the database can never store is an error of the handler that gave it."""
+        handler = entry.job.handler
+        if not isinstance(error, PayloadTooLarge) or handler is None:
+            return None
+        cause = error if entry.result is None else UnstorableResult(error)
+        outcome = after_error(entry.job, handler, cause)
+        return entry_for(entry.job, outcome, self._max_state, self._tracebacks)
 
     def _end(self, job: Job, result: Settled | None) -> None:
         self.unsettled -= 1

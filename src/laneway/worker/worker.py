@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar, overload
 
 from laneway.client.shards import Shards
@@ -139,9 +140,17 @@ class Worker(TaskDecorators):
     def _queues_of(self, database: Database) -> tuple[str, ...]:
         if self._names_queues:
             return self._options.queues
-        own = database.queue._core.options.queue
-        found = dict.fromkeys(handler.queue or own for handler in self._all_handlers().all())
-        return tuple(found) or (own,)
+        return self._queues_of_tasks(database)
+
+    def _queues_of_tasks(self, database: Database) -> tuple[str, ...]:
+        mine = [one.queue.name for one in self._databases if database.serves(one.queue)]
+        included = [name for other in self._included for name in other._served(database)]
+        found = self._queues_of_handlers(mine) + included
+        return tuple(dict.fromkeys(found)) or (database.queue.name,)
+
+    def _served(self, database: Database) -> list[str]:
+        """Its own name for the queue counts, also if another worker includes it."""
+        return list(self._queues_of(database))
 
     @property
     def name(self) -> str:
@@ -159,26 +168,40 @@ class Worker(TaskDecorators):
 
         >>> worker.include(shop.mail.tasks, shop.jobs.tasks)
         """
-        self._handlers.include(other._handlers for other in (*self._included, *others))
-        for other in others:
+        new = [one for one in dict.fromkeys(others) if one not in self._included]
+        self._handlers.include(one._all_handlers() for one in (*self._included, *new))
+        for other in new:
             if isinstance(other, Worker):
                 self._check_same_database(other)
                 self._hooks.include(other._hooks)
                 self._middleware.extend(other._middleware)
-            elif other._clients.any is None and self._clients.any is not None:
-                other._clients.bind(self._clients.any)
+            else:
+                other._clients.lend(self._clients.any)
             self._included.append(other)
 
     def _check_same_database(self, other: "Worker") -> None:
-        mine, theirs = ({one.place for one in w._databases} for w in (self, other))
+        mine, theirs = (
+            {one.queue._address.database for one in w._databases} for w in (self, other)
+        )
         if mine != theirs:
             raise InvalidOption(
                 "the workers are for different databases or schemas: run each in a process of its "
                 "own"
             )
 
+    def _check_bound(self, tasks: TaskDecorators) -> None:
+        """Nobody would take what is published elsewhere."""
+        for client in tasks._clients.queues():
+            if not any(one.serves(client) for one in self._databases):
+                kinds = ", ".join(tasks._handlers.kinds())
+                raise InvalidOption(
+                    f"the tasks {kinds} are published to {client._address.shown}, which this "
+                    "worker does not serve: bind them to its client, or run a worker for that "
+                    "database"
+                )
+
     def _all_handlers(self) -> Handlers:
-        return self._handlers.include(other._handlers for other in self._included)
+        return self._handlers.include(other._all_handlers() for other in self._included)
 
     def override(
         self,
@@ -209,7 +232,7 @@ class Worker(TaskDecorators):
         self,
         kind: str | None = None,
         *,
-        retry: Retry | None = None,
+        retry: Retry | int | None = None,
         timeout: Duration | None = None,
         ack: Ack = "retry",
         run: Run | None = None,
@@ -220,7 +243,7 @@ class Worker(TaskDecorators):
         self,
         kind: str | Function | None = None,
         *,
-        retry: Retry | None = None,
+        retry: Retry | int | None = None,
         timeout: Duration | None = None,
         ack: Ack = "retry",
         run: Run | None = None,
@@ -257,7 +280,7 @@ class Worker(TaskDecorators):
     def default_handler(
         self,
         *,
-        retry: Retry | None = None,
+        retry: Retry | int | None = None,
         timeout: Duration | None = None,
         ack: Ack = "retry",
         run: Run | None = None,
@@ -268,7 +291,7 @@ class Worker(TaskDecorators):
         self,
         function: Function | None = None,
         *,
-        retry: Retry | None = None,
+        retry: Retry | int | None = None,
         timeout: Duration | None = None,
         ack: Ack = "retry",
         run: Run | None = None,
@@ -373,9 +396,10 @@ class Worker(TaskDecorators):
         handlers = self._all_handlers().all()
         if not handlers:
             problems.append(_NO_HANDLER)
-        for handler in handlers:
+        checks = [partial(check_payload, one) for one in handlers]
+        for check in [*checks, *(partial(self._check_bound, one) for one in self._included)]:
             try:
-                check_payload(handler)
+                check()
             except InvalidOption as error:
                 problems.append(str(error))
         for database in self._databases:
@@ -388,7 +412,9 @@ class Worker(TaskDecorators):
 
     async def _check_database(self, definition: WorkerDefinition) -> None:
         async with definition.open_client() as client:
-            check_transactions(self._all_handlers().all(), client._core.engine.lacks)
+            check_transactions(
+                definition.handlers.all(), client._core.engine.lacks, definition.address.url
+            )
             await client.schema_version()
 
     async def _work(self, options: WorkerOptions, signals: bool = False) -> None:
@@ -396,6 +422,8 @@ class Worker(TaskDecorators):
             raise InvalidOption("the worker is running already")
         if not self._all_handlers().all():
             raise InvalidOption(_NO_HANDLER)
+        for tasks in self._included:
+            self._check_bound(tasks)
         shutdown = self._shutdown = Shutdown()
         try:
             with stopping_on_signals(shutdown) if signals else nullcontext():
@@ -446,4 +474,5 @@ class Worker(TaskDecorators):
             self._all_handlers(),
             (*process_wide.middleware, *self._middleware),
             self._hooks,
+            self._queues_of_tasks(database),
         )

@@ -60,7 +60,7 @@ def pause(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Start nothing more of a queue, or of one kind of it; what runs goes on."""
+    """Stop starting messages of a queue, or of one kind of it."""
     duration = None if for_ is None else length(for_)
     with open_queue(url, schema, queue) as client:
         done = acting(client).pause(kind=kind, duration=duration, reason=reason)
@@ -105,7 +105,7 @@ def fairness(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Show or change by what the channels of a queue take turns: starts, or worker time."""
+    """Show or set a queue's fairness: by starts or by run time."""
     with open_queue(url, schema, queue) as client:
         if by is None:
             found = acting(client).fairness()
@@ -144,7 +144,7 @@ def limits(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """List channels that have limits, with how much of them is used."""
+    """List channels that have limits, and how full they are."""
     with open_queue(url, schema) as client:
         found = acting(client).channels(queue=queue, limited=True, limit=limit)
     if as_json:
@@ -187,7 +187,7 @@ def shared_limits(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """List limits that messages of any channels share; with a name, set one."""
+    """List limits shared by channels; with a name, set one."""
     changes: dict[str, Any] = {}
     if concurrency is not None:
         changes["concurrency"] = concurrency or None

@@ -140,7 +140,7 @@ def show_dead(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Show a dead letter: why it died, and the traceback of its last attempt."""
+    """Show why a message failed for good, with its traceback."""
     with open_queue(url, schema) as client:
         info = client.message(message_id)
     if info is None or info.state != "dead":
@@ -233,7 +233,7 @@ def redrive(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Put dead letters back into their channels; shows them and asks first."""
+    """Retry dead letters; shows them and asks first."""
     everything = everything or where is not None
     chosen = _chosen(ids, queue, channel, kind, reason, error_type, since, until, everything)
     delayed = length(delay)

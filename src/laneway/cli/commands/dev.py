@@ -71,11 +71,14 @@ def demo(
         ),
     ] = None,
     report: Annotated[bool, typer.Option(help="Build a report at the end.")] = True,
+    spark: Annotated[
+        bool, typer.Option("--spark", help="Read the history with Spark as well.")
+    ] = False,
 ) -> None:
-    """Show fairness, limits and crash recovery on a temporary server, with a verdict."""
+    """Show fairness, limits and recovery on a temporary server."""
     from laneway.dev.demo.__main__ import main
 
-    raise typer.Exit(main(url, report=report))
+    raise typer.Exit(main(url, report=report, spark=spark))
 
 
 def chaos(
@@ -119,7 +122,7 @@ def chaos(
         bool, typer.Option("--json", help="Print the verdict as one JSON object.")
     ] = False,
 ) -> None:
-    """Kill, freeze and disconnect real processes and servers, then check every guarantee."""
+    """Kill processes and servers, then check every promise."""
     from laneway.dev.chaos.command import main
 
     number = secrets.randbelow(1_000_000) if seed is None else seed

@@ -92,7 +92,7 @@ def result(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Print what the handler of a message returned, if it was published with --keep-result.
+    """Print what the handler returned, if its result is kept.
 
     Exit code: 0 printed; 1 the message has not ended, did not complete, or its result is not kept.
     """

@@ -120,7 +120,7 @@ def cancel(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Cancel messages that are waiting or scheduled; with --running also those that run.
+    """Cancel messages that wait; with --running, running ones.
 
     A worker learns within 10 seconds that it is to stop a handler.
     """

@@ -12,23 +12,31 @@ from laneway.cli.bulk_publish import (
     PayloadFormat,
     PublishCounts,
     RejectsLost,
+    most_input,
     open_input,
     open_rejects,
     parsed,
     progress,
     read_batches,
+    read_message,
 )
 from laneway.cli.connect import open_queue
 from laneway.cli.exits import Code
 from laneway.cli.options import InQueue, Json, Schema, Url, length, moment
 from laneway.cli.output import OutputLost, emit, say
-from laneway.errors import DatabaseFailed
+from laneway.errors import DatabaseFailed, PayloadTooLarge
 
 if TYPE_CHECKING:
     from laneway import NewMessage, Queue
 
 # As laneway.contract has it, which loads the model: help does without.
 _HIGHEST_PRIORITY = 200
+
+
+class KeyScope(Enum):
+    KIND = "kind"
+    CHANNEL = "channel"
+    QUEUE = "queue"
 
 
 class OnDuplicate(Enum):
@@ -68,6 +76,13 @@ def publish(
         str | None,
         typer.Option(help="Publish nothing if a message with this key exists (--on-duplicate)."),
     ] = None,
+    key_scope: Annotated[
+        KeyScope,
+        typer.Option(
+            help="Where the key holds: among messages of this kind in this channel, of all kinds "
+            "in the channel, or in the whole queue."
+        ),
+    ] = KeyScope.KIND,
     key_window: Annotated[
         str | None,
         typer.Option(
@@ -145,6 +160,8 @@ def publish(
         )
     if lines is None and (skip or rejects):
         raise typer.BadParameter("--skip and --rejects need --lines")
+    if key_scope is not KeyScope.KIND and key is None and form is not PayloadFormat.MESSAGE:
+        raise typer.BadParameter("--key-scope needs --key or --as message")
     if key_window is not None and key is None and form is not PayloadFormat.MESSAGE:
         raise typer.BadParameter("--key-window needs --key or --as message")
     if on_duplicate is not OnDuplicate.KEEP and key is None and form is not PayloadFormat.MESSAGE:
@@ -154,6 +171,7 @@ def publish(
         channel=channel,
         kind=kind,
         key=key,
+        key_scope=key_scope.value,
         key_window=None if key_window is None else length(key_window),
         headers=_headers(header or []),
         priority=priority,
@@ -171,7 +189,8 @@ def publish(
         if lines is not None:
             _publish_lines(client, lines, form, pattern, skip, rejects, as_json)
         else:
-            _publish_one(client, _content(payload, file), form, pattern, as_json)
+            content = _content(payload, file, most_input(client, form))
+            _publish_one(client, content, form, pattern, as_json)
 
 
 def _publish_one(
@@ -203,8 +222,9 @@ def _publish_lines(
     try:
         with stream, progress(size) as moved, open_rejects(rejects, stream, skip > 0) as save:
             publisher = BulkPublisher(client, form, pattern, counts, save, as_json)
-            publisher.run(read_batches(stream, skip), moved)
-    except (OutputLost, RejectsLost, DatabaseFailed):
+            most = most_input(client, PayloadFormat.MESSAGE)
+            publisher.run(read_batches(stream, skip, most), moved)
+    except (OutputLost, RejectsLost, DatabaseFailed, PayloadTooLarge):
         _report(counts, stopped=True)
         raise
     _report(counts, counts.stopped)
@@ -227,14 +247,14 @@ def _report(counts: PublishCounts, stopped: bool) -> None:
         say(f"Stopped after line {counts.last:,}: continue with --skip {counts.last}.")
 
 
-def _content(payload: str | None, file: str | None) -> bytes:
+def _content(payload: str | None, file: str | None, most: int) -> bytes:
     if payload is not None:
         # As it was typed, even if not UTF-8: --as bytes allows that, the others refuse it.
         return payload.encode(errors="surrogateescape")
     assert file is not None
     stream, _ = open_input(file)
     with stream:
-        return stream.read()
+        return read_message(stream, most)
 
 
 def _headers(pairs: list[str]) -> dict[str, str] | None:

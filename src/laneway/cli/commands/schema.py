@@ -1,5 +1,6 @@
 """install, upgrade, sql, version; doctor diagnoses problems and suggests fixes."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from enum import StrEnum
@@ -14,7 +15,7 @@ from laneway.cli.output import emit, printable, say
 from laneway.cli.sources import sources
 
 if TYPE_CHECKING:
-    from laneway import Finding
+    from laneway import Finding, Queue
 
 
 class SqlDialect(StrEnum):
@@ -45,6 +46,15 @@ RepairToo = Annotated[
 def install(
     roles: Roles = False,
     prefix: Prefix = None,
+    wait: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=86_400,
+            metavar="SECONDS",
+            help="Wait so long for a server that does not answer yet, as in a container's start.",
+        ),
+    ] = 0,
     url: Url = None,
     schema: Schema = None,
     as_json: Json = False,
@@ -52,12 +62,36 @@ def install(
     """Create Laneway's tables, or upgrade them; safe to repeat."""
     config = settled(url, schema)
     with open_config(config) as queue:
+        wait_for(queue, wait)
         queue.install()
         names = queue.install_roles(prefix) if roles else []
         answer = {"schema": config.schema, "version": queue.schema_version()}
     _report(answer | {"roles": list(names)} if roles else answer, as_json)
     if names and not as_json:
         say(f'Roles: {", ".join(names)}. Grant one to a login: GRANT "{names[0]}" TO app;')
+
+
+_PAUSE = 0.5  # seconds between two tries
+
+
+def wait_for(queue: "Queue", seconds: float) -> None:
+    """Until the server answers; raises ConnectionUnavailable if it does not within this time."""
+    from laneway.errors import ConnectionUnavailable, SchemaMissing
+
+    end, said = time.monotonic() + seconds, ""
+    while True:
+        try:
+            queue.clock()
+            return
+        except SchemaMissing:  # a file's clock is read with its settings
+            return
+        except ConnectionUnavailable as error:
+            if time.monotonic() >= end:
+                raise
+            if str(error) != said:
+                said = str(error)
+                say(f"Waiting for the database: {said}")
+        time.sleep(_PAUSE)
 
 
 def upgrade(
@@ -83,6 +117,12 @@ def sql(
         int | None,
         typer.Option("--from", help="Only the upgrade from this version."),
     ] = None,
+    version: Annotated[
+        int | None,
+        typer.Option(
+            "--version", show_default=False, help="Up to this version.  [default: the newest]"
+        ),
+    ] = None,
     roles: Annotated[
         bool, typer.Option("--roles", help="Only the database roles and their privileges.")
     ] = False,
@@ -107,9 +147,9 @@ def sql(
     if roles:
         typer.echo(roles_sql(name, prefix))
     elif since is None:
-        typer.echo(install_sql(name, dialect=wanted))
+        typer.echo(install_sql(name, dialect=wanted, version=version))
     else:
-        typer.echo(upgrade_sql(since, name, dialect=wanted))
+        typer.echo(upgrade_sql(since, name, dialect=wanted, version=version))
 
 
 def _dialect(url: str | None) -> SqlDialect:

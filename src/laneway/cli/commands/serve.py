@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import AbstractContextManager
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,9 +25,16 @@ def dashboard(
         typer.Option(
             envvar="LANEWAY_DASHBOARD_TOKEN",
             show_default=False,
-            help="Ask for this token, as the password of any name or as a bearer token.",
+            help="Ask for this token, on a page to sign in or as a bearer token.",
         ),
     ] = None,
+    trust_local: Annotated[
+        bool,
+        typer.Option(
+            "--trust-local",
+            help="Ask nobody on this machine for a token, nor who comes through a proxy on it.",
+        ),
+    ] = False,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Show everything, change nothing.")
     ] = False,
@@ -51,18 +59,26 @@ def dashboard(
 ) -> None:
     """Serve the dashboard and its API until Ctrl-C.
 
-    Without --token only this machine is let in. With several databases the first page shows all of
-    them, and each has its own pages.
+    Without --token it makes one for this run, and prints the address that signs you in. With
+    several databases the first page shows all of them, and each has its own pages.
     """
     from laneway.web import Dashboard, Dashboards
-    from laneway.web.dashboard import AnyDashboard, serve
+    from laneway.web.dashboard import AnyDashboard
+    from laneway.web.server import check_reach, serve
 
-    options: dict[str, Any] = {"token": token, "insecure": insecure, "read_only": read_only}
+    check_reach(host, said=bool(token or insecure))
+    address = f"http://{_shown(host)}:{port}/"
+    if not (token or trust_local or insecure):
+        token = token_urlsafe(24)
+        # Behind the #: browsers send that part to nobody.
+        address += f"login#token={token}"
+    options: dict[str, Any] = {"token": token, "trust_local": trust_local, "insecure": insecure}
+    options |= {"read_only": read_only, "trace_url": trace_url}
     with _demo() if demo else open_named(sources(url, schema)) as found:
         several = isinstance(found, dict)
         make: Any = Dashboards if several else Dashboard
-        pages: AnyDashboard = make(found, trace_url=trace_url, **options)
-        say(f"Dashboard at http://{_shown(host)}:{port}/ until Ctrl-C.")
+        pages: AnyDashboard = make(found, **options)
+        say(f"Dashboard at {address} until Ctrl-C.")
         serve(pages, host, port)
 
 

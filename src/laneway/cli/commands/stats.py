@@ -85,7 +85,7 @@ COLUMNS = (
 
 
 def stats(url: Urls = None, schema: Schema = None, as_json: Json = False) -> None:
-    """Show the number of messages by queue and state, and what is completed per second."""
+    """Count messages by queue and state."""
     found = sources(url, schema)
     answers = look_at_all(found, lambda one: (one.stats(), recent_rates(one), uncounted(one)))
     now = datetime.now(UTC)
@@ -259,8 +259,9 @@ def sample(client: "Queue", queue: str | None, channels: int, before: Sample | N
     if before is None or at <= before.at:
         return Sample(at, queues, fullest, totals, rates, note=note)
     seconds = (at - before.at).total_seconds()
-    published = (totals.published - before.totals.published) / seconds
-    ended = (totals.ended - before.totals.ended) / seconds
+    # A server that has started anew counts from zero.
+    published = max(0, totals.published - before.totals.published) / seconds
+    ended = max(0, totals.ended - before.totals.ended) / seconds
     return Sample(at, queues, fullest, totals, rates, published, ended, note)
 
 

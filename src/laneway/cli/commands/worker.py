@@ -1,7 +1,9 @@
 """worker: run a worker that a module defines; workers: list worker processes."""
 
+import logging
 import os
 import sys
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import import_module
@@ -15,19 +17,25 @@ from laneway.cli.exits import Code
 from laneway.cli.options import Json, Limit, Schema, Urls, age, length
 from laneway.cli.output import Column, by_database, emit, emit_all, say, table
 from laneway.cli.sources import ended, look_at_all, sources
+from laneway.errors import InvalidOption
 
 if TYPE_CHECKING:
     from laneway import Tasks, Worker, WorkerInfo
+    from laneway.client.shared.options import ClientAddress
 
+_log = logging.getLogger("laneway.cli")
 
 _HINT = "define one: worker = Worker(queue)"
 
 
-def load_worker(targets: list[str], url: list[str] | None, schema: str | None) -> "Worker":
+def load_worker(
+    targets: list[str], url: list[str] | None, schema: str | None, typed_schema: str | None
+) -> "Worker":
     """One worker for everything that the targets name: ``module`` or ``module:name``.
 
     The first worker counts, with its options; what the others have is added to it. If there are
-    only tasks, a worker is made for them.
+    only tasks, a worker is made for them. ``typed_schema`` is one that the environment did not
+    give.
     """
     from laneway import Worker
 
@@ -35,7 +43,10 @@ def load_worker(targets: list[str], url: list[str] | None, schema: str | None) -
     for target in targets:
         found.extend(one for one in _named(target) if all(one is not known for known in found))
     workers = [one for one in found if isinstance(one, Worker)]
-    worker = workers[0] if workers else Worker(_client(found, url, schema))
+    own = None if workers else _client(found)
+    worker = workers[0] if workers else Worker(own or _opened(url, schema))
+    if workers or own is not None:
+        _check_place(worker, " ".join(targets), url, typed_schema)
     worker.include(*(one for one in found if one is not worker))
     return worker
 
@@ -63,11 +74,54 @@ def _named(target: str) -> "list[Worker | Tasks]":
     raise typer.BadParameter(f"{target} is of type {type(found).__name__}, not a Worker: {hint}")
 
 
-def _client(found: "list[Worker | Tasks]", url: list[str] | None, schema: str | None) -> Any:
-    """That of the first tasks that are bound; else those of the command's settings."""
-    for one in found:
-        if (client := one._clients.any) is not None:
-            return client
+def _client(found: "list[Worker | Tasks]") -> Any:
+    """That of the first tasks that are bound."""
+    bound = (one._clients.any for one in found)
+    return next((client for client in bound if client is not None), None)
+
+
+def _check_place(worker: "Worker", target: str, url: list[str] | None, schema: str | None) -> None:
+    """Refuses to work elsewhere than the command says: whoever typed the URL of staging must not
+    process what is in production."""
+    from laneway.drivers.choice import same_database
+
+    typed = {same_database(one.config.url or "") for one in sources(url, schema)} if url else set()
+    addresses = _addresses(worker)
+    if typed and typed != {same_database(one.url) for one in addresses}:
+        option = "--url"
+    elif schema is not None and any(schema != one.schema for one in addresses):
+        option = "--schema"
+    else:
+        return
+    raise typer.BadParameter(
+        f"{target} has a client of its own, on {' and '.join(one.shown for one in addresses)}, "
+        f"and {option} does not change that: leave it out, or have the module read the address, "
+        'as in Queue(os.environ["DATABASE_URL"])'
+    )
+
+
+def _warn_of_environment(worker: "Worker", typed_url: bool, typed_schema: bool) -> None:
+    """A variable may be meant for other commands, or for the application: it only gets a line."""
+    from laneway.drivers.choice import same_database
+    from laneway.drivers.errors import masked
+
+    url = None if typed_url else os.environ.get("DATABASE_URL")
+    schema = None if typed_schema else os.environ.get("LANEWAY_SCHEMA")
+    addresses = _addresses(worker)
+    here = " and ".join(one.shown for one in addresses)
+    with suppress(InvalidOption):  # an application's URL may be one of any database
+        if url and all(same_database(url) != same_database(one.url) for one in addresses):
+            _log.warning("DATABASE_URL is %s, but the module uses %s", masked(url), here)
+    if schema and all(schema != one.schema for one in addresses):
+        _log.warning("LANEWAY_SCHEMA is %s, but the module uses %s", schema, here)
+
+
+def _addresses(worker: "Worker") -> "list[ClientAddress]":
+    return [one.queue._address for one in worker._databases]
+
+
+def _opened(url: list[str] | None, schema: str | None) -> Any:
+    """By the command's settings."""
     from laneway.client.shared.options import UPKEEP_EVERY
 
     opened = {}
@@ -106,6 +160,7 @@ def _import(name: str) -> ModuleType:
 
 
 def worker(
+    context: typer.Context,
     targets: Annotated[
         list[str],
         typer.Argument(
@@ -180,7 +235,8 @@ def worker(
 
     It serves all that the modules define, in one process: laneway worker shop.jobs shop.mail.
     Options that are not given are those of the first worker. Modules that have tasks but neither a
-    worker nor a client get a worker on --url; with several it serves all of these databases.
+    worker nor a client get a worker on --url; with several it serves all of these databases. A
+    module that has a client decides by itself where it works: another --url or --schema is refused.
 
     On the first signal it lets running handlers finish and gives the other messages back; on the
     second it stops at once. With --json the log is JSON too. With --spark the executors must be
@@ -192,7 +248,9 @@ def worker(
         from laneway.cli.reload import run_with_reload
 
         raise typer.Exit(run_with_reload([word for word in sys.argv[1:] if word != "--reload"]))
-    found = load_worker(targets, url, schema)
+    typed = context.get_parameter_source("schema")
+    typed_schema = schema if typed is not None and typed.name == "COMMANDLINE" else None
+    found = load_worker(targets, url, schema, typed_schema)
     found.override(
         queues=queues or None,
         concurrency=concurrency,
@@ -200,11 +258,13 @@ def worker(
         health_host=health_host,
     )
     if check:
+        _warn_of_environment(found, bool(url), typed_schema is not None)
         _check(" ".join(targets), found, as_json)
         return
     from laneway.cli.output import log_to_stderr
 
     log_to_stderr(verbose=verbose, as_json=as_json)
+    _warn_of_environment(found, bool(url), typed_schema is not None)
     if spark:
         if max_messages is not None or max_runtime is not None:
             raise typer.BadParameter("--max-messages and --max-runtime do not work with --spark")
@@ -230,6 +290,7 @@ def _check(target: str, found: "Worker", as_json: bool) -> None:
         emit(
             {
                 "worker": target,
+                "databases": [one.shown for one in _addresses(found)],
                 "queues": found.queues,
                 "kinds": found.kinds,
                 "problems": problems,
@@ -239,7 +300,9 @@ def _check(target: str, found: "Worker", as_json: bool) -> None:
         say(f"laneway: {problem}")
     if problems:
         raise typer.Exit(Code.FAILED)
-    say(f"{target} can start: queues {', '.join(found.queues)}; kinds {', '.join(found.kinds)}.")
+    where = " and ".join(one.shown for one in _addresses(found))
+    queues, kinds = ", ".join(found.queues), ", ".join(found.kinds)
+    say(f"{target} can start: queues {queues}; kinds {kinds}; database {where}.")
 
 
 _COLUMNS = (
@@ -259,7 +322,7 @@ _COLUMNS = (
 def workers(
     limit: Limit = 1000, url: Urls = None, schema: Schema = None, as_json: Json = False
 ) -> None:
-    """List worker processes: what they serve, how busy they are, who has vanished.
+    """List worker processes, how busy they are, and lost ones.
 
     One that serves several databases has a row in each of them.
     """

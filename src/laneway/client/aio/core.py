@@ -1,5 +1,6 @@
 """What all nouns of a client share: its engine, its connections and its groups."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
@@ -10,6 +11,8 @@ from laneway.drivers.runner import AsyncRunner
 from laneway.plan import Plan
 
 from .group_commit import AsyncGroup
+
+_log = logging.getLogger("laneway")
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -29,11 +32,26 @@ class AsyncCore:
         self.at_close: set[Callable[[], Awaitable[None]]] = set()
         """What was opened beside the runner's connections, and is closed with them."""
         self.end_bell: object = None
+        self._closed = False
+
+    def reopen(self) -> None:
+        """Somebody says that it is used again, and closes it again."""
+        self._closed = False
+
+    def _warn_if_closed(self) -> None:
+        """It works, on new connections, which nobody closes."""
+        if self._closed:
+            self._closed = False
+            _log.warning(
+                "a client was used after close(): it opened new connections, which stay open until "
+                "it is closed again"
+            )
 
     async def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
         """On a connection of our own, or in the transaction of the caller's ``connection``."""
         if connection is not None:
             return await run_on(connection, self.engine.dialect, plan, several=atomic)
+        self._warn_if_closed()
         return await self._runner.run(plan, atomic=atomic or self.engine.atomic)
 
     async def run_items(
@@ -92,6 +110,7 @@ class AsyncCore:
         for group in list(self._groups.values()):
             await group.drain()
         await self._runner.close()
+        self._closed = True
 
 
 def _split(answers: list[T], parts: Sequence[Sequence[object]]) -> list[list[T]]:

@@ -65,6 +65,7 @@ class AsyncFlowAddition(FlowNodes):
         return known_id(node)
 
     async def __aenter__(self) -> Self:
+        self._open = True
         return self
 
     async def __aexit__(
@@ -308,7 +309,16 @@ class AsyncFlow(FlowNodes):
     def name(self) -> str:
         return self._draft.name
 
+    def _why_no_ids(self) -> str:
+        if self.existing:
+            return (
+                f"a flow {self.name!r} that has not ended was there (flow.existing), and nothing "
+                f"was published; queue.flows.nodes({self.id}) lists its nodes"
+            )
+        return super()._why_no_ids()
+
     async def __aenter__(self) -> Self:
+        self._open = True
         return self
 
     async def __aexit__(

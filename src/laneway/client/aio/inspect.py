@@ -196,7 +196,8 @@ class AsyncInspectVerbs:
         return await self._core.run(self._core.engine.history_since(position, check_limit(limit)))
 
     async def totals(self) -> Totals:
-        """Counters that only rise: the rate is the difference of two by the time between."""
+        """Counters that rise, until the server starts anew: the rate is the difference of two by
+        the time between."""
         return await self._core.run(self._core.engine.totals())
 
     async def clock(self) -> datetime:

@@ -16,12 +16,13 @@ from laneway.client.shared.draft import (
 from laneway.contract import BATCH
 from laneway.durations import Duration
 from laneway.event import MessageEnd
-from laneway.model import Draft, NewMessage, OnDuplicate, Published
+from laneway.model import Draft, KeyScope, Names, NewMessage, OnDuplicate, Published
 from laneway.names import check_kind, check_name
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy
 
 from .core import AsyncCore
 from .events import AsyncListenVerbs
+from .waits import check_loop
 
 # A topic: one publish, a copy for each subscribed queue.
 
@@ -84,6 +85,7 @@ class AsyncTopic:
         channel: str = "default",
         kind: str = "",
         key: str | None = None,
+        key_scope: KeyScope = "kind",
         key_window: Duration | None = None,
         on_duplicate: OnDuplicate = "keep",
         debounce_for: Duration | None = None,
@@ -96,7 +98,7 @@ class AsyncTopic:
         max_attempts: int | None = None,
         content_type: str | None = None,
         keep_result: Duration | None = None,
-        limits: Sequence[str] | None = None,
+        limits: Names | None = None,
         connection: object = None,
     ) -> Sequence[TopicCopy]:
         """Publishes a copy into each subscribed queue, all or none; returns one TopicCopy each.
@@ -106,6 +108,7 @@ class AsyncTopic:
 
         >>> [copy.queue for copy in await queue.topic("orders").publish({"order": 9182})]
         """
+        check_loop("publish", connection)
         message = NewMessage(
             payload,
             channel,
@@ -125,6 +128,7 @@ class AsyncTopic:
             on_duplicate,
             debounce_for,
             limits,
+            key_scope,
         )
         options = self._core.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
@@ -141,6 +145,7 @@ class AsyncTopic:
 
         >>> await queue.topic("orders").publish_many([{"order": 1}, {"order": 2}])
         """
+        check_loop("publish_many", connection)
         options = self._core.options
         drafts = draft_all(messages, options.queue, channel, options.max_payload)
         return await self._publish(drafts, connection) if drafts else []
@@ -214,6 +219,7 @@ class AsyncPublishVerbs(AsyncListenVerbs):
         queue: str | None = None,
         kind: str = "",
         key: str | None = None,
+        key_scope: KeyScope = "kind",
         key_window: Duration | None = None,
         on_duplicate: OnDuplicate = "keep",
         debounce_for: Duration | None = None,
@@ -226,15 +232,16 @@ class AsyncPublishVerbs(AsyncListenVerbs):
         max_attempts: int | None = None,
         content_type: str | None = None,
         keep_result: Duration | None = None,
-        limits: Sequence[str] | None = None,
+        limits: Names | None = None,
         connection: object = None,
     ) -> AsyncPublishedMessage:
         """Publishes one message.
 
         The payload is bytes, text, or anything that is JSON. ``priority`` is 0 to 200, higher
         first.
-        While a message with the same ``key`` is in the queue, and for ``key_window`` after it has
-        ended, nothing is published and the status is "existing", with that one's id. With
+        While a message of this channel and kind has the same ``key``, and for ``key_window`` after
+        it has ended, nothing is published and the status is "existing", with that one's id;
+        ``key_scope`` makes that all kinds of the "channel", or the whole "queue". With
         ``on_duplicate="replace"`` a waiting message gets the new content instead ("replaced"), and
         behind a running one the new message waits until that has ended; with "debounce" the due
         time also moves to ``delay`` from now, up to ``debounce_for`` after the first publish (ten
@@ -246,6 +253,7 @@ class AsyncPublishVerbs(AsyncListenVerbs):
 
         >>> await queue.publish({"order": 9182}, channel="tenant-42", key="receipt:9182")
         """
+        check_loop("publish", connection)
         message = NewMessage(
             payload,
             channel,
@@ -265,6 +273,7 @@ class AsyncPublishVerbs(AsyncListenVerbs):
             on_duplicate,
             debounce_for,
             limits,
+            key_scope,
         )
         options = self._core.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
@@ -288,6 +297,7 @@ class AsyncPublishVerbs(AsyncListenVerbs):
 
         >>> await queue.publish_many([{"order": 1}, NewMessage({"order": 2}, delay=hour)])
         """
+        check_loop("publish_many", connection)
         core, options = self._core, self._core.options
         target = options.queue if queue is None else queue
         if connection is not None or not is_bulk(messages):

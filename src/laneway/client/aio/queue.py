@@ -18,6 +18,7 @@ from laneway.client.shared.options import (
     start_anew_after_fork,
 )
 from laneway.drivers.choice import open_async_runner
+from laneway.drivers.database_url import database_url
 from laneway.drivers.deadline import CALL_TIMEOUT
 from laneway.drivers.errors import masked
 from laneway.durations import Duration
@@ -83,6 +84,7 @@ class AsyncQueue(
         check_number("pool_size", pool_size, 1, 1000)
         check_switch("pooler", pooler)
         options = client_options(name, lease, worker, max_payload, group_commit, upkeep_every)
+        url = database_url(url)
         engine = open_engine(url, schema, clock)
         seconds = check_call_timeout(call_timeout)
         open_own = partial(
@@ -111,6 +113,7 @@ class AsyncQueue(
         await self._core.close()
 
     async def __aenter__(self) -> Self:
+        self._core.reopen()
         return self
 
     async def __aexit__(

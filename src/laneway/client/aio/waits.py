@@ -20,9 +20,14 @@ from .core import AsyncCore
 # when it is busy reading. A notification is a hint: the reader looks again after a while in any
 # case.
 
-__all__ = ["RING", "AsyncEndBell", "AsyncIdleWait", "pause"]
+__all__ = ["RING", "AsyncEndBell", "AsyncIdleWait", "check_loop", "pause"]
 
 _log = logging.getLogger("laneway")
+
+
+def check_loop(verb: str, connection: object) -> None:
+    """Here an event loop is what it needs."""
+
 
 _ASLEEP_FOR = timedelta(seconds=60)
 # Seconds.

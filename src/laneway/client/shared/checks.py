@@ -1,5 +1,7 @@
 """What may be passed in: checked before anything is written."""
 
+import asyncio
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from typing import Any
@@ -253,3 +255,12 @@ def _real(what: str, value: object, least: float, most: float) -> float:
     if not least <= value <= most:
         raise InvalidOption(f"{what} is {shown(value)}: it must be between {least} and {most}")
     return float(value)
+
+
+def blocks_a_loop() -> bool:
+    """Whether a task of an event loop calls, so that waiting would stop the others. Notebooks run
+    their cells in one, and wait for each; Playwright's sync API has a loop run around its callers,
+    outside of any task."""
+    if asyncio._get_running_loop() is None or "ipykernel" in sys.modules:
+        return False
+    return asyncio.current_task() is not None

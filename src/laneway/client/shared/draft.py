@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from operator import itemgetter
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from laneway.contract import BATCH, DEFAULT_MAX_ATTEMPTS, HIGHEST_PRIORITY
 from laneway.durations import Duration, check_duration
@@ -13,11 +13,12 @@ from laneway.errors import (
     ChannelClosed,
     InvalidOption,
     InvalidPayload,
+    InvalidTime,
     PayloadTooLarge,
     PublishRefused,
     shown,
 )
-from laneway.model import Draft, KeyMode, NewMessage, OnDuplicate, Published
+from laneway.model import Draft, KeyMode, KeyScope, NewMessage, OnDuplicate, Published
 from laneway.names import check_kind, check_name
 from laneway.payload import JSON, KEEP_RESULT, check_keep_result, encode, encode_json
 from laneway.shared_limits import LIMITS, check_limits
@@ -143,6 +144,7 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
         delay, at = check_delay_or_at(delay, at, _DUE)
     if expires_in is not None or expires_at is not None:
         expires_in, expires_at = check_delay_or_at(expires_in, expires_at, _EXPIRY)
+        _check_expiry(delay, at, expires_in, expires_at)
     # Batches come by the thousand: a plain tuple first, and no call for what is left out or known.
     return tuple.__new__(
         Draft,
@@ -171,11 +173,31 @@ def draft_new(message: NewMessage, queue: str, channel: str, most: int) -> Draft
             DEFAULT_MAX_ATTEMPTS
             if attempts is None
             else check_number("max_attempts", attempts, 1, _MOST_ATTEMPTS),
+            None if message.key_scope == "kind" else _key_scope(message.key, message.key_scope),
             None
             if message.on_duplicate == "keep" and message.debounce_for is None
             else key_mode(message.key, message.on_duplicate, delay, message.debounce_for),
         ),
     )
+
+
+def _check_expiry(
+    delay: timedelta | None,
+    at: datetime | None,
+    expires_in: timedelta | None,
+    expires_at: datetime | None,
+) -> None:
+    """A length and a moment cannot be compared without a clock."""
+    late = None not in (delay, expires_in) and delay >= expires_in  # type: ignore[operator]
+    if late or (None not in (at, expires_at) and at >= expires_at):  # type: ignore[operator]
+        raise InvalidTime(
+            "the message expires before it is due, so that it never starts: "
+            + (
+                f"expires_in is {expires_in}, delay is {delay}"
+                if late
+                else f"expires_at is {expires_at}, at is {at}"
+            )
+        )
 
 
 def _headers(message: NewMessage) -> str | None:
@@ -223,6 +245,13 @@ def _checked_headers(headers: object) -> Mapping[str, Any]:
     if not isinstance(headers, Mapping):
         raise InvalidPayload(f"headers must be a mapping, not {type(headers).__name__}")
     return headers
+
+
+def _key_scope(key: str | None, scope: object) -> KeyScope | None:
+    checked = cast(KeyScope, check_choice("key_scope", scope, get_args(KeyScope)))
+    if key is None:
+        raise InvalidOption(f"key_scope={scope!r} says where a key holds: give a key too")
+    return checked
 
 
 def _key_window(key: str | None, window: Duration) -> timedelta:

@@ -33,15 +33,22 @@ class AddedNode:
     """A message of a flow that others can come after; its ``id`` is known once the flow was
     published, and is that of the message."""
 
-    __slots__ = ("_flow", "_number", "id")
+    __slots__ = ("_flow", "_id", "_number")
 
     def __init__(self, flow: "FlowNodes", number: int) -> None:
         self._flow = flow
         self._number = number
-        self.id: int | None = None
+        self._id: int | None = None
+
+    @property
+    def id(self) -> int:
+        """Raises InvalidCall if nothing was published, or not yet."""
+        if self._id is None:
+            raise InvalidCall(f"this node has no id: {self._flow._why_no_ids()}")
+        return self._id
 
     def __repr__(self) -> str:
-        return f"AddedNode({self._number}, id={self.id})"
+        return f"AddedNode({self._number}, id={self._id})"
 
 
 Parents = AddedNode | int | Iterable[AddedNode | int] | None
@@ -63,7 +70,12 @@ class FlowNodes:
         self._keep_result = None if keep_result is None else check_keep_result(keep_result)
         self._drafts: list[NodeDraft] = []
         self._added: list[AddedNode] = []
-        self._closed = False
+        self._open = self._closed = False
+
+    def _why_no_ids(self) -> str:
+        if self._closed:
+            return "nothing was published"
+        return "it is published when the with block ends"
 
     def add(
         self,
@@ -87,6 +99,11 @@ class FlowNodes:
         """
         if self._closed:
             raise InvalidCall("the flow was published: add to it inside of its with block")
+        if not self._open:
+            raise InvalidCall(
+                "a flow is published when its block ends: write with queue.flow(…) as flow: (async "
+                "with for an AsyncQueue), and add to it inside"
+            )
         message = _message(target, args, options)
         if message.key is not None:
             raise InvalidOption(
@@ -126,7 +143,7 @@ class FlowNodes:
 
     def _note_ids(self, ids: Sequence[int]) -> None:
         for node, id in zip(self._added, ids, strict=True):
-            node.id = id
+            node._id = id
 
     def __len__(self) -> int:
         return len(self._drafts)

@@ -14,7 +14,9 @@ from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
 from laneway.contract import Engine
-from laneway.drivers.choice import driver_of
+from laneway.drivers.choice import driver_of, same_database
+from laneway.drivers.database_url import dialect_url
+from laneway.drivers.errors import masked
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, shown
 from laneway.names import check_name
@@ -107,12 +109,27 @@ Clock = Callable[[], datetime]
 class ClientAddress:
     """Where a client's database is, for those who open connections of their own to it."""
 
-    url: str = field(repr=False)  # it may hold a password
+    url: str = field(repr=False)  # as database_url() has it; it may hold a password
     schema: str
     pool_size: int
     pooler: bool
     clock: Clock | None
     call_timeout: float | None
+
+    @property
+    def database(self) -> tuple[object, ...]:
+        """Equal for two clients of one schema, whatever their drivers and users."""
+        return *same_database(self.url), self.schema
+
+    @property
+    def shown(self) -> str:
+        """For people: without the password."""
+        return f"{masked(self.url)}, schema {self.schema}"
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Equal for two clients that connect alike, whatever their drivers."""
+        return dialect_url(self.url), self.schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """A schedule as the caller writes it to terms that an engine can keep."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -8,7 +8,7 @@ from typing import Any, cast
 from laneway.cron import next_tick
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidSchedule, shown
-from laneway.model import Draft, NewMessage
+from laneway.model import Draft, KeyScope, Names, NewMessage
 from laneway.names import check_name
 from laneway.payload import decode_json
 from laneway.schedule import CatchUp, ScheduleTerms
@@ -34,7 +34,8 @@ def scheduled_message(
     expires_in: Duration | None,
     max_attempts: int | None,
     content_type: str | None,
-    limits: Sequence[str] | None = None,
+    limits: Names | None = None,
+    key_scope: KeyScope = "kind",
 ) -> NewMessage:
     """What each tick publishes. A task, or a call of one, brings its own; what is given beside it
     replaces that."""
@@ -51,6 +52,7 @@ def scheduled_message(
         max_attempts=max_attempts,
         content_type=content_type,
         limits=limits,
+        key_scope=key_scope,
     )
     if isinstance(payload, TaskTarget):
         payload = payload.message()
@@ -128,6 +130,7 @@ def _message_terms(draft: Draft) -> dict[str, Any]:
         "kind": draft.kind,
         "key": draft.key,
         "key_window": draft.key_window,
+        "key_scope": draft.key_scope or "kind",
         "priority": draft.priority,
         "headers": decode_json(draft.headers.encode()) if draft.headers else {},
         "content_type": draft.content_type,

@@ -1,14 +1,11 @@
 """What the settling calls are made of: checked items, progress, and errors as text."""
 
-import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from types import TracebackType
 from typing import Any
 
 from laneway.contract import Engine
-from laneway.drivers.errors import masked
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, LeaseLost, shown
 from laneway.inspection import MessageInfo
@@ -31,44 +28,8 @@ from laneway.shared_limits import LimitNote, limits_of, names_in
 
 from .checks import check_delay_or_at, check_lease, check_storable
 from .draft import draft_state
+from .error_text import cut_traceback, said
 from .message_fields import HEADERS, MessageFields
-
-# Tracebacks as text, for dead letters: without passwords, cut so that the newest frames stay.
-
-TRACEBACK_CHARACTERS = 8 * 1024
-_CUT = "… earlier frames were cut\n"
-
-
-def traceback_text(error: str | BaseException | None) -> str | None:
-    """None for what was never raised."""
-    if not isinstance(error, BaseException) or error.__traceback__ is None:
-        return None
-    first = _users_frame(error.__traceback__)
-    try:
-        lines = traceback.format_exception(type(error), error, first)
-    except Exception:  # an exception that cannot show itself
-        lines = traceback.format_tb(first)
-    return masked("".join(lines))
-
-
-def _users_frame(trace: TracebackType) -> TracebackType:
-    """The first frame that is not ours: a reader looks for the handler."""
-    frame: TracebackType | None = trace
-    while frame is not None:
-        if not frame.tb_frame.f_globals.get("__name__", "").startswith("laneway."):
-            return frame
-        frame = frame.tb_next
-    return trace
-
-
-def cut_traceback(text: str) -> str:
-    """What the database can hold, with the end kept: there the newest frame and the error are."""
-    text = text.replace("\0", "\N{SYMBOL FOR NULL}").encode("utf-8", "replace").decode()
-    if len(text) <= TRACEBACK_CHARACTERS:
-        return text
-    kept = text[len(_CUT) - TRACEBACK_CHARACTERS :]
-    return _CUT + kept[kept.find("\n") + 1 :]
-
 
 # How far a handler is: checked, and noted until the lease is next extended.
 
@@ -226,14 +187,6 @@ def error_text(error: Error) -> tuple[str | None, str | None]:
         name = check_storable("error", module + kind.__qualname__)
         return name, _cut(said(error))
     return None, _cut(error)
-
-
-def said(error: BaseException) -> str:
-    """Its text, also if it has trouble with saying it."""
-    try:
-        return str(error)
-    except Exception as trouble:
-        return f"<no text: {type(trouble).__name__}>"
 
 
 def held(settled: Sequence[Settled]) -> Settled:

@@ -2,6 +2,7 @@
 
 """What all nouns of a client share: its engine, its connections and its groups."""
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -12,6 +13,8 @@ from laneway.drivers.runner import Runner
 from laneway.plan import Plan
 
 from .group_commit import Group
+
+_log = logging.getLogger("laneway")
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -31,11 +34,26 @@ class Core:
         self.at_close: set[Callable[[], None]] = set()
         """What was opened beside the runner's connections, and is closed with them."""
         self.end_bell: object = None
+        self._closed = False
+
+    def reopen(self) -> None:
+        """Somebody says that it is used again, and closes it again."""
+        self._closed = False
+
+    def _warn_if_closed(self) -> None:
+        """It works, on new connections, which nobody closes."""
+        if self._closed:
+            self._closed = False
+            _log.warning(
+                "a client was used after close(): it opened new connections, which stay open until "
+                "it is closed again"
+            )
 
     def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
         """On a connection of our own, or in the transaction of the caller's ``connection``."""
         if connection is not None:
             return run_on(connection, self.engine.dialect, plan, several=atomic)
+        self._warn_if_closed()
         return self._runner.run(plan, atomic=atomic or self.engine.atomic)
 
     def run_items(
@@ -94,6 +112,7 @@ class Core:
         for group in list(self._groups.values()):
             group.drain()
         self._runner.close()
+        self._closed = True
 
 
 def _split(answers: list[T], parts: Sequence[Sequence[object]]) -> list[list[T]]:

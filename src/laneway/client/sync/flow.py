@@ -67,6 +67,7 @@ class FlowAddition(FlowNodes):
         return known_id(node)
 
     def __enter__(self) -> Self:
+        self._open = True
         return self
 
     def __exit__(
@@ -310,7 +311,16 @@ class Flow(FlowNodes):
     def name(self) -> str:
         return self._draft.name
 
+    def _why_no_ids(self) -> str:
+        if self.existing:
+            return (
+                f"a flow {self.name!r} that has not ended was there (flow.existing), and nothing "
+                f"was published; queue.flows.nodes({self.id}) lists its nodes"
+            )
+        return super()._why_no_ids()
+
     def __enter__(self) -> Self:
+        self._open = True
         return self
 
     def __exit__(

@@ -198,7 +198,8 @@ class InspectVerbs:
         return self._core.run(self._core.engine.history_since(position, check_limit(limit)))
 
     def totals(self) -> Totals:
-        """Counters that only rise: the rate is the difference of two by the time between."""
+        """Counters that rise, until the server starts anew: the rate is the difference of two by
+        the time between."""
         return self._core.run(self._core.engine.totals())
 
     def clock(self) -> datetime:

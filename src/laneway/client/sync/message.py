@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from laneway.client.shared.checks import check_ids
+from laneway.client.shared.error_text import traceback_text
 from laneway.client.shared.message_fields import MessageFields, leases_of
 from laneway.client.shared.operate import check_flag
 from laneway.client.shared.settle_items import (
@@ -25,7 +26,6 @@ from laneway.client.shared.settle_items import (
     notes_of,
     results_to_keep,
     returns,
-    traceback_text,
     waits,
 )
 from laneway.durations import Duration, check_duration

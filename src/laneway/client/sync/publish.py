@@ -18,12 +18,13 @@ from laneway.client.shared.draft import (
 from laneway.contract import BATCH
 from laneway.durations import Duration
 from laneway.event import MessageEnd
-from laneway.model import Draft, NewMessage, OnDuplicate, Published
+from laneway.model import Draft, KeyScope, Names, NewMessage, OnDuplicate, Published
 from laneway.names import check_kind, check_name
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy
 
 from .core import Core
 from .events import ListenVerbs
+from .waits import check_loop
 
 # A topic: one publish, a copy for each subscribed queue.
 
@@ -86,6 +87,7 @@ class Topic:
         channel: str = "default",
         kind: str = "",
         key: str | None = None,
+        key_scope: KeyScope = "kind",
         key_window: Duration | None = None,
         on_duplicate: OnDuplicate = "keep",
         debounce_for: Duration | None = None,
@@ -98,7 +100,7 @@ class Topic:
         max_attempts: int | None = None,
         content_type: str | None = None,
         keep_result: Duration | None = None,
-        limits: Sequence[str] | None = None,
+        limits: Names | None = None,
         connection: object = None,
     ) -> Sequence[TopicCopy]:
         """Publishes a copy into each subscribed queue, all or none; returns one TopicCopy each.
@@ -108,6 +110,7 @@ class Topic:
 
         >>> [copy.queue for copy in queue.topic("orders").publish({"order": 9182})]
         """
+        check_loop("publish", connection)
         message = NewMessage(
             payload,
             channel,
@@ -127,6 +130,7 @@ class Topic:
             on_duplicate,
             debounce_for,
             limits,
+            key_scope,
         )
         options = self._core.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
@@ -143,6 +147,7 @@ class Topic:
 
         >>> queue.topic("orders").publish_many([{"order": 1}, {"order": 2}])
         """
+        check_loop("publish_many", connection)
         options = self._core.options
         drafts = draft_all(messages, options.queue, channel, options.max_payload)
         return self._publish(drafts, connection) if drafts else []
@@ -216,6 +221,7 @@ class PublishVerbs(ListenVerbs):
         queue: str | None = None,
         kind: str = "",
         key: str | None = None,
+        key_scope: KeyScope = "kind",
         key_window: Duration | None = None,
         on_duplicate: OnDuplicate = "keep",
         debounce_for: Duration | None = None,
@@ -228,15 +234,16 @@ class PublishVerbs(ListenVerbs):
         max_attempts: int | None = None,
         content_type: str | None = None,
         keep_result: Duration | None = None,
-        limits: Sequence[str] | None = None,
+        limits: Names | None = None,
         connection: object = None,
     ) -> PublishedMessage:
         """Publishes one message.
 
         The payload is bytes, text, or anything that is JSON. ``priority`` is 0 to 200, higher
         first.
-        While a message with the same ``key`` is in the queue, and for ``key_window`` after it has
-        ended, nothing is published and the status is "existing", with that one's id. With
+        While a message of this channel and kind has the same ``key``, and for ``key_window`` after
+        it has ended, nothing is published and the status is "existing", with that one's id;
+        ``key_scope`` makes that all kinds of the "channel", or the whole "queue". With
         ``on_duplicate="replace"`` a waiting message gets the new content instead ("replaced"), and
         behind a running one the new message waits until that has ended; with "debounce" the due
         time also moves to ``delay`` from now, up to ``debounce_for`` after the first publish (ten
@@ -248,6 +255,7 @@ class PublishVerbs(ListenVerbs):
 
         >>> queue.publish({"order": 9182}, channel="tenant-42", key="receipt:9182")
         """
+        check_loop("publish", connection)
         message = NewMessage(
             payload,
             channel,
@@ -267,6 +275,7 @@ class PublishVerbs(ListenVerbs):
             on_duplicate,
             debounce_for,
             limits,
+            key_scope,
         )
         options = self._core.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
@@ -290,6 +299,7 @@ class PublishVerbs(ListenVerbs):
 
         >>> queue.publish_many([{"order": 1}, NewMessage({"order": 2}, delay=hour)])
         """
+        check_loop("publish_many", connection)
         core, options = self._core, self._core.options
         target = options.queue if queue is None else queue
         if connection is not None or not is_bulk(messages):

@@ -20,6 +20,7 @@ from laneway.client.shared.options import (
     start_anew_after_fork,
 )
 from laneway.drivers.choice import open_runner
+from laneway.drivers.database_url import database_url
 from laneway.drivers.deadline import CALL_TIMEOUT
 from laneway.drivers.errors import masked
 from laneway.durations import Duration
@@ -85,6 +86,7 @@ class Queue(
         check_number("pool_size", pool_size, 1, 1000)
         check_switch("pooler", pooler)
         options = client_options(name, lease, worker, max_payload, group_commit, upkeep_every)
+        url = database_url(url)
         engine = open_engine(url, schema, clock)
         seconds = check_call_timeout(call_timeout)
         open_own = partial(
@@ -113,6 +115,7 @@ class Queue(
         self._core.close()
 
     def __enter__(self) -> Self:
+        self._core.reopen()
         return self
 
     def __exit__(

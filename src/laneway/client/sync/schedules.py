@@ -10,7 +10,7 @@ from laneway.client.shared.checks import check_limit, check_queues
 from laneway.client.shared.schedule_terms import checked_terms, scheduled_message
 from laneway.durations import Duration
 from laneway.errors import InvalidOption, ScheduleMissing
-from laneway.model import Published
+from laneway.model import KeyScope, Names, Published
 from laneway.names import check_name
 from laneway.schedule import CatchUp, FireReport, Schedule
 
@@ -127,13 +127,14 @@ class ScheduleVerbs:
         queue: str | None = None,
         kind: str = "",
         key: str | None = None,
+        key_scope: KeyScope = "kind",
         key_window: Duration | None = None,
         headers: Mapping[str, Any] | None = None,
         priority: int = 0,
         expires_in: Duration | None = None,
         max_attempts: int | None = None,
         content_type: str | None = None,
-        limits: Sequence[str] | None = None,
+        limits: Names | None = None,
         connection: object = None,
     ) -> Schedule:
         """Creates or updates a repeating message; safe to call at every start of every process.
@@ -165,6 +166,7 @@ class ScheduleVerbs:
             max_attempts,
             content_type,
             limits,
+            key_scope,
         )
         options = self._core.options
         terms = checked_terms(

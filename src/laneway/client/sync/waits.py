@@ -8,15 +8,27 @@ import time
 from datetime import timedelta
 from time import sleep as pause
 
+from laneway.client.shared.checks import blocks_a_loop
 from laneway.client.shared.options import ClientAddress
 from laneway.drivers.choice import open_notifier
-from laneway.errors import LanewayError
+from laneway.errors import InvalidCall, LanewayError
 
 from .core import Core
 
 # How readers rest between two looks: for a while, because bells ring in event loops only.
 
-__all__ = ["RING", "EndBell", "IdleWait", "pause"]
+__all__ = ["RING", "EndBell", "IdleWait", "check_loop", "pause"]
+
+
+def check_loop(verb: str, connection: object) -> None:
+    """Everything in the event loop would wait for the database. On the caller's own connection it
+    may be right, as in the run_sync() of an AsyncSession."""
+    if connection is None and blocks_a_loop():
+        raise InvalidCall(
+            f"Queue.{verb}() would block the event loop: write await queue.{verb}() with an "
+            f"AsyncQueue, or await asyncio.to_thread(queue.{verb}, …)"
+        )
+
 
 # Seconds.
 _FIRST = 0.01

@@ -249,6 +249,35 @@ async def exact_shares(world: World) -> None:
         assert max(had) - min(had) <= 1, served
 
 
+@case("shared limits", "a tenant that comes is found in a quantum, and makes up for no more")
+async def comes_late(world: World) -> None:
+    for clients, slots, batch in ((1, 2, 50), (2, 2, 50), (1, 20, 50)):
+        name = f"limit-{uuid4().hex[:8]}"
+        await world.queue.limits[name].set(concurrency=slots)
+        first, late = f"{name} first", f"{name} late"
+        await world.fill(first, 150, limits=[name])
+        workers = [world.queue, *(world.client() for _ in range(clients - 1))]
+        held: list[AsyncMessage] = []
+        begun: list[str] = []
+        apart = []
+        for turn in range(12 + 60 // slots * 2):
+            if turn == 12:
+                begun.clear()
+                await world.fill(late, 80, limits=[name])
+            await world.queue.complete(held[: max(1, slots // 2)])
+            del held[: max(1, slots // 2)]
+            found = await workers[turn % clients].claim(batch)
+            held += found
+            begun += [message.channel for message in found]
+            world.clock.advance(0.01)
+            apart.append(abs(begun.count(first) - begun.count(late)))
+        # Ten starts of each worker, and what one claim starts of them.
+        assert max(apart[12:]) <= clients * 10 + slots, (slots, begun)
+        assert apart[-1] <= 2, (slots, begun)
+        await world.queue.complete(held)
+        await world.queue.limits[name].remove()
+
+
 @case("shared limits", "who comes back gains nothing, and is not behind either")
 async def comes_back(world: World) -> None:
     name = f"limit-{uuid4().hex[:8]}"

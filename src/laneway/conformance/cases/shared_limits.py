@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from datetime import timedelta
+from typing import Any
 from uuid import uuid4
 
 from laneway.client.aio.message import AsyncMessage
@@ -199,6 +200,57 @@ async def fair(world: World) -> None:
         held = await world.drain(100)
         served.update(message.channel for message in held)
     assert abs(served["heavy"] - 30) <= 4 and abs(served["a"] - served["b"]) <= 2
+
+
+async def _idle_claims(world: World, limit: str, count: int, **options: Any) -> int:
+    """How many claims of ten came back empty though a slot was free and something waited, until
+    that many messages have ended."""
+    idle, held, left = 0, list[AsyncMessage](), count
+    for _ in range(10 * count):
+        for message in held:
+            await message.complete()
+        left -= len(held)
+        if not left:
+            return idle
+        held = [*(await world.queue.claim(10, **options))]
+        idle += not held
+        world.clock.advance(0.02)
+    raise AssertionError(f"{left} never start: {await world.queue.limits[limit].get()}")
+
+
+@case("shared limits", "no claim comes back empty while slots are free and messages wait")
+async def no_idle_slots(world: World) -> None:
+    for channels in (1, 30):
+        name = _name()
+        await world.queue.limits[name].set(concurrency=3)
+        for number in range(channels):
+            await world.fill(f"{channels} {number}", 60 // channels, limits=[name])
+        assert await _idle_claims(world, name, 60) == 0
+
+
+@case("shared limits", "no claim by kind comes back empty while slots are free and messages wait")
+async def no_idle_slots_by_kind(world: World) -> None:
+    world.needs("claims by kind")
+    name = _name()
+    await world.queue.limits[name].set(concurrency=3)
+    for _ in range(5):  # the first claims by kind prepare the queue
+        await world.queue.claim(10, kinds=["mail"])
+    for channel in "abcdefghij":
+        await world.fill(channel, 6, limits=[name], kind="mail")
+        await world.fill(channel, 2, limits=[name], kind="call")
+    assert await _idle_claims(world, name, 60, kinds=["mail"]) == 0
+    assert await _idle_claims(world, name, 20) == 0
+
+
+@case("shared limits", "a set of several limits and one of one leave no slot idle together")
+async def no_idle_slots_of_sets(world: World) -> None:
+    one, two = _name(), _name()
+    await world.queue.limits[one].set(concurrency=3)
+    await world.queue.limits[two].set(concurrency=2)
+    for number in range(10):
+        await world.fill(f"{number}", 3, limits=[one])
+        await world.fill(f"{number}", 3, limits=[one, two])
+    assert await _idle_claims(world, one, 60) == 0
 
 
 @case("shared limits", "what waits for one limit is not passed by what names it among others")

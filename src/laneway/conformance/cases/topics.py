@@ -85,7 +85,7 @@ async def many(world: World) -> None:
             "plain",
             NewMessage("late", delay=hour),
             NewMessage("other", channel="c", kind="k", priority=9, key="one"),
-            NewMessage("again", channel="c", key="one"),
+            NewMessage("again", channel="c", kind="k", key="one"),
             NewMessage("short", channel="d", expires_in=hour, max_attempts=1),
         ],
         channel="x",

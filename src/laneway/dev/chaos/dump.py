@@ -136,14 +136,20 @@ def settled_dump(
 
 def dump(config: RunConfig, queue: Queue, position: str, begun: datetime) -> dict[str, Any]:
     now = queue.clock()
+    messages, dead = list(_messages(queue)), list(_dead(queue))
+    history = list(_history(queue, position))
     return {
         "taken_at": now.timestamp(),
         "lease": LEASE.total_seconds(),
         "server": str(queue._core.run(query(sql(config.engine, "version")))[0][0]),
-        "messages": list(_messages(queue)),
-        "dead": list(_dead(queue)),
-        "history": list(_history(queue, position)),
-        "results": list(_results(queue)),
+        "messages": messages,
+        "dead": dead,
+        "history": history,
+        "results": list(
+            _results(
+                queue, [x["id"] for x in messages + dead] + [x["message_id"] for x in history]
+            )
+        ),
         "effects": [row[0] for row in queue._core.run(query(sql(config.engine, "effects")))],
         "minutes": {
             name: list(map(_minute, queue.minutes(since=begun, until=now, step=step, by="kind")))
@@ -177,11 +183,11 @@ def _is_counted(document: dict[str, Any]) -> bool:
     return bool(ended == len(history) and published == len(ids))
 
 
-def _results(queue: Queue) -> Iterator[dict[str, Any]]:
-    """Of all messages that were ever published, also of those that have not ended."""
-    last = queue.totals().published
-    for start in range(1, last + 1, PAGE):
-        ids = range(start, min(start + PAGE, last + 1))
+def _results(queue: Queue, known: list[int]) -> Iterator[dict[str, Any]]:
+    """Of all messages that the database knows of, also of those that have not ended."""
+    every = sorted(set(known))
+    for start in range(0, len(every), PAGE):
+        ids = every[start : start + PAGE]
         for id, stored in zip(ids, queue._core.run(queue._core.engine.results(ids)), strict=True):
             if stored is not None:
                 # A handler that has not returned yet has no result: nobody should have stored one.

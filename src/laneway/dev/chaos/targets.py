@@ -26,6 +26,8 @@ from laneway.dev.embedded import (
     find_mariadb,
     server_account,
 )
+from laneway.drivers.choice import driver_of
+from laneway.drivers.database_url import dialect_url
 from laneway.errors import InvalidOption
 
 CATCH_UP_TIMEOUT = 30.0  # seconds
@@ -254,8 +256,6 @@ def _own_mariadb(stack: ExitStack) -> RunTarget:
 
 
 def existing_target(url: str) -> RunTarget:
-    scheme = urlsplit(url).scheme.split("+")[0]
-    engine = {"postgres": "postgresql", "mysql": "mariadb"}.get(scheme, scheme)
-    if engine not in ENGINES:
-        raise InvalidOption(f"chaos cannot run on {scheme}://: use postgresql, mysql or sqlite")
-    return RunTarget(engine, url, single_writer=engine == "sqlite", own=False)
+    dialect = driver_of(url).dialect
+    engine = "mariadb" if dialect == "mysql" else dialect
+    return RunTarget(engine, dialect_url(url), single_writer=engine == "sqlite", own=False)

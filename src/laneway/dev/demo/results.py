@@ -3,7 +3,7 @@ did, after some made-up days.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
@@ -110,12 +110,11 @@ def demo_report(
     *,
     days: float = _DAYS,
     messages: int = _MESSAGES,
-    say: Callable[[str], None] = lambda text: None,
 ) -> str:
     """Syncs and verifies the queue's history, makes up the ``days`` before it, and returns the path
     of the report's page. The page says which rows are real. Nothing is purged."""
     _check_installed("pyarrow", "numpy")
-    lake = Lake(url, root, schema=schema, say=say)
+    lake = Lake(url, root, schema=schema)
     synced = lake.sync()
     damaged = lake.verify().damaged
     begun = _first_start(lake) or datetime.now(UTC)

@@ -27,19 +27,17 @@ TIMEOUT = 90.0  # seconds until the demo gives up; it takes a fifth of that
 _REFRESH = 0.15
 
 
-def run_demo(url: str, report: bool) -> bool:
+def run_demo(url: str, *, report: bool, spark: bool) -> bool:
     """Runs the demo in a schema of its own; returns whether every check passed."""
     with Queue(url, schema=SCHEMA) as queue, open_view() as view:
         queue.install()
         queue.configure(backoff_initial=timedelta(milliseconds=200))
-        view.say(f"Installed schema {SCHEMA!r}, version {queue.schema_version()}.")
         reader = HistoryReader(queue)
         published = publish_all(queue)
         view.say(
-            f"Published {published:,} messages in one call: first {NOISY:,} of a noisy tenant, "
-            f"then {QUIET} of each of {QUIET_TENANTS} quiet tenants, {LIMITED} of a tenant limited "
-            f"to {LIMIT} at once, {RATED} of a tenant limited to {RATE} per second, and one "
-            "message that always fails."
+            f"Published {published:,} messages: {NOISY:,} of a noisy tenant first, then {QUIET} of "
+            f"each of {QUIET_TENANTS} quiet tenants,\n{LIMITED} of a tenant limited to {LIMIT} at "
+            f"once, {RATED} of one limited to {RATE} a second, and one that always fails."
         )
         codes = _work(url, queue, reader, view)
     results = summarize(reader.entries, WINDOW, RATE, BURST)
@@ -47,30 +45,35 @@ def run_demo(url: str, report: bool) -> bool:
     good = _print_verdict(results, published, codes)
     if report:
         build_report(url)
+    if spark:
+        count_with_spark(url)
     return good
 
 
 def build_report(url: str) -> None:
     """The same history as a page. If it cannot be built, the verdict stays as it is."""
-    print("Building a report: the history as Parquet, and tables over it ...")
     try:
-        page = demo_report(url, SCHEMA, mkdtemp(prefix="laneway-demo-"), say=_step)
-        print("Reading the same history with Spark, which takes some seconds to start ...")
-        counted = attempts_by_outcome(url, SCHEMA)
-        print("  " + ", ".join(f"{n:,} {outcome}" for outcome, n in counted.items()))
+        page = demo_report(url, SCHEMA, mkdtemp(prefix="laneway-demo-"))
     except LanewayError as error:
         print(f"No report this time: {error}.")
     else:
-        print(f"The report: {page}")
+        print(f"The report over this history (open it in a browser): {page}")
 
 
-def _step(text: str) -> None:
-    print(f"  {text}", flush=True)
+def count_with_spark(url: str) -> None:
+    """The same history, read by Spark."""
+    print("Reading the same history with Spark, which takes some seconds to start ...", flush=True)
+    try:
+        counted = attempts_by_outcome(url, SCHEMA)
+    except LanewayError as error:
+        print(f"Spark could not read it: {error}.")
+    else:
+        print("Attempts by outcome: " + ", ".join(f"{n:,} {what}" for what, n in counted.items()))
 
 
 def _work(url: str, queue: Queue, reader: HistoryReader, view: View) -> list[int]:
     with WorkerProcesses(url) as workers:
-        view.say(f"Started {len(WORKERS)} worker processes of concurrency 10.")
+        view.say(f"Started {len(WORKERS)} worker processes, each with 10 handlers at a time.")
         deadline = time.monotonic() + TIMEOUT
         while time.monotonic() < deadline:
             workers.inject_fault(queue, view.say)
@@ -87,11 +90,10 @@ def _work(url: str, queue: Queue, reader: HistoryReader, view: View) -> list[int
 
 
 def _print_shares(results: Results) -> None:
-    print(f"Of the first {WINDOW} starts:")
+    print(f"Who was served in the first {WINDOW} starts, though the noisy tenant was there first:")
     for group, starts in sorted(results.first_starts.items()):
         label = f"{QUIET_TENANTS} quiet tenants" if group == "quiet" else f"the {group} tenant"
         print(f"  {label:<18} {starts:>4}  {'█' * round(starts / 10)}")
-    print(f"  (the noisy tenant's {NOISY:,} messages were published first)")
 
 
 def _print_verdict(results: Results, published: int, codes: list[int]) -> bool:
@@ -105,8 +107,8 @@ def _print_verdict(results: Results, published: int, codes: list[int]) -> bool:
         ),
         (f"nothing completed twice: {results.twice}", results.twice == 0),
         (
-            f"recovered: {killed} leases of the killed and {frozen} of the frozen worker expired; "
-            f"{results.redelivered} messages were completed at a later attempt",
+            f"recovered: the killed worker held {killed} messages, the frozen one {frozen}; "
+            f"{results.redelivered} were completed by another attempt",
             killed > 0 and results.redelivered > 0,
         ),
         (
@@ -121,7 +123,7 @@ def _print_verdict(results: Results, published: int, codes: list[int]) -> bool:
             f"fair: all {quiet} messages of the quiet tenants were among the first {WINDOW} starts",
             quiet == QUIET_TENANTS * QUIET,
         ),
-        ("the poison message is a dead letter", results.dead == 1),
+        ("the message that always fails is a dead letter", results.dead == 1),
         ("the other workers stopped gracefully", bool(codes) and not any(codes)),
     ]
     for text, good in checks:

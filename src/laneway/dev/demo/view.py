@@ -12,7 +12,7 @@ from laneway import ChannelStats, HistoryEntry
 
 from .tenants import GROUPS, group_of
 
-_EVERY = 1.0  # seconds between two lines
+_EVERY = 2.0  # seconds between two lines
 
 
 class View(Protocol):
@@ -35,7 +35,7 @@ def open_view() -> View:
 
 
 class LineView:
-    """One line per second."""
+    """A line every two seconds."""
 
     def __init__(self) -> None:
         self._shown = 0.0
@@ -48,8 +48,9 @@ class LineView:
             return
         self._shown = time.monotonic()
         waiting = sum(n.waiting + n.scheduled for n in numbers)
-        leased = sum(n.leased for n in numbers)
-        self.say(f"  waiting {waiting:>5}   leased {leased:>3}   ended {len(entries):>5}")
+        running = sum(n.leased for n in numbers)
+        done = sum(entry.outcome == "completed" for entry in entries)
+        self.say(f"  waiting {waiting:>5}   running {running:>3}   completed {done:>5}")
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from laneway.drivers.errors import missing_schema
+from laneway.drivers.errors import told_by_laneway
 from laneway.drivers.placeholders import numbered
 from laneway.drivers.runner import AsyncExecute, drive_async
 from laneway.drivers.sqlite.url import text_as_str
@@ -56,8 +56,8 @@ def _executes(kind: str, connection: Any) -> AsyncExecute:
         try:
             return await run(connection, statement)
         except Exception as error:
-            if missing := missing_schema(error):
-                raise missing from error
+            if told := told_by_laneway(error):
+                raise told from error
             raise
 
     return execute

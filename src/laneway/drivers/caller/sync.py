@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from laneway.drivers.errors import missing_schema
+from laneway.drivers.errors import told_by_laneway
 from laneway.drivers.placeholders import in_order, percent
 from laneway.drivers.runner import Execute, drive
 from laneway.drivers.sqlite.url import text_as_str
 from laneway.plan import Plan, Row, Statement
+from laneway.sqlfile import dollar_quoted
 
 from .detect import Executor, kind_of
 from .mysql import mysql_sqlalchemy, on_mysql
@@ -53,8 +54,8 @@ def _executes(kind: str, connection: Any) -> Execute:
         try:
             return run(connection, statement)
         except Exception as error:
-            if missing := missing_schema(error):
-                raise missing from error
+            if told := told_by_laneway(error):
+                raise told from error
             raise
 
     return execute
@@ -82,10 +83,26 @@ def _on_psycopg(connection: Any, statement: Statement) -> Sequence[Row]:
 def _on_sqlalchemy(connection: Any, statement: Statement) -> Sequence[Row]:
     if statement.percent:
         return mysql_sqlalchemy(connection, statement)
+    if statement.script:
+        _run_script(connection, statement.sql)
+        return ()
     from .sqlalchemy_text import bound
 
     result = connection.execute(*bound(statement))
     return result.all() if result.returns_rows else ()
+
+
+def _run_script(given: Any, script: str) -> None:
+    """Of several statements, which asyncpg takes only within one."""
+    from laneway.drivers.sqlite.runner import split
+
+    connection = given if hasattr(given, "exec_driver_sql") else given.connection()
+    parts = split(script)
+    if connection.dialect.name == "postgresql":
+        body = f"begin execute {dollar_quoted(script, 'script')}; end"
+        parts = iter([f"do {dollar_quoted(body, 'laneway')}"])
+    for part in parts:
+        connection.exec_driver_sql(part, execution_options={"no_parameters": True})
 
 
 def _on_django(connection: Any, statement: Statement) -> Sequence[Row]:

@@ -20,7 +20,9 @@ from laneway.drivers.deadline import (
 )
 from laneway.drivers.errors import (
     LOCK_WAIT,
+    WrongServer,
     is_away,
+    may_be_read_only,
     must_repeat,
     mysql_number,
     translated,
@@ -30,6 +32,7 @@ from laneway.drivers.runner import AsyncHeld, AsyncPool, drive_async, patience
 from laneway.errors import LanewayError
 from laneway.plan import Plan, Repeatable, Row, Statement
 
+from .server import SERVER_READ_ONLY
 from .url import connect_options, database_of
 
 T = TypeVar("T")
@@ -117,8 +120,7 @@ class AsyncMysqlRunner:
         try:
             result = await drive_async(plan, execute)
             held.writes = True
-            with AsyncDeadline(_wire(held.connection), self._call_timeout):
-                await held.connection.commit()
+            await self._commit(held)
         except LanewayError:
             await self._roll_back(held.connection)
             raise
@@ -144,9 +146,27 @@ class AsyncMysqlRunner:
                 return await _execute(connection, statement)
         except MySQLError as error:
             # Only the statement is undone, not its transaction.
-            if not (statement.if_free and mysql_number(error) == LOCK_WAIT):
+            if statement.if_free and mysql_number(error) == LOCK_WAIT:
+                return ()
+            if await self._is_wrong_server(connection, error):
+                raise WrongServer(str(error)) from None
+            raise
+
+    async def _commit(self, held: AsyncHeld) -> None:
+        try:
+            with AsyncDeadline(_wire(held.connection), self._call_timeout):
+                await held.connection.commit()
+        except MySQLError as error:
+            if not await self._is_wrong_server(held.connection, error):
                 raise
-            return ()
+            held.writes = False
+            raise WrongServer(str(error)) from None
+
+    async def _is_wrong_server(self, connection: Any, error: MySQLError) -> bool:
+        """Asked, because a transaction that is read-only refuses with the same errors."""
+        if not may_be_read_only(error):
+            return False
+        return await _is_read_only(connection)
 
     def _discard(self, connection: Any) -> None:
         """None if it was given up for another that could not be had."""
@@ -195,12 +215,18 @@ def _wire(connection: Any) -> Any:
 
 
 async def _is_alive(connection: Any) -> bool:
+    """And worth keeping: after a fail-over the address of a server that is read-only may lead to
+    another, which those who only read would never find out."""
     try:
-        with AsyncDeadline(_wire(connection), PING_TIMEOUT):
-            await connection.ping(reconnect=False)
+        return not await _is_read_only(connection)
     except (MySQLError, OSError, EOFError):
         return False
-    return True
+
+
+async def _is_read_only(connection: Any) -> bool:
+    with AsyncDeadline(_wire(connection), PING_TIMEOUT):
+        ((read_only,),) = await _execute(connection, Statement(SERVER_READ_ONLY))
+    return bool(int(read_only))
 
 
 def _only_reads(statement: Statement) -> bool:

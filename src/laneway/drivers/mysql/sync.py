@@ -22,7 +22,9 @@ from laneway.drivers.deadline import (
 )
 from laneway.drivers.errors import (
     LOCK_WAIT,
+    WrongServer,
     is_away,
+    may_be_read_only,
     must_repeat,
     mysql_number,
     translated,
@@ -32,6 +34,7 @@ from laneway.drivers.runner import Held, Pool, drive, patience
 from laneway.errors import LanewayError
 from laneway.plan import Plan, Repeatable, Row, Statement
 
+from .server import SERVER_READ_ONLY
 from .url import connect_options, database_of
 
 T = TypeVar("T")
@@ -119,8 +122,7 @@ class MysqlRunner:
         try:
             result = drive(plan, execute)
             held.writes = True
-            with Deadline(_wire(held.connection), self._call_timeout):
-                held.connection.commit()
+            self._commit(held)
         except LanewayError:
             self._roll_back(held.connection)
             raise
@@ -146,9 +148,27 @@ class MysqlRunner:
                 return _execute(connection, statement)
         except MySQLError as error:
             # Only the statement is undone, not its transaction.
-            if not (statement.if_free and mysql_number(error) == LOCK_WAIT):
+            if statement.if_free and mysql_number(error) == LOCK_WAIT:
+                return ()
+            if self._is_wrong_server(connection, error):
+                raise WrongServer(str(error)) from None
+            raise
+
+    def _commit(self, held: Held) -> None:
+        try:
+            with Deadline(_wire(held.connection), self._call_timeout):
+                held.connection.commit()
+        except MySQLError as error:
+            if not self._is_wrong_server(held.connection, error):
                 raise
-            return ()
+            held.writes = False
+            raise WrongServer(str(error)) from None
+
+    def _is_wrong_server(self, connection: Any, error: MySQLError) -> bool:
+        """Asked, because a transaction that is read-only refuses with the same errors."""
+        if not may_be_read_only(error):
+            return False
+        return _is_read_only(connection)
 
     def _discard(self, connection: Any) -> None:
         """None if it was given up for another that could not be had."""
@@ -197,12 +217,18 @@ def _wire(connection: Any) -> Any:
 
 
 def _is_alive(connection: Any) -> bool:
+    """And worth keeping: after a fail-over the address of a server that is read-only may lead to
+    another, which those who only read would never find out."""
     try:
-        with Deadline(_wire(connection), PING_TIMEOUT):
-            connection.ping(reconnect=False)
+        return not _is_read_only(connection)
     except (MySQLError, OSError, EOFError):
         return False
-    return True
+
+
+def _is_read_only(connection: Any) -> bool:
+    with Deadline(_wire(connection), PING_TIMEOUT):
+        ((read_only,),) = _execute(connection, Statement(SERVER_READ_ONLY))
+    return bool(int(read_only))
 
 
 def _only_reads(statement: Statement) -> bool:

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from laneway.drivers.errors import masked, unreadable
 from laneway.errors import InvalidOption, shown
 
-_OPTIONS = {"unix_socket": str, "connect_timeout": float, "charset": str}
+_OPTIONS = {"unix_socket": str, "connect_timeout": float}
 _TLS = ("ssl_ca", "ssl_cert", "ssl_key", "ssl_mode")
 _LONGEST = 86_400
 _MODES = ("REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")

@@ -19,16 +19,20 @@ from laneway.drivers.deadline import (
 from laneway.drivers.errors import (
     DEADLOCK,
     NOT_READ_COMMITTED,
-    ended_while_idle,
+    WrongServer,
     is_away,
+    may_be_read_only,
+    never_ran,
     sqlstate,
     translated,
 )
 from laneway.drivers.postgresql import (
     BEGIN,
+    IN_STANDBY,
     LOCK_TIMEOUT,
     PROBE,
     READ_COMMITTED,
+    STANDBY,
     lock_timeout,
     warn_of_pooler,
 )
@@ -73,7 +77,8 @@ class AsyncPsycopgRunner:
         held = AsyncHeld(self._pool)
         try:
             return await self._run_on(held, plan, atomic)
-        except (psycopg.Error, OSError) as error:
+        except (psycopg.Error, OSError) as found:
+            error = self._explained(held.connection, found)
             if is_away(error):
                 self._pool.close_idle()
             raise translated(error, self._url, sent=held.writes) from error
@@ -85,6 +90,8 @@ class AsyncPsycopgRunner:
         """A connection in a transaction that commits at the end, or rolls back if that raises."""
         connection = await self._pool.acquire()
         try:
+            if self._is_standby(connection):
+                raise translated(WrongServer(STANDBY), self._url)
             async with connection.transaction():
                 connection.patience = None  # for what the caller sends
                 try:
@@ -98,23 +105,39 @@ class AsyncPsycopgRunner:
         await self._pool.close()
 
     def _give(self, connection: AsyncConnection[TupleRow] | None) -> None:
-        """Back to the pool, unless it is broken or in the middle of something."""
+        """Back to the pool, unless it is broken, in the middle of something, or to a standby."""
         if connection is None:
             return
-        if connection.pgconn.transaction_status == TransactionStatus.IDLE:
+        idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
+        if idle and not self._is_standby(connection):
             self._pool.release(connection)
         else:
             self._pool.discard(connection)
+
+    def _is_standby(self, connection: AsyncConnection[TupleRow]) -> bool:
+        """A pooler tells what some connection of its own was told once."""
+        if self._pooler or connection.closed:
+            return False
+        return connection.info.parameter_status(IN_STANDBY) == "on"
+
+    def _explained(
+        self, connection: AsyncConnection[TupleRow] | None, error: psycopg.Error | OSError
+    ) -> psycopg.Error | OSError:
+        """A standby's refusals mean that the server is the wrong one."""
+        if connection is None or not may_be_read_only(error) or not self._is_standby(connection):
+            return error
+        return WrongServer(str(error))
 
     async def _run_on(self, held: AsyncHeld, plan: Plan[T], atomic: bool) -> T:
         async def execute_alone(statement: Statement) -> Sequence[Row]:
             held.writes = held.writes or not statement.reads
             try:
                 return await self._execute_alone(held.connection, statement)
-            except (psycopg.Error, OSError) as error:
+            except (psycopg.Error, OSError) as found:
+                error = self._explained(held.connection, found)
                 if sqlstate(error) == DEADLOCK:  # the server has undone it
                     return await self._execute_alone(held.connection, statement)
-                if not ((statement.reads and is_away(error)) or ended_while_idle(error)):
+                if not ((statement.reads and is_away(error)) or never_ran(error)):
                     raise
             await held.replace()
             return await self._execute_alone(held.connection, statement)
@@ -129,7 +152,7 @@ class AsyncPsycopgRunner:
         try:
             await self._execute(connection, _BEGIN)
         except (psycopg.Error, OSError) as error:
-            if not ended_while_idle(error):
+            if not never_ran(error):
                 raise
             connection = await held.replace()
             await self._execute(connection, _BEGIN)
@@ -198,6 +221,8 @@ class AsyncPsycopgRunner:
     async def _execute(
         self, connection: AsyncBoundedConnection, statement: Statement
     ) -> Sequence[Row]:
+        if statement.primary and self._is_standby(connection):
+            raise WrongServer(STANDBY)
         connection.patience = patience(statement, self._call_timeout)
         cursor = AsyncRawCursor(connection, row_factory=tuple_row)
         if statement.script:

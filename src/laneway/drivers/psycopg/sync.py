@@ -21,16 +21,20 @@ from laneway.drivers.deadline import (
 from laneway.drivers.errors import (
     DEADLOCK,
     NOT_READ_COMMITTED,
-    ended_while_idle,
+    WrongServer,
     is_away,
+    may_be_read_only,
+    never_ran,
     sqlstate,
     translated,
 )
 from laneway.drivers.postgresql import (
     BEGIN,
+    IN_STANDBY,
     LOCK_TIMEOUT,
     PROBE,
     READ_COMMITTED,
+    STANDBY,
     lock_timeout,
     warn_of_pooler,
 )
@@ -75,7 +79,8 @@ class PsycopgRunner:
         held = Held(self._pool)
         try:
             return self._run_on(held, plan, atomic)
-        except (psycopg.Error, OSError) as error:
+        except (psycopg.Error, OSError) as found:
+            error = self._explained(held.connection, found)
             if is_away(error):
                 self._pool.close_idle()
             raise translated(error, self._url, sent=held.writes) from error
@@ -87,6 +92,8 @@ class PsycopgRunner:
         """A connection in a transaction that commits at the end, or rolls back if that raises."""
         connection = self._pool.acquire()
         try:
+            if self._is_standby(connection):
+                raise translated(WrongServer(STANDBY), self._url)
             with connection.transaction():
                 connection.patience = None  # for what the caller sends
                 try:
@@ -100,23 +107,39 @@ class PsycopgRunner:
         self._pool.close()
 
     def _give(self, connection: Connection[TupleRow] | None) -> None:
-        """Back to the pool, unless it is broken or in the middle of something."""
+        """Back to the pool, unless it is broken, in the middle of something, or to a standby."""
         if connection is None:
             return
-        if connection.pgconn.transaction_status == TransactionStatus.IDLE:
+        idle = connection.pgconn.transaction_status == TransactionStatus.IDLE
+        if idle and not self._is_standby(connection):
             self._pool.release(connection)
         else:
             self._pool.discard(connection)
+
+    def _is_standby(self, connection: Connection[TupleRow]) -> bool:
+        """A pooler tells what some connection of its own was told once."""
+        if self._pooler or connection.closed:
+            return False
+        return connection.info.parameter_status(IN_STANDBY) == "on"
+
+    def _explained(
+        self, connection: Connection[TupleRow] | None, error: psycopg.Error | OSError
+    ) -> psycopg.Error | OSError:
+        """A standby's refusals mean that the server is the wrong one."""
+        if connection is None or not may_be_read_only(error) or not self._is_standby(connection):
+            return error
+        return WrongServer(str(error))
 
     def _run_on(self, held: Held, plan: Plan[T], atomic: bool) -> T:
         def execute_alone(statement: Statement) -> Sequence[Row]:
             held.writes = held.writes or not statement.reads
             try:
                 return self._execute_alone(held.connection, statement)
-            except (psycopg.Error, OSError) as error:
+            except (psycopg.Error, OSError) as found:
+                error = self._explained(held.connection, found)
                 if sqlstate(error) == DEADLOCK:  # the server has undone it
                     return self._execute_alone(held.connection, statement)
-                if not ((statement.reads and is_away(error)) or ended_while_idle(error)):
+                if not ((statement.reads and is_away(error)) or never_ran(error)):
                     raise
             held.replace()
             return self._execute_alone(held.connection, statement)
@@ -131,7 +154,7 @@ class PsycopgRunner:
         try:
             self._execute(connection, _BEGIN)
         except (psycopg.Error, OSError) as error:
-            if not ended_while_idle(error):
+            if not never_ran(error):
                 raise
             connection = held.replace()
             self._execute(connection, _BEGIN)
@@ -196,6 +219,8 @@ class PsycopgRunner:
             cursor.execute(LOCK_TIMEOUT, (lock_timeout(self._call_timeout),), prepare=False)
 
     def _execute(self, connection: BoundedConnection, statement: Statement) -> Sequence[Row]:
+        if statement.primary and self._is_standby(connection):
+            raise WrongServer(STANDBY)
         connection.patience = patience(statement, self._call_timeout)
         cursor = RawCursor(connection, row_factory=tuple_row)
         if statement.script:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from laneway.engines.keys import draft_key
 from laneway.engines.times import micros
 from laneway.model import Draft, Published, PublishStatus
 from laneway.plan import Plan, Row
@@ -37,7 +38,8 @@ class NewRow:
         self.priority = draft.priority
         self.due = _time(now, draft.at, draft.delay, now)
         self.expires_at = _time(now, draft.expires_at, draft.expires_in, None)
-        self.key = None if draft.key is None else draft.key.encode()
+        key = draft_key(draft)
+        self.key = None if key is None else key.encode()
         self.key_id = b"" if self.key is None else pair_id(queue, self.key)
         self.id: int | None = None
         self.status: PublishStatus | None = None

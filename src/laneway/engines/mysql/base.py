@@ -1,6 +1,7 @@
 """What every group of verbs is built on: names, statements, the clock, repeatable plans, and locks
 of channels."""
 
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from functools import lru_cache, wraps
@@ -82,7 +83,7 @@ def small_chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
 
 def check_fits(value: bytes | None, packet: int) -> None:
     """Raises PayloadTooLarge if a statement with just this value would be too long."""
-    _check("a state or payload", _VALUE + _written_size(value), packet)
+    _check(_VALUE + _written_size(value), packet)
 
 
 def chunks(items: Sequence[T], packet: int) -> Iterator[Sequence[T]]:
@@ -101,24 +102,48 @@ def chunks(items: Sequence[T], packet: int) -> Iterator[Sequence[T]]:
         yield chunk
 
 
-def _row_size(row: tuple[Any, ...], packet: int) -> int:
-    size = _ROW + _VALUE * len(row) + sum(map(_written_size, row))
-    _check("a message", size, packet)
+def _row_size(row: Sequence[Any], packet: int) -> int:
+    size = _size(row)
+    _check(size, packet)
     return size
 
 
-def _check(what: str, size: int, packet: int) -> None:
+def _size(row: Sequence[Any]) -> int:
+    return _ROW + _VALUE * len(row) + sum(map(_written_size, row))
+
+
+def _check(size: int, packet: int) -> None:
     if size > packet - _RESERVED:
         raise PayloadTooLarge(
-            f"{what} needs up to {size} bytes in a statement (bytes may be written as two), and "
-            f"the server accepts {packet}: raise max_allowed_packet on the server, or store the "
-            "data elsewhere and publish a reference to it"
+            f"a payload, state or result needs up to {size} bytes in a statement (bytes may be "
+            f"written as two), and the server accepts {packet}: raise max_allowed_packet on the "
+            "server, or store the data elsewhere and publish a reference to it"
         )
 
 
 def _written_size(value: object) -> int:
     """At most: drivers write bytes in hexadecimal, or escape some of them."""
     return 2 * len(value) if isinstance(value, bytes) else 0
+
+
+# The life of the server: from its start, or from when it took over, to the next. What the life
+# before handed out may be lost, and auto-increment would hand it out again.
+#
+# A life is known by the newest row of ``server_life``: it names the server that wrote it, and when
+# that had started. On a replica that took over it names another one. The row belongs to the
+# transaction that begins the life: whoever does not see it begins it once more, which only moves
+# the counters on.
+
+_NUMBERED = (
+    "number_message",
+    "number_fence",
+    "number_history",
+    "number_flow",
+    "number_listener",
+    "number_operation",
+)
+"""For each table whose ids are handed out; revisions of schedules are fences."""
+_FAR = 2**32
 
 
 P = ParamSpec("P")
@@ -144,21 +169,64 @@ class MysqlBase:
         return render.union(name, self.schema, rows)
 
     def _insert(self, name: str, rows: Sequence[Sequence[Any]]) -> Plan[None]:
-        """Inserts rows in their order, in as many statements as the server's limit requires."""
-        for chunk in small_chunks(rows):
+        """Inserts rows in their order, in as many statements as the server's limit requires. Raises
+        PayloadTooLarge if one row is too long for it."""
+        packet = ANY_SERVER
+        if any(_size(row) > ANY_SERVER - _RESERVED for row in rows):
+            packet = yield from self._packet()
+        for chunk in chunks(rows, packet):
             yield self._statement(name, chunk)
+
+    def _packet(self) -> Plan[int]:
+        """How long a statement the server accepts."""
+        rows = yield self._statement("max_allowed_packet")
+        return int(rows[0][0])
 
     def _check_fits(self, values: Iterable[bytes | None]) -> Plan[None]:
         """Raises PayloadTooLarge before a statement that is too long for the server: it would
         close the connection instead of reporting an error."""
         largest = max(values, key=lambda value: len(value or b""), default=None)
         if largest is not None and 4 * len(largest) > ANY_SERVER:
-            rows = yield self._statement("max_allowed_packet")
-            check_fits(largest, int(rows[0][0]))
+            check_fits(largest, (yield from self._packet()))
 
     def _now(self) -> int | None:
         """The time to use, or None for the database's own clock."""
         return micros(self._clock()) if self._clock else None
+
+    def _server_life(self) -> Plan[int]:
+        """Every verb that takes numbers asks for the life's number before, with the statement that
+        it begins with (``_begun_life``) or with this one."""
+        ((number,),) = yield self._statement("server_life")
+        return (yield from self._begun_life(number))
+
+    def _begun_life(self, number: int | None) -> Plan[int]:
+        """``number``: what the statement server_life answered, or a column like it."""
+        if number:
+            return int(number)
+        yield self._statement("know_server")
+        ((known,),) = yield self._statement("server_life")
+        return int(known) or (yield from self._begin_life())
+
+    def _begin_life(self) -> Plan[int]:
+        """Counters never go back, whatever becomes of the row that moved them. It is taken back at
+        once, because its lock would last as long as the transaction.
+
+        The number is the time: numbers of a lost life are not found here, but they were lower. If
+        this server's clock is behind what was handed out, it is a random one beyond that."""
+        ((now,),) = yield self._statement("life_clock")
+        yield self._statement("before_numbers")
+        last = 0
+        for name in _NUMBERED:
+            ((id,),) = yield self._statement(name, None)
+            last = max(last, int(id))
+        number = int(now)
+        if number <= last:
+            number = last + _FAR + secrets.randbelow(_FAR)
+        for name in _NUMBERED:
+            yield self._statement(name, number)
+        yield self._statement("undo_numbers")
+        yield self._statement("add_life", number)
+        return number
 
 
 def repeatable(

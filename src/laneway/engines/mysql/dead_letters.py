@@ -305,6 +305,7 @@ class MysqlOperations(MysqlDeadLetters):
     def add_operation(self, order: OperationOrder) -> Plan[Operation]:
         texts = (order.action, json.dumps(order.wanted), json.dumps(order.options))
         who = data(order.actor), self._now()
+        yield from self._server_life()
         yield self._statement("add_operation", *map(data, texts), order.total, *who)
         rows = yield self._statement("last_operation")
         return _operation(rows[0])

@@ -2,7 +2,7 @@
 -- $1: queue, $2: channel, $3: kind, $4: reason, $5: since, $6: until, $7: error_type; null matches all.
 -- $8: limit, $9 and $10: died_at and id of the last one seen, $11 and $12: of the
 -- last one to look at. The newest come first.
-select id, queue, channel, kind, `key`, priority, died_at, published_at, first_published_at, attempt,
+select id, queue, channel, kind, substr(`key`, 17) as `key`, priority, died_at, published_at, first_published_at, attempt,
     max_attempts, content_type, headers, payload, reason, error_type, error,
     traceback
 from `laneway_dead` force index (dead_order)
@@ -92,7 +92,7 @@ limit $8
 -- $1: channel, $2: kind, $3: reason, $4: since, $5: until, $6: error_type; null matches all.
 -- $7: limit, $8 and $9: died_at and id of the last one seen, $10 and $11: of the
 -- last one to look at. The newest come first.
-select id, queue, channel, kind, `key`, priority, died_at, published_at, first_published_at, attempt,
+select id, queue, channel, kind, substr(`key`, 17) as `key`, priority, died_at, published_at, first_published_at, attempt,
     max_attempts, content_type, headers, payload, reason, error_type, error,
     traceback
 from `laneway_dead` force index (dead_time)

@@ -41,9 +41,10 @@ class MysqlService(MysqlLooks):
         found = []
         for queue, since, at in waiting:
             name = name_bytes(queue)
-            rows = yield self._statement("kinds_of_wakes", name, int(at))
             due = None if int(since) == _NEVER else moment(since)
-            kinds = [text(row[0]) or "" for row in rows]
+            rows = [*(yield self._statement("kinds_of_wakes", name, int(at)))]
+            rows += yield self._statement("kinds_of_lanes", name, int(at))
+            kinds = sorted({text(row[0]) or "" for row in rows})
             found.append(WaitingQueue(text(name) or "", due, claims.get(name), kinds))
         return found
 

@@ -35,6 +35,22 @@ where m.published_at < $2 - 60000000
     and not exists (select 1 from `laneway_pause` p where p.queue = $1 and p.kind = m.kind
         and (p.until is null or p.until > $2))
 
+-- name: kinds_of_lanes
+-- $1: queue, $2: now. Kinds whose messages claims by kind have found and left for a minute, of the first 100.
+with recursive kind (lane, number) as (
+    select min(l.lane), 1 from `laneway_lane` l force index (lane_ring) where l.queue = $1 and l.lane >= '='
+    union all
+    select (select min(l.lane) from `laneway_lane` l force index (lane_ring) where l.queue = $1 and l.lane > k.lane), k.number + 1
+    from kind k where k.lane is not null and k.number < 100)
+select substring(k.lane, 2) from kind k
+where k.lane is not null and exists (
+        select 1 from `laneway_lane` l force index (lane_ring)
+        straight_join `laneway_kind_message` x force index (primary) on x.channel_id = l.channel_id and x.lane = l.lane
+        straight_join `laneway_message` m force index (primary) on m.id = x.message_id and m.due = x.due
+        where l.queue = $1 and l.lane = k.lane and l.turn <= $2 and m.published_at < $2 - 60000000 limit 1)
+    and not exists (select 1 from `laneway_pause` p where p.queue = $1 and p.kind = substring(k.lane, 2)
+        and (p.until is null or p.until > $2))
+
 -- name: diagnose_server
 -- The server's settings that decide whether it accepts our writes and what a crash can lose.
 select version(), @@innodb_flush_log_at_trx_commit, @@sync_binlog, @@log_bin, @@innodb_doublewrite,

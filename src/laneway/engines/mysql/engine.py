@@ -5,9 +5,9 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
-from laneway.engines.fairness import LimitWaits
+from laneway.engines.fairness import ChannelId, Limited, LimitSteps, LimitWaits
 from laneway.engines.kind_pauses import without_paused
-from laneway.model import Return, Settled
+from laneway.model import ClaimStatus, Return, Settled
 from laneway.plan import Plan, Taken
 
 from .base import repeatable
@@ -97,15 +97,27 @@ class MysqlEngine(
         kinds: tuple[str, ...] | None = None,
     ) -> Plan[Taken]:
         lanes = None if kinds is None else tuple(lane_of(kind.encode()) for kind in kinds)
+        whose = (queues, lanes)
+        held = False
 
         def claim() -> Plan[Taken]:
-            taken = yield from self._claim((queues, lanes), limit, lease, worker)
+            if held:  # it may have to wait, and this transaction holds channels and limits
+                return Taken([], ClaimStatus.BUSY, timedelta(0), None, None, limited=True)
+            taken = yield from self._claim(whose, limit, lease, worker)
             return (yield from without_paused(taken, self.give_back))
 
-        def release() -> Plan[LimitWaits]:
-            return self._release_limited(queues, kinds, limit)
+        def take(counts: Mapping[ChannelId, int]) -> Plan[Taken]:
+            taken = yield from self._claim_out_of_turn(whose, counts, lease, worker)
+            return (yield from without_paused(taken, self.give_back))
 
-        return (yield from self._limited.claim(queues, claim, release, self._admit))
+        def start(among: Sequence[Limited]) -> Plan[tuple[Taken, LimitWaits]]:
+            nonlocal held
+            taken, waits = yield from self._start_limited(queues, kinds, limit, among, take)
+            held = waits.held
+            return taken, waits
+
+        steps = LimitSteps(claim, start, self._admit, self._limit_sweep)
+        return (yield from self._limited.claim(queues, steps))
 
 
 if TYPE_CHECKING:

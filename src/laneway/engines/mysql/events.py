@@ -62,6 +62,7 @@ class MysqlEvents(MysqlBase):
     @repeatable
     def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
         filters = [None if names is None else json.dumps(list(names)) for names in wanted]
+        yield from self._server_life()
         yield self._statement("listen", self._now(), micros(length), *filters)
         rows = yield self._statement("last_insert_id")
         return int(rows[0][0])

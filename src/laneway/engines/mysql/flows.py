@@ -46,8 +46,8 @@ _WIDEST = 65_535
 class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
     @repeatable
     def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
-        rows = yield self._statement("publish_state", self._now())
-        ((now, packet, step, any_gated, any_listener, by_kind),) = rows
+        state = yield from self._publish_state()
+        now, packet, step, any_gated, any_listener, by_kind = state
         first = new_rows([node.draft for node in nodes if not node.parents], int(now))
         if any_gated:
             yield from self._refuse(first)
@@ -167,7 +167,7 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         added = yield from self._added_before(adder, fence)
         known = {parent for node in nodes for parent in node.parents if parent > 0}
         yield from self._check_parents(known - set(added), int(flow_id))
-        ((_, packet, step, *_),) = yield self._statement("publish_state", self._now())
+        _, packet, step, *_ = yield from self._publish_state()
         ids = yield from self._new_ids(len(nodes), int(step))
         rows = []
         for number, (id, node) in enumerate(zip(ids, nodes, strict=True), len(added)):

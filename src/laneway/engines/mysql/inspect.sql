@@ -20,7 +20,7 @@ update `laneway_fold` set known = false
 
 -- name: message
 -- $1: id, $2: now. One statement, so that a message that dies meanwhile is seen once.
-select m.id, m.queue, m.channel, m.kind, m.`key`,
+select m.id, m.queue, m.channel, m.kind, substr(m.`key`, 17) as `key`,
     case when l.fence is not null then 'leased'
         when m.due > coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))
         then 'scheduled' else 'waiting' end as state,
@@ -31,7 +31,7 @@ select m.id, m.queue, m.channel, m.kind, m.`key`,
     null as traceback
 from `laneway_message` m left join `laneway_lease` l on l.message_id = m.id where m.id = $1
 union all
-select id, queue, channel, kind, `key`, 'dead', priority, null, published_at, first_published_at, null,
+select id, queue, channel, kind, substr(`key`, 17) as `key`, 'dead', priority, null, published_at, first_published_at, null,
     attempt, max_attempts, content_type, headers, octet_length(payload), null, null, null, null,
     died_at, reason, error_type, error, traceback
 from `laneway_dead` where id = $1
@@ -58,8 +58,10 @@ where (settled = $1 and id > $2) or settled > $1
 order by settled, id limit $3
 
 -- name: totals
--- $1: names of the message and history tables. Reads their id counters, no rows.
-select table_name, auto_increment - 1 from information_schema.tables
+-- $1: names of the message and history tables. Reads their id counters, no rows. They began from the number of this
+-- life of the server.
+select table_name, greatest(0, auto_increment - 1 - coalesce((
+    select l.number from `laneway_server_life` l order by l.id desc limit 1), 0)) from information_schema.tables
 where table_schema = database() and table_name in ($1...)
 
 -- name: clock
@@ -74,7 +76,7 @@ select max(id), count(*) from (
 -- name: messages
 -- $1: queue, $2: channel, $3: kind, null matches all; $4: id of the last one seen, $5: limit, $6: state, $7: now,
 -- $8: id up to which. Finds them first: only those of the page are read with their payload, for its size.
-select m.id, m.queue, m.channel, m.kind, m.`key`, x.state, m.priority, m.due, m.published_at, m.first_published_at,
+select m.id, m.queue, m.channel, m.kind, substr(m.`key`, 17) as `key`, x.state, m.priority, m.due, m.published_at, m.first_published_at,
     m.expires_at, case when l.fence is null then m.attempt else m.attempt + 1 end, m.max_attempts, m.content_type,
     m.headers, octet_length(m.payload), l.fence, l.worker, l.claimed_at, l.until, null, null, null, null
 from (
@@ -99,7 +101,7 @@ select max(message_id), count(*) from (
 
 -- name: messages_leased
 -- $1: queue, $2: channel, $3: kind, null matches all; $4: id of the last one seen, $5: limit, $6: id up to which.
-select m.id, m.queue, m.channel, m.kind, m.`key`, 'leased', m.priority, m.due, m.published_at,
+select m.id, m.queue, m.channel, m.kind, substr(m.`key`, 17) as `key`, 'leased', m.priority, m.due, m.published_at,
     m.first_published_at, m.expires_at, m.attempt + 1, m.max_attempts, m.content_type, m.headers,
     octet_length(m.payload), l.fence, l.worker, l.claimed_at, l.until, null, null, null, null
 from `laneway_lease` l force index (primary) straight_join `laneway_message` m on m.id = l.message_id
@@ -114,7 +116,7 @@ select max(id), count(*) from (
 
 -- name: messages_dead
 -- $1: queue, $2: channel, $3: kind, null matches all; $4: id of the last one seen, $5: limit, $6: id up to which.
-select d.id, d.queue, d.channel, d.kind, d.`key`, 'dead', d.priority, null, d.published_at, d.first_published_at, null,
+select d.id, d.queue, d.channel, d.kind, substr(d.`key`, 17) as `key`, 'dead', d.priority, null, d.published_at, d.first_published_at, null,
     d.attempt, d.max_attempts, d.content_type, d.headers, octet_length(d.payload), null, null, null, null,
     d.died_at, d.reason, d.error_type, d.error
 from (
@@ -133,7 +135,7 @@ select count(*) from (
 -- name: messages_of_channel
 -- $1: channel, $2: kind, null for all; $3: id of the last one seen, $4: limit, $5: state, $6: now. As messages, for
 -- a channel that has few.
-select m.id, m.queue, m.channel, m.kind, m.`key`, x.state, m.priority, m.due, m.published_at, m.first_published_at,
+select m.id, m.queue, m.channel, m.kind, substr(m.`key`, 17) as `key`, x.state, m.priority, m.due, m.published_at, m.first_published_at,
     m.expires_at, case when l.fence is null then m.attempt else m.attempt + 1 end, m.max_attempts, m.content_type,
     m.headers, octet_length(m.payload), l.fence, l.worker, l.claimed_at, l.until, null, null, null, null
 from (

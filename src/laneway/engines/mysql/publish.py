@@ -100,7 +100,15 @@ class KeyOwner(NamedTuple):
     leased: int
 
 
-class MysqlReplace(MysqlKeys, MysqlAppend, MysqlEventOutbox, MysqlChannelLocks):
+class MysqlPublishState(MysqlBase):
+    def _publish_state(self) -> Plan[Row]:
+        """The columns of publish_state, once a life of the server has begun."""
+        ((*state, life),) = yield self._statement("publish_state", self._now())
+        yield from self._begun_life(life)
+        return state
+
+
+class MysqlReplace(MysqlKeys, MysqlAppend, MysqlEventOutbox, MysqlChannelLocks, MysqlPublishState):
     """Part of publish: messages whose keys are in use, and that replace what has them.
 
     Invariant: a leased message is never touched. The new one waits behind it, scheduled for a time
@@ -111,8 +119,8 @@ class MysqlReplace(MysqlKeys, MysqlAppend, MysqlEventOutbox, MysqlChannelLocks):
         channels = {(draft.queue.encode(), draft.channel.encode()) for draft in drafts}
         yield from self._lock_channels(channels)
         # The time is read once the channels are ours: later than that of every claim that had them.
-        rows = yield self._statement("publish_state", self._now())
-        now, packet, step = (int(value) for value in rows[0][:3])
+        state = yield from self._publish_state()
+        now, packet, step = (int(value) for value in state[:3])
         batch = {row.key_id: row for row in (NewRow(draft, now) for draft in drafts)}
         taken, owners = yield from self._key_owners(batch, now)
         leased, waiting = [], []
@@ -245,8 +253,8 @@ class MysqlPublish(MysqlReplace):
         return self.publish(list(drafts))
 
     def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
-        rows = yield self._statement("publish_state", self._now())
-        ((now, packet, step, any_gated, any_listener, by_kind),) = rows
+        state = yield from self._publish_state()
+        now, packet, step, any_gated, any_listener, by_kind = state
         batch = new_rows(drafts, int(now))
         keyed = [row for row in batch if row.key is not None]
         if keyed:
@@ -280,6 +288,9 @@ class MysqlTopics(MysqlPublish):
     @repeatable
     def subscriptions(self, topic: str | None) -> Plan[list[Subscription]]:
         return (yield from self._subscriptions(topic))
+
+    def subscribers(self, topic: str) -> Plan[list[Subscription]]:
+        return self._subscriptions(topic)
 
     @repeatable
     def publish_topic(self, topic: str, drafts: Sequence[Draft]) -> Plan[list[list[TopicCopy]]]:

@@ -33,12 +33,16 @@ update `laneway_dedupe` set behind = message_id, message_id = $2, behind_due = $
 
 -- name: publish_state
 -- $1: now. Columns: the time, the largest statement that the server accepts, the step of its ids,
--- whether any channel refuses messages, whether anybody listens to events, how many queues are claimed by kind.
+-- whether any channel refuses messages, whether anybody listens to events, how many queues are claimed by kind,
+-- the number of this life of the server (as the statement server_life).
 select coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
     @@max_allowed_packet, @@auto_increment_increment,
     exists (select 1 from `laneway_channel` where gated = 1),
     exists (select 1 from `laneway_listener` where until > coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))),
-    (select by_kind from `laneway_turnstile` force index (primary) where name = 'pause')
+    (select by_kind from `laneway_turnstile` force index (primary) where name = 'pause'),
+    (
+        select if(concat(connection_id(), ' ', l.server) = @laneway_server, l.number, 0)
+        from `laneway_server_life` l order by l.id desc limit 1)
 
 -- name: refusing_channels
 -- $1: channel ids. Those that refuse messages: all (closing), or more than a backlog.

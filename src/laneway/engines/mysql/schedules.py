@@ -153,6 +153,7 @@ class MysqlSchedules(MysqlTopics):
     def _write_schedule(self, wanted: Schedule, stored: Schedule | None) -> Plan[Schedule | None]:
         """None if it was edited or fired since it was read."""
         yield from self._check_fits([wanted.payload])
+        yield from self._server_life()
         ((number,),) = yield self._statement("add_revision")
         new = replace(wanted, revision=int(number))
         queue, name, *rest = _schedule_row(new)

@@ -4,7 +4,7 @@ from functools import cache
 from hashlib import sha256
 
 from laneway.engines.drift import Found, Kind, Part, ShapeLook, missing, parts_of, repaired
-from laneway.engines.migration_files import Migration, check_known, read_migrations
+from laneway.engines.migration_files import Migration, between, check_known, read_migrations
 from laneway.errors import DatabaseFailed, InvalidOption, LanewayError, SchemaMissing
 from laneway.inspection import Repair
 from laneway.plan import Plan, Statement
@@ -19,21 +19,21 @@ def migrations() -> tuple[Migration, ...]:
     return read_migrations(FOLDER / "migrations")
 
 
-def install_sql(schema: str = "laneway") -> str:
-    """The SQL that installs Laneway's tables with this prefix into the connected database.
-
-    >>> print(install_sql("jobs"))
-    """
-    return upgrade_sql(0, schema)
+def install_sql(schema: str = "laneway", version: int | None = None) -> str:
+    """The SQL that installs Laneway, its tables prefixed by ``schema``."""
+    return upgrade_sql(0, schema, version)
 
 
-def upgrade_sql(version: int, schema: str = "laneway") -> str:
-    """The SQL that upgrades tables from ``version`` to this version; empty if they are current.
-
-    >>> print(upgrade_sql(1, "jobs"))
-    """
+def upgrade_sql(since: int, schema: str = "laneway", version: int | None = None) -> str:
+    """The same for tables of version ``since``; empty if that is the version."""
     check_prefix(schema)
-    return "\n\n".join(_rendered(m, schema) for m in migrations() if m.number > version)
+    return "\n\n".join(_rendered(m, schema) for m in between(migrations(), since, version))
+
+
+def uninstall_sql(schema: str = "laneway") -> str:
+    """The SQL that removes Laneway's tables with everything in them."""
+    check_prefix(schema)
+    return render(template("uninstall"), schema) + ";\n"
 
 
 class MysqlSchema(MysqlBase):
@@ -47,18 +47,22 @@ class MysqlSchema(MysqlBase):
     def newest_version(self) -> int:
         return migrations()[-1].number
 
-    def install(self) -> Plan[None]:
+    def install(self, version: int | None = None) -> Plan[None]:
         """Safe to repeat, and safe when two processes do it at the same time."""
-        yield from self._one_at_a_time(self._install())
+        yield from self._one_at_a_time(self._install(version))
 
-    def upgrade(self) -> Plan[None]:
-        yield from self._one_at_a_time(self._upgrade())
+    def upgrade(self, version: int | None = None) -> Plan[None]:
+        yield from self._one_at_a_time(self._upgrade(version))
 
     def install_roles(self, prefix: str | None) -> Plan[list[str]]:
         raise InvalidOption("roles are for PostgreSQL only: grant rights on the tables yourself")
 
     def uninstall(self) -> Plan[None]:
         yield from self._one_at_a_time(self._uninstall())
+
+    def takes_writes(self) -> Plan[bool]:
+        ((answer,),) = yield self._statement("takes_writes")
+        return bool(answer)
 
     def schema_version(self) -> Plan[int]:
         applied = yield from self._applied()
@@ -69,12 +73,12 @@ class MysqlSchema(MysqlBase):
             )
         return applied
 
-    def _install(self) -> Plan[None]:
+    def _install(self, version: int | None) -> Plan[None]:
         applied = yield from self._applied()
-        yield from self._apply(applied or 0)
+        yield from self._apply(applied or 0, version)
 
-    def _upgrade(self) -> Plan[None]:
-        yield from self._apply((yield from self.schema_version()))
+    def _upgrade(self, version: int | None) -> Plan[None]:
+        yield from self._apply((yield from self.schema_version()), version)
 
     def _uninstall(self) -> Plan[None]:
         yield from self.schema_version()
@@ -111,9 +115,9 @@ class MysqlSchema(MysqlBase):
         rows = yield self._statement("migration_number")
         return None if rows[0][0] is None else int(rows[0][0])
 
-    def _apply(self, version: int) -> Plan[None]:
-        check_known(version, self.newest_version, self.schema)
-        yield from self._run(upgrade_sql(version, self.schema))
+    def _apply(self, applied: int, version: int | None) -> Plan[None]:
+        check_known(applied, self.newest_version, self.schema)
+        yield from self._run(upgrade_sql(applied, self.schema, version))
 
     def _run(self, script: str) -> Plan[None]:
         for part in _statements(script):

@@ -5,6 +5,10 @@ select count(*) from information_schema.tables where table_schema = database() a
 -- name: migration_number
 select max(number) from `laneway_migration`
 
+-- name: takes_writes
+-- MariaDB 12 answers words.
+select cast(@@global.read_only as char) in ('0', 'OFF') and not @@global.innodb_read_only
+
 -- name: migration_lock
 -- $1: name. One process at a time migrates. The session holds the lock, because MySQL commits every change
 -- of a table separately.
@@ -25,7 +29,7 @@ drop view if exists `laneway_minute_v1`, `laneway_worker_v1`, `laneway_lake_sure
     `laneway_channel_v1`, `laneway_history_v1`, `laneway_dead_letter_v1`, `laneway_message_v1`;
 drop table if exists `laneway_fair_channel`, `laneway_fair_queue`, `laneway_limit_clock`, `laneway_limit_queue`, `laneway_limit_wait`, `laneway_limit_lane`, `laneway_limit_lease`, `laneway_shared_limit`, `laneway_flow_undecided`, `laneway_flow_released`, `laneway_flow_added`, `laneway_flow_held`, `laneway_flow_edge`, `laneway_flow_node`, `laneway_flow_count`, `laneway_flow_name`, `laneway_flow`, `laneway_lane`, `laneway_kind_wake`, `laneway_kind_message`, `laneway_kind_queue`, `laneway_progress`, `laneway_result`, `laneway_dead_sum`, `laneway_dead_queue`, `laneway_minute`, `laneway_kind_count`, `laneway_gap`, `laneway_fold`, `laneway_cancel_request`, `laneway_worker`, `laneway_operation`, `laneway_audit`, `laneway_pause`, `laneway_lake_file`, `laneway_lake_commit`, `laneway_mail`, `laneway_listener`, `laneway_done`, `laneway_subscription`, `laneway_schedule`, `laneway_history`, `laneway_dead_count`, `laneway_dead`, `laneway_dedupe`,
     `laneway_stray`, `laneway_lease`, `laneway_wake`, `laneway_expiry`, `laneway_message`,
-    `laneway_channel`, `laneway_fence`, `laneway_turnstile`, `laneway_setting`, `laneway_migration`
+    `laneway_channel`, `laneway_fence`, `laneway_server_life`, `laneway_turnstile`, `laneway_setting`, `laneway_migration`
 
 -- name: shape
 -- What is in a schema.

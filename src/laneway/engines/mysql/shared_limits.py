@@ -40,9 +40,11 @@ from .settle.settle import MysqlCancel, WaitingMessage
 
 
 class MysqlSharedLimits(MysqlCancel, LimitPlans):
+    _limit_one_lock = True
+
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         super().__init__(schema, clock)
-        self._limited = LimitedClaims(release_after=True)
+        self._limited = LimitedClaims(ahead=1)
 
     @repeatable
     def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
@@ -290,7 +292,7 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         had = len(ids) * charge
         yield self._statement("move_limit_lane", data(limits), lane.channel_id, had, now)
 
-    def _limit_make_due(self, ids: Sequence[int]) -> Plan[None]:
+    def _limit_make_due(self, ids: Sequence[int]) -> Plan[list[int]]:
         wanted = sorted(ids)
         dues = {int(row[0]): int(row[3]) for row in (yield self._statement("limit_waits", wanted))}
         rows = yield self._statement("waiting_messages", wanted, self._now())
@@ -300,7 +302,7 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         if gone := [id for id in wanted if id not in known]:
             yield self._statement("delete_limit_waits", gone)
         if not later:
-            return
+            return sorted(known)
         yield from self._leave_lanes(list(later.values()))
         parked = [
             ParkedMessage(*row) for row in (yield self._statement("lock_parked", sorted(later)))
@@ -314,6 +316,7 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         if own := sorted(message.wake_id for message in parked if message.wake_id is not None):
             yield self._statement("delete_own_wakes", own)
         yield from self._insert("add_wakes", wakes)
+        return sorted(known)
 
     def _note_expired(self, ids: Sequence[int], now: int) -> Plan[None]:
         """The leases of these messages were taken back."""
@@ -339,11 +342,10 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         idle = sorted(
             (text(limits) or "", bytes(queue)) for queue, limits, held in queues if not held
         )
-        for limits, queue in idle:
+        for limits, queue in idle[:limit]:
             for name in names_in(limits):
                 yield from self._lock_limit(name)
-            again = yield self._statement("limit_queues")
-            if (queue, data(limits)) in {(bytes(q), bytes(x)) for q, x, held in again if not held}:
+            if (yield self._statement("idle_limit_queue", queue, data(limits))):
                 yield self._statement("delete_limit_queue", queue, data(limits))
         # The last: whoever holds a limit may wait for a lane.
         for limits, channel in (yield self._statement("idle_limit_lanes", before, limit)):

@@ -273,6 +273,12 @@ select q.queue, q.limits, exists (
     where l.limits = q.limits and l.waiting = 1 and l.queue = q.queue)
 from `laneway_limit_queue` q
 
+-- name: idle_limit_queue
+-- $1: queue, $2: limits, which we have locked. A row if nothing waits there.
+select 1 from `laneway_limit_queue` q where q.queue = $1 and q.limits = $2 and not exists (
+    select 1 from `laneway_limit_lane` l force index (limit_lane_order)
+    where l.limits = q.limits and l.waiting = 1 and l.queue = q.queue)
+
 -- name: delete_limit_queue
 -- $1: queue, $2: limits, which we have locked.
 delete from `laneway_limit_queue` where queue = $1 and limits = $2

@@ -267,6 +267,9 @@ class MysqlHistoryOrder(MysqlBase):
             new = yield self._statement("unstamped_history", _STAMP_BATCH)
             if not new:
                 break
+            if not done:
+                # Stamps that a reader has passed may be lost.
+                stamp = max(stamp, (yield from self._server_life()))
             stamp += 1
             yield self._statement("stamp_history", [row[0] for row in new], stamp)
             done += len(new)
@@ -294,6 +297,7 @@ class MysqlUpkeep(
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         super().__init__(schema, clock)
         self._lease_floor = -PARKED
+        self._lease_floor_life = 0
         self._full_lease_scan_at = 0.0
 
     @repeatable
@@ -302,7 +306,7 @@ class MysqlUpkeep(
             return UpkeepReport(ran=False)
         rows = yield self._statement("upkeep_settings", self._now())
         settings = UpkeepSettings(*rows[0])
-        self._reset_lease_floor(settings.now)
+        self._reset_lease_floor(settings.now, (yield from self._server_life()))
         yield from self._fold(settings.now, bytes(settings.history))
         done = yield from self._expire(self._lease_floor, _LIMIT, settings)
         lapsed = yield from self._lapse(settings.now, _LIMIT)
@@ -326,8 +330,10 @@ class MysqlUpkeep(
         """The engine's: see its shared limits."""
         raise NotImplementedError
 
-    def _reset_lease_floor(self, now: int) -> None:
-        """Once a minute: a claim whose commit took longer than its lease is below the floor."""
-        if time.monotonic() >= self._full_lease_scan_at or self._lease_floor > now:
+    def _reset_lease_floor(self, now: int, life: int) -> None:
+        """Once a minute: a claim whose commit took longer than its lease is below the floor. And in
+        a new life of the server: leases that had ended may be there again."""
+        begun, self._lease_floor_life = life != self._lease_floor_life, life
+        if begun or time.monotonic() >= self._full_lease_scan_at or self._lease_floor > now:
             self._full_lease_scan_at = time.monotonic() + _FULL_LEASE_SCAN_EVERY
             self._lease_floor = -PARKED

@@ -21,7 +21,7 @@ _TOKEN = re.compile(rf"""--[^\n]*|'(?:[^']|'')*'|{_NAME.pattern}|\$\$""")
 # All that may change something: what functions of ours do is not looked at.
 _WRITES = re.compile(
     r"""\b(insert|update|delete|merge|create|alter|drop|truncate|grant|revoke|set|lock|call|do)\b"""
-    r"""|\bpg_(?!size|relation|total|stat|get)\w*\(|nextval|set_config"""
+    r"""|\bpg_(?!size|relation|total|stat|get|is)\w*\(|nextval|set_config"""
     # A function may write, but for these.
     r"""|"laneway"\.(?!(?:look_\w+|channel_names|minutes)_v1\b)\w+\s*\(""",
     re.IGNORECASE,

@@ -5,7 +5,6 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
 
 from laneway.engines.fairness import Limited, LimitedClaims, LimitSteps, LimitWaits
 from laneway.model import ClaimStatus, UpkeepReport
@@ -41,6 +40,18 @@ class PostgresqlClaim(PostgresqlBase):
         self._limited = LimitedClaims()
         self._lease_floor: datetime | None = None
         self._full_lease_scan_at = 0.0
+        self._life: int | None = None
+
+    def _note_life(self, life: int) -> None:
+        """In another life of the server, what this client remembers of its tables may not be true:
+        it may have lost what was committed last. The database ignores floors of another life by
+        itself."""
+        if life != self._life:
+            self._life = life
+            self._floors.clear()
+            self._by_kind_at.clear()
+            self._by_kind_since.clear()
+            self._lease_floor = None
 
     def claim(
         self,
@@ -61,7 +72,7 @@ class PostgresqlClaim(PostgresqlBase):
         wanted = None if kinds is None else list(kinds)
         start = partial(self._start_limited, list(queues), wanted, limit, lease, worker)
         steps = LimitSteps(claim, start, self._admit, self._sweep_limited)
-        return (yield from self._limited.claim_or_start(queues, steps))
+        return (yield from self._limited.claim(queues, steps))
 
     def _claim(
         self,
@@ -74,10 +85,12 @@ class PostgresqlClaim(PostgresqlBase):
         whose = (queues, kinds)
         wanted = None if kinds is None else list(kinds)
         floors = self._floors_of(whose)
-        rows = yield self._statement_now(
+        claim = self._statement_now(
             "claim", list(queues), limit, lease, worker, _QUANTUM, floors, wanted
         )
-        answer, claimed_at, until, look_again, floors, limited = json.loads(rows[-1][-1])
+        rows = yield claim._replace(primary=True)
+        answer, claimed_at, until, look_again, floors, limited, life = json.loads(rows[-1][-1])
+        self._note_life(life)
         self._floors[whose] = floors
         return Taken(
             rows[:-1],
@@ -95,7 +108,16 @@ class PostgresqlClaim(PostgresqlBase):
     def _sweep_limited(self, found: Sequence[Limited]) -> Plan[None]:
         yield self._statement_now("sweep_limited", [x.id for x in found], [x.limits for x in found])
 
-    def _start_limited(self, *asked: Any) -> Plan[tuple[Taken, LimitWaits]]:
+    def _start_limited(
+        self,
+        queues: list[str],
+        kinds: list[str] | None,
+        limit: int,
+        lease: timedelta,
+        worker: str,
+        among: Sequence[Limited],
+    ) -> Plan[tuple[Taken, LimitWaits]]:
+        asked = queues, kinds, limit, lease, worker
         *rows, last = yield self._statement_now("start_limited", *asked)
         released, waiting, claimed_at, until, again = json.loads(last[-1])
         status = ClaimStatus.GOT if rows else ClaimStatus.BLOCKED
@@ -127,8 +149,9 @@ class PostgresqlClaim(PostgresqlBase):
             # The lease of a claim whose commit took longer than the lease is behind the floor.
             self._full_lease_scan_at = time.monotonic() + _FULL_LEASE_SCAN_EVERY
             self._lease_floor = None
-        rows = yield self._statement_now("upkeep", _UPKEEP_LIMIT, self._lease_floor)
-        ran, expired, buried, lapsed, tidied, partitioned, floor = rows[0]
+        rows = yield self._statement_now("upkeep", _UPKEEP_LIMIT, self._lease_floor, self._life)
+        ran, expired, buried, lapsed, tidied, partitioned, floor, life = rows[0]
+        self._note_life(life)
         if not ran:
             return UpkeepReport(ran=False)
         self._lease_floor = floor

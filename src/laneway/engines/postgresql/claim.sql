@@ -14,7 +14,7 @@ select
             c.look_again - coalesce(CAST($8 AS timestamptz), clock_timestamp()))) end,
         CAST(json_build_array(
             c.turn_floor, c.wake_floor, coalesce(c.open_xids, '{}'), coalesce(c.open_turns, '{}'),
-            coalesce(c.open_wakes, '{}'), c.contended) AS text), c.key) AS text) end as answer
+            coalesce(c.open_wakes, '{}'), c.contended, c.life) AS text), c.key, c.life) AS text) end as answer
 from "laneway".claim_v1(
     CAST($1 AS text[]), CAST($2 AS integer), CAST($3 AS interval), CAST($4 AS text), CAST($5 AS integer),
     CAST(CAST($6 AS json) ->> 0 AS timestamptz),
@@ -23,7 +23,8 @@ from "laneway".claim_v1(
     array(select CAST(x AS timestamptz) from json_array_elements_text(CAST($6 AS json) -> 3) x),
     array(select CAST(x AS timestamptz) from json_array_elements_text(CAST($6 AS json) -> 4) x),
     p_contended => coalesce(CAST(CAST($6 AS json) ->> 5 AS boolean), false),
-    p_kinds => CAST($7 AS text[]), p_now => CAST($8 AS timestamptz)) c
+    p_kinds => CAST($7 AS text[]), p_now => CAST($8 AS timestamptz),
+    p_life => CAST(CAST($6 AS json) ->> 6 AS bigint)) c
 
 -- name: by_kind
 -- $1: queues, $2: now.
@@ -34,9 +35,9 @@ select "laneway".by_kind_v1(CAST($1 AS text[]), CAST($2 AS timestamptz))
 select counted, more from "laneway".count_v1(CAST($1 AS integer), CAST($2 AS timestamptz))
 
 -- name: upkeep
--- $1: limit for each task, $2: the floor that the last upkeep answered, $3: now.
-select ran, expired, buried, lapsed, tidied, partitioned, floor
-from "laneway".upkeep_v1(CAST($1 AS integer), CAST($2 AS timestamptz), CAST($3 AS timestamptz))
+-- $1: limit for each task, $2: the floor that the last upkeep answered, $3: in which life of the server, $4: now.
+select ran, expired, buried, lapsed, tidied, partitioned, floor, life
+from "laneway".upkeep_v1(CAST($1 AS integer), CAST($2 AS timestamptz), CAST($4 AS timestamptz), CAST($3 AS bigint))
 
 -- name: decide_left
 -- $1: now. How many nodes of flows had children left to decide.

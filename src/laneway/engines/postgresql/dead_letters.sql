@@ -201,8 +201,9 @@ select id from "laneway".discard_v1(CAST($1 AS bigint[]), CAST($2 AS timestamptz
 -- name: add_operation
 -- $1: action, $2: filter as JSON, $3: options as JSON, $4: how many, $5: actor, $6: now.
 insert into "laneway".operation (action, wanted, options, total, actor, started_at)
-values (CAST($1 AS text), CAST(CAST($2 AS text) AS jsonb), CAST(CAST($3 AS text) AS jsonb),
-    CAST($4 AS bigint), CAST($5 AS text), coalesce(CAST($6 AS timestamptz), clock_timestamp()))
+select CAST($1 AS text), CAST(CAST($2 AS text) AS jsonb), CAST(CAST($3 AS text) AS jsonb),
+    CAST($4 AS bigint), CAST($5 AS text), coalesce(CAST($6 AS timestamptz), clock_timestamp())
+where "laneway".server_life_v1() > 0
 returning id, action, CAST(wanted AS text), CAST(options AS text), total, done, state, actor, started_at, ended_at, error
 
 -- name: step_operation

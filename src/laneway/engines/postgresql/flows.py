@@ -25,7 +25,7 @@ from .dead_letters import PostgresqlDeadLetters
 from .operate.control import PostgresqlWorkers
 from .publish import columns
 
-_KEY, _KEY_WINDOW = Draft._fields.index("key"), Draft._fields.index("key_window")
+_KEY, _KEY_WINDOW, _KEY_SCOPE = map(Draft._fields.index, ("key", "key_window", "key_scope"))
 
 
 class PostgresqlFlows(PostgresqlDeadLetters, PostgresqlWorkers):
@@ -108,5 +108,5 @@ def _values(nodes: Sequence[NodeDraft], start: int, ids: Sequence[int]) -> list[
         del when[1:]
     parents, children, places = edges(nodes, start, ids)
     values = columns([node.draft for node in nodes])
-    del values[_KEY : _KEY_WINDOW + 1]
+    del values[_KEY_SCOPE], values[_KEY : _KEY_WINDOW + 1]
     return [when, parents, children, places, *values]

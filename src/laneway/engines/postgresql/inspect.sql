@@ -83,10 +83,11 @@ order by xid, id
 limit CAST($3 AS integer)
 
 -- name: totals
--- The sequences themselves: no table is read.
-select m.last_value - CAST(not m.is_called AS integer) as published,
-    h.last_value - CAST(not h.is_called AS integer) as ended
-from "laneway".message_id m, "laneway".history_id h
+-- The sequences themselves: no table is read. They began from the number of this life of the server.
+select m.last_value - CAST(not m.is_called AS integer) - l.number as published,
+    h.last_value - CAST(not h.is_called AS integer) - l.number as ended
+from "laneway".message_id m, "laneway".history_id h,
+    (select l.last_value - CAST(not l.is_called AS integer) as number from "laneway".server_life l) l
 
 -- name: clock
 -- $1: now.

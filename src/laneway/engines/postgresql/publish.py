@@ -37,6 +37,7 @@ _ONE_FOR_ALL = frozenset(
         "delay",
         "expires_in",
         "max_attempts",
+        "key_scope",
     )
 )
 
@@ -375,9 +376,12 @@ class PostgresqlTopics(PostgresqlPublish):
                 copied[start + ordinal - 1].append(TopicCopy(queue, id if taken else None, status))
         return copied
 
-    def _publish_copies(self, topic: str, drafts: Sequence[Draft]) -> Plan[list[list[TopicCopy]]]:
+    def subscribers(self, topic: str) -> Plan[list[Subscription]]:
         rows = yield self._statement("subscribers", topic)
-        subscribers = [Subscription(topic, *row) for row in rows]
+        return [Subscription(topic, *row) for row in rows]
+
+    def _publish_copies(self, topic: str, drafts: Sequence[Draft]) -> Plan[list[list[TopicCopy]]]:
+        subscribers = yield from self.subscribers(topic)
         rounds = [copies(draft, subscribers) for draft in drafts]
         published = iter((yield from self.publish([copy for part in rounds for copy in part])))
         return [[TopicCopy(copy.queue, *next(published)) for copy in part] for part in rounds]

@@ -1,5 +1,5 @@
 -- name: publish
--- $1..$14: the columns of Draft as arrays, null where none has a value; $15: now.
+-- $1..$15: the columns of Draft as arrays, null where none has a value; $16: now.
 -- Answers two arrays, ids and statuses; the second is null if all were published, the usual case.
 select array_agg(p.id), case when not bool_and(p.status = 'published') then array_agg(p.status) end
 from "laneway".publish_v1(
@@ -8,7 +8,7 @@ from "laneway".publish_v1(
     coalesce(CAST($8 AS interval[]), '{}'), CAST($9 AS smallint[]),
     coalesce(CAST($10 AS interval[]), '{}'), coalesce(CAST($11 AS timestamptz[]), '{}'),
     coalesce(CAST($12 AS interval[]), '{}'), coalesce(CAST($13 AS timestamptz[]), '{}'),
-    CAST($14 AS integer[]), CAST($15 AS timestamptz)) p
+    CAST($14 AS integer[]), coalesce(CAST($15 AS text[]), '{}'), CAST($16 AS timestamptz)) p
 
 -- name: may_copy
 -- Whether this role writes the tables itself: one of install --roles may only call publish_v1.
@@ -79,8 +79,8 @@ order by topic, queue
 select queue, channel, kind from "laneway".subscribers_v1(CAST($1 AS text))
 
 -- name: publish_topic
--- $1: topic; $2..$14: the columns of Draft without the queue as arrays, null where none has a value;
--- $15: now.
+-- $1: topic; $2..$15: the columns of Draft without the queue as arrays, null where none has a value;
+-- $16: now.
 select ordinal, queue, id, status
 from "laneway".publish_topic_v1(
     CAST($1 AS text), CAST($2 AS bytea[]), CAST($3 AS text[]), CAST($4 AS text[]), CAST($5 AS text[]),
@@ -88,13 +88,13 @@ from "laneway".publish_topic_v1(
     coalesce(CAST($8 AS interval[]), '{}'), CAST($9 AS smallint[]),
     coalesce(CAST($10 AS interval[]), '{}'), coalesce(CAST($11 AS timestamptz[]), '{}'),
     coalesce(CAST($12 AS interval[]), '{}'), coalesce(CAST($13 AS timestamptz[]), '{}'),
-    CAST($14 AS integer[]), CAST($15 AS timestamptz))
+    CAST($14 AS integer[]), coalesce(CAST($15 AS text[]), '{}'), CAST($16 AS timestamptz))
 
 -- name: replace
--- $1..$14: the columns of Draft as arrays, one element for each; $15: how long each may be debounced; $16: now.
+-- $1..$15: the columns of Draft as arrays, one element for each; $16: how long each may be debounced; $17: now.
 select id, status
 from "laneway".replace_v1(
     CAST($1 AS bytea[]), CAST($2 AS text[]), CAST($3 AS text[]), CAST($4 AS text[]), CAST($5 AS text[]),
     CAST($6 AS text[]), CAST($7 AS text[]), CAST($8 AS interval[]), CAST($9 AS smallint[]),
     CAST($10 AS interval[]), CAST($11 AS timestamptz[]), CAST($12 AS interval[]), CAST($13 AS timestamptz[]),
-    CAST($14 AS integer[]), CAST($15 AS interval[]), CAST($16 AS timestamptz))
+    CAST($14 AS integer[]), CAST($15 AS text[]), CAST($16 AS interval[]), CAST($17 AS timestamptz))

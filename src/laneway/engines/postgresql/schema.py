@@ -2,7 +2,7 @@
 ``migrations/``."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -16,11 +16,12 @@ from laneway.engines.drift import (
     parts_of,
     repaired,
 )
-from laneway.engines.migration_files import Migration, check_known, read_migrations
+from laneway.engines.migration_files import Migration, between, check_known, read_migrations
 from laneway.errors import InvalidName, SchemaMissing
 from laneway.inspection import Repair
 from laneway.names import SCHEMA_BYTES, check_schema
 from laneway.plan import Plan, Statement
+from laneway.sqlfile import dollar_quoted, pieces
 
 from .base import PostgresqlBase, quoted, render, statement, template
 
@@ -60,25 +61,39 @@ def migrations() -> tuple[Migration, ...]:
     return read_migrations(files(__package__) / "migrations")
 
 
-def install_sql(schema: str = "laneway") -> str:
-    """The SQL that installs Laneway into ``schema``, for a migration tool or for review.
-
-    Run it once, in one transaction.
-
-    >>> print(install_sql("jobs"))
-    """
-    return upgrade_sql(0, schema)
+def install_sql(schema: str = "laneway", version: int | None = None) -> str:
+    """The SQL that installs Laneway into ``schema``, for a migration tool or for review: one
+    statement for each migration, which does nothing if it was applied."""
+    return upgrade_sql(0, schema, version)
 
 
-def upgrade_sql(version: int, schema: str = "laneway") -> str:
-    """The SQL that brings a schema of ``version`` up to this version's, empty if it is there.
-
-    Run it once, in one transaction.
-
-    >>> print(upgrade_sql(1, "jobs"))
-    """
+def upgrade_sql(since: int, schema: str = "laneway", version: int | None = None) -> str:
+    """The same for a schema of version ``since``; empty if that is the version."""
     check_schema(schema)
-    missing = [m for m in migrations() if m.number > version]
+    return "\n\n".join(_guarded(one, schema) for one in between(migrations(), since, version))
+
+
+def uninstall_sql(schema: str = "laneway") -> str:
+    """The SQL that removes Laneway with everything in it."""
+    check_schema(schema)
+    return statement("uninstall", schema) + ";\n"
+
+
+def _guarded(migration: Migration, schema: str) -> str:
+    """One statement, because drivers that prepare take no more."""
+    script = dollar_quoted("\n" + _script([migration], schema), "script")
+    name = "'" + schema.replace("'", "''") + "'"
+    values = {"1": str(migration.number), "2": name, "3": script}
+    # Cut first: a schema's name may look like a parameter.
+    filled = (
+        render(piece.text, schema) + values.get(piece.parameter or "", "")
+        for piece in pieces(template("guarded"))
+    )
+    block = dollar_quoted(f"\n{''.join(filled)}\n", "laneway")
+    return f"-- Laneway, migration {migration.number:04}: {migration.name}\ndo {block};\n"
+
+
+def _script(missing: Sequence[Migration], schema: str) -> str:
     if not missing:
         return ""
     parts = [_rendered(migration, schema) for migration in missing]
@@ -90,11 +105,11 @@ class PostgresqlSchema(PostgresqlBase):
     def newest_version(self) -> int:
         return migrations()[-1].number
 
-    def install(self) -> Plan[None]:
+    def install(self, version: int | None = None) -> Plan[None]:
         """Safe to repeat, and for two processes at the same time. Needs one transaction."""
         yield self._migration_lock()
         applied = yield from self._applied()
-        yield from self._apply(applied or 0)
+        yield from self._apply(applied or 0, version)
 
     def install_roles(self, prefix: str | None) -> Plan[list[str]]:
         yield self._migration_lock()
@@ -102,9 +117,9 @@ class PostgresqlSchema(PostgresqlBase):
         yield Statement(roles_sql(self.schema, prefix), script=True, long=True)
         return role_names(self.schema if prefix is None else prefix)
 
-    def upgrade(self) -> Plan[None]:
+    def upgrade(self, version: int | None = None) -> Plan[None]:
         yield self._migration_lock()
-        yield from self._apply((yield from self.schema_version()))
+        yield from self._apply((yield from self.schema_version()), version)
 
     def uninstall(self) -> Plan[None]:
         yield self._migration_lock()
@@ -113,6 +128,10 @@ class PostgresqlSchema(PostgresqlBase):
 
     def _migration_lock(self) -> Statement:
         return self._statement("migration_lock", self.schema)._replace(long=True)
+
+    def takes_writes(self) -> Plan[bool]:
+        ((answer,),) = yield self._statement("takes_writes")
+        return bool(answer)
 
     def schema_version(self) -> Plan[int]:
         applied = yield from self._applied()
@@ -130,9 +149,9 @@ class PostgresqlSchema(PostgresqlBase):
         rows = yield self._statement("migration_number")
         return int(rows[0][0])
 
-    def _apply(self, version: int) -> Plan[None]:
-        check_known(version, self.newest_version, self.schema)
-        script = upgrade_sql(version, self.schema)
+    def _apply(self, applied: int, version: int | None) -> Plan[None]:
+        check_known(applied, self.newest_version, self.schema)
+        script = _script(between(migrations(), applied, version), self.schema)
         if script:
             yield Statement(script, script=True, long=True)
             yield from self._grant_again()

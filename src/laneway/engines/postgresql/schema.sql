@@ -118,8 +118,8 @@ grant select on "laneway".migration to "laneway_producer", "laneway_viewer";
 
 grant execute on function "laneway".publish_v1, "laneway".replace_v1, "laneway".publish_topic_v1, "laneway".subscribers_v1,
     "laneway".publish_flow_v1 to "laneway_producer";
--- Results are kept for those who publish.
-grant execute on function "laneway".results_v1 to "laneway_producer";
+-- What handlers returned is as secret as what they were given.
+grant execute on function "laneway".results_v1 to "laneway_consumer";
 
 grant execute on function "laneway".claim_v1, "laneway".by_kind_v1, "laneway".complete_v1, "laneway".complete_kept_v1, "laneway".extend_progress_v1, "laneway".hold_progress_v1, "laneway".defer_v1, "laneway".fail_v1,
     "laneway".extend_v1, "laneway".hold_v1, "laneway".give_back_v1, "laneway".once_v1, "laneway".sleep_v1,
@@ -142,7 +142,7 @@ grant select on "laneway".history_v1, "laneway".channel_v1, "laneway".channel_st
     "laneway".queue_stats_v1, "laneway".subscription_v1, "laneway".setting, "laneway".message_id, "laneway".worker_v1,
     "laneway".pause, "laneway".pause_v1, "laneway".fair_queue, "laneway".operation, "laneway".flow_v1, "laneway".flow_node_v1,
     "laneway".flow_edge_v1, "laneway".flow_dead_v1,
-    "laneway".history_id, "laneway".history_reader to "laneway_viewer";
+    "laneway".history_id, "laneway".server_life, "laneway".history_reader to "laneway_viewer";
 -- All columns but the payload.
 grant select (id, queue, channel, kind, key, priority, due, published_at, first_published_at, expires_at, attempt,
     max_attempts, content_type, headers, payload_size, state, fence, worker, claimed_at, until)
@@ -157,6 +157,8 @@ grant execute on function "laneway".cancel_v1, "laneway".cancel_running_v1, "lan
 grant select on "laneway".message_v1, "laneway".dead_letter_v1, "laneway".schedule_v1 to "laneway_admin";
 grant select, insert, update, delete on "laneway".schedule, "laneway".subscription to "laneway_admin";
 grant usage on "laneway".schedule_revision to "laneway_admin";
+-- Before numbers of schedules and operations are taken.
+grant execute on function "laneway".server_life_v1, "laneway".begin_server_life_v1 to "laneway_admin";
 grant update on "laneway".setting to "laneway_admin";
 grant select, insert on "laneway".audit to "laneway_admin";
 grant select, insert, update on "laneway".operation to "laneway_admin";
@@ -171,9 +173,61 @@ select "laneway".partition_v1()
 select set_config('lock_timeout', '0', true),
     CAST(pg_advisory_xact_lock(hashtextextended('laneway.migrate.' || CAST($1 AS text), 0)) AS text)
 
+-- name: guarded
+-- Around the script of one migration ($3), of this number ($1), for those who run it by hand or with a tool of
+-- their own: nothing if it was applied. $2: schema.
+declare
+    v_applied integer;
+begin
+    perform pg_advisory_xact_lock(hashtextextended('laneway.migrate.' || $2, 0));
+    if to_regclass('"laneway".migration') is not null then
+        select max(number) into v_applied from "laneway".migration;
+    end if;
+    if v_applied >= $1 then
+        return;
+    end if;
+    execute $3;
+end
+
 -- name: uninstall
--- Everything that install created, with its data.
-drop schema "laneway" cascade
+-- Everything that install created, with its data. A schema that belongs to another role stays, empty.
+do $$
+declare
+    v_schema regnamespace := to_regnamespace('"laneway"');
+    v_drop text;
+begin
+    if v_schema is null then
+        return;
+    end if;
+    if (select pg_has_role(n.nspowner, 'member') from pg_namespace n where n.oid = v_schema) then
+        drop schema "laneway" cascade;
+        return;
+    end if;
+    -- Views and functions first: what is left depends on nothing that is gone.
+    for v_drop in
+        select format('drop %s if exists %s cascade', d.kind, d.name)
+        from (
+            select 1 as step, 'view' as kind, c.oid::regclass::text as name
+                from pg_class c where c.relnamespace = v_schema and c.relkind = 'v'
+            union all
+            select 2, case p.prokind when 'p' then 'procedure' else 'function' end, p.oid::regprocedure::text
+                from pg_proc p where p.pronamespace = v_schema
+            union all
+            select 3, 'table', c.oid::regclass::text
+                from pg_class c where c.relnamespace = v_schema and c.relkind in ('r', 'p')
+            union all
+            select 4, 'sequence', c.oid::regclass::text
+                from pg_class c where c.relnamespace = v_schema and c.relkind = 'S'
+            union all
+            select 5, 'type', c.oid::regclass::text
+                from pg_class c where c.relnamespace = v_schema and c.relkind = 'c'
+        ) d
+        order by d.step
+    loop
+        execute v_drop;
+    end loop;
+end
+$$
 
 -- name: migration_exists
 -- $1: schema.
@@ -183,6 +237,9 @@ select exists (
 
 -- name: migration_number
 select coalesce(max(number), 0) from "laneway".migration
+
+-- name: takes_writes
+select not pg_is_in_recovery()
 
 -- name: roles_prefix
 -- $1: schema. The prefix of the installed roles: the producer's name without its suffix.

@@ -46,13 +46,27 @@ select q.name,
     (select max(k.claimed_at) from (select fence, claimed_at from "laneway_claim" order by fence desc limit 100) k
         where exists (select 1 from "laneway_lease" l join "laneway_channel" c on c.id = l.channel_id
             where l.fence = k.fence and c.queue = q.name)),
-    (select json_group_array(distinct m.kind) from (select * from head union select * from alarm) h
+    (select json_group_array(distinct waits.kind) from (select m.kind from (select * from head union select * from alarm) h
         join "laneway_message" m on m.id in (
             select w.message_id from "laneway_waiting" w where w.channel_id = h.channel_id
             order by w.priority, w.due, w.message_id limit 5)
         where h.queue = q.name and m.published_at < $1 - 60000000
-            and not exists (select 1 from "laneway_pause" p where p.queue = q.name and p.kind = m.kind
-                and (p.until is null or p.until > $1)))
+        union all
+        -- Of a queue that is claimed by kind also those that wait behind others, as far as the oldest of each tells.
+        select k.kind from (
+            with recursive kind (kind) as (
+                select (select min(l.kind) from "laneway_lane" l where l.queue = q.name and l.turn is not null)
+                union all
+                select (select min(l.kind) from "laneway_lane" l
+                    where l.queue = q.name and l.turn is not null and l.kind > k.kind)
+                from kind k where k.kind is not null limit 100)
+            select kind from kind where kind is not null) k
+        where exists (
+            select 1 from "laneway_lane" l cross join "laneway_kind_waiting" w cross join "laneway_message" m
+            where l.queue = q.name and l.kind = k.kind and l.turn is not null and w.channel_id = l.channel_id
+                and w.kind = l.kind and w.due <= $1 and m.id = w.message_id and m.published_at < $1 - 60000000)) waits
+    where not exists (select 1 from "laneway_pause" p where p.queue = q.name and p.kind = waits.kind
+        and (p.until is null or p.until > $1)))
 from queue q
 where q.name is not null
     and not exists (select 1 from "laneway_pause" p where p.queue = q.name and p.kind is null

@@ -1,11 +1,11 @@
 """The SQLite engine: all groups of verbs in one class."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
-from laneway.engines.fairness import LimitWaits
+from laneway.engines.fairness import ChannelId, Limited, LimitSteps, LimitWaits
 from laneway.engines.kind_pauses import without_paused
 from laneway.plan import Plan, Taken
 
@@ -67,10 +67,20 @@ class SqliteEngine(
                 taken = yield from self._claim_kinds(queues, limit, lease, worker, kinds)
             return (yield from without_paused(taken, self.give_back))
 
-        def release() -> Plan[LimitWaits]:
-            return self._release_limited(queues, kinds, limit)
+        def take(counts: Mapping[ChannelId, int]) -> Plan[Taken]:
+            if kinds is None:
+                taken = yield from self._claim_out_of_turn(queues, counts, lease, worker)
+            else:
+                taken = yield from self._claim_kinds_out_of_turn(
+                    queues, counts, lease, worker, kinds
+                )
+            return (yield from without_paused(taken, self.give_back))
 
-        return (yield from self._limited.claim(queues, claim, release, self._admit))
+        def start(among: Sequence[Limited]) -> Plan[tuple[Taken, LimitWaits]]:
+            return self._start_limited(queues, kinds, limit, among, take)
+
+        steps = LimitSteps(claim, start, self._admit, self._limit_sweep)
+        return (yield from self._limited.claim(queues, steps))
 
 
 if TYPE_CHECKING:

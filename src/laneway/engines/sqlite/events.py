@@ -72,9 +72,9 @@ class SqliteEvents(SqliteBase):
         return Heard(list(_events(mail)), alive, behind)
 
     def unlisten(self, listener: int) -> Plan[None]:
-        yield from self._begin_write()
-        yield self._statement("unlisten", listener)
-        yield self._statement("delete_orphaned_mail")
+        """Upkeep deletes the mail."""
+        state = yield from self._begin_write()
+        yield self._statement("unlisten", listener, state.now)
 
 
 def _ending(

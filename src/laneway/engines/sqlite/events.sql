@@ -50,13 +50,8 @@ update "laneway_listener" set until = $2,
 where id = $1
 
 -- name: unlisten
--- $1: listener.
-delete from "laneway_listener" where id = $1
-
--- name: delete_orphaned_mail
--- Mail of listeners that no longer exist.
-delete from "laneway_mail" where listener_id not in (select id from "laneway_listener")
-returning number
+-- $1: listener, $2: now. Upkeep deletes it and its mail.
+update "laneway_listener" set until = min(until, $2) where id = $1
 
 -- name: add_events
 -- $1: what, $2: message ids, $3: now. One row for each listener whose filters match some of them.

@@ -72,7 +72,7 @@ select id from "laneway_dead" where queue = $1 limit $2
 select id, queue, channel, kind, key, state, priority, due, published_at, first_published_at, expires_at,
     attempt + (state = 'leased'), max_attempts, content_type, headers, payload_size, null, null, null, null
 from (
-    select m.id, c.queue, c.name as channel, m.kind, m.key,
+    select m.id, c.queue, c.name as channel, m.kind, substr(m.key, 17) as key,
         case when not exists (
                 select 1 from "laneway_waiting" w where w.channel_id = m.channel_id
                     and w.priority = m.priority and w.due = m.due and w.message_id = m.id)
@@ -94,7 +94,7 @@ where l.message_id in (select value from json_each($1)) and k.fence = l.fence
 
 -- name: messages_dead
 -- $1: ids in order, $2: limit; $3: queue, $4: channel, $5: kind, null matches all.
-select d.id, d.queue, d.channel, d.kind, d.key, 'dead', d.priority, null, d.published_at,
+select d.id, d.queue, d.channel, d.kind, substr(d.key, 17) as key, 'dead', d.priority, null, d.published_at,
     d.first_published_at, null, d.attempt, d.max_attempts, d.content_type, d.headers, length(d.payload),
     null, null, null, null, d.died_at, d.reason, d.error_type, d.error
 from json_each($1) j cross join "laneway_dead" d
@@ -104,7 +104,7 @@ limit $2
 
 -- name: messages_leased
 -- $1: ids, $2: limit; $3: queue, $4: channel, $5: kind, null matches all.
-select m.id, c.queue, c.name, m.kind, m.key, 'leased', m.priority, m.due, m.published_at,
+select m.id, c.queue, c.name, m.kind, substr(m.key, 17) as key, 'leased', m.priority, m.due, m.published_at,
     m.first_published_at, m.expires_at, m.attempt + 1, m.max_attempts, m.content_type, m.headers,
     length(m.payload), l.fence, k.worker, k.claimed_at, l.until
 from "laneway_lease" l cross join "laneway_message" m cross join "laneway_channel" c
@@ -116,7 +116,7 @@ order by m.id limit $2
 
 -- name: message
 -- $1: id, $2: now. One statement, so that a message that dies meanwhile is found exactly once.
-select m.id, c.queue, c.name, m.kind, m.key,
+select m.id, c.queue, c.name, m.kind, substr(m.key, 17) as key,
     case when l.fence is not null then 'leased' when m.due > $2 then 'scheduled' else 'waiting' end,
     m.priority, m.due, m.published_at, m.first_published_at, m.expires_at,
     m.attempt + (l.fence is not null), m.max_attempts, m.content_type, m.headers, length(m.payload),
@@ -127,7 +127,7 @@ left join "laneway_lease" l on l.message_id = m.id
 left join "laneway_claim" k on k.fence = l.fence
 where m.id = $1
 union all
-select id, queue, channel, kind, key, 'dead', priority, null, published_at, first_published_at, null,
+select id, queue, channel, kind, substr(key, 17) as key, 'dead', priority, null, published_at, first_published_at, null,
     attempt, max_attempts, content_type, headers, length(payload), null, null, null, null, died_at,
     reason, error_type, error, traceback
 from "laneway_dead" where id = $1

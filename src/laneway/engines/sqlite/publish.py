@@ -7,7 +7,8 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from laneway.contract import BATCH
-from laneway.engines.publish import Key, has_modes, next_due, parked_due, publish_modes
+from laneway.engines.keys import draft_key
+from laneway.engines.publish import Key, has_modes, key_of, next_due, parked_due, publish_modes
 from laneway.engines.times import micros
 from laneway.model import Draft, Published, PublishStatus
 from laneway.plan import Plan
@@ -50,12 +51,12 @@ class SqliteReplace(SqliteChannelRows):
         """One after the other: a publish of many keys that are in use is rare."""
         count = len(drafts)
         state = yield from self._begin_write(ids=count, turns=count)
-        rows = yield self._statement("key_owners", listed((d.queue, d.key) for d in drafts))
+        rows = yield self._statement("key_owners", listed(map(key_of, drafts)))
         owners: dict[Key, SqliteKeyOwner] = {(row[0], row[1]): SqliteKeyOwner(*row) for row in rows}
         changes, parked, more = CountChanges(), list[int](), Counter[int]()
         results: list[Published | None] = []
         for number, draft in enumerate(drafts):
-            owner = owners.get((draft.queue, draft.key or ""))
+            owner = owners.get(key_of(draft) or ("", ""))
             if owner is None or not owner.replaced_by(draft):
                 results.append(None if owner is None else Published(owner.id, "existing"))
             elif owner.dead:
@@ -126,7 +127,7 @@ class SqliteReplace(SqliteChannelRows):
         due = parked_due(id)
         row: tuple[Any, ...] = (
             *(id, channel.id, draft.priority, due, state.now, draft.max_attempts, draft.kind),
-            *(draft.content_type, draft.payload, _expiry(draft, state.now), draft.key),
+            *(draft.content_type, draft.payload, _expiry(draft, state.now), draft_key(draft)),
             *(micros(draft.key_window), draft.headers),
         )
         yield self._statement("add_message", *row)
@@ -134,7 +135,7 @@ class SqliteReplace(SqliteChannelRows):
         yield from self._now_waiting([id], state)
         later = state.now + micros(draft.delay) if draft.delay else state.now
         later = later if draft.at is None else micros(draft.at)
-        yield self._statement("park", draft.queue, draft.key, id, later)
+        yield self._statement("park", draft.queue, draft_key(draft), id, later)
         changes.add(channel.id, more=1, priority=draft.priority, due=due)
 
 
@@ -193,7 +194,7 @@ class SqlitePublish(SqliteReplace):
 
     def _owners(self, drafts: Sequence[Draft], now: int) -> Plan[dict[Names, int]]:
         """The ids of the messages that already have one of the keys."""
-        wanted = {(d.queue, d.key) for d in drafts if d.key is not None}
+        wanted = {key for d in drafts if (key := key_of(d)) is not None}
         if not wanted:
             return {}
         rows = yield self._statement("live_keys", listed(wanted), now)
@@ -201,9 +202,9 @@ class SqlitePublish(SqliteReplace):
 
     def _reserve(self, drafts: Sequence[Draft], results: Sequence[Published]) -> Plan[None]:
         taken = [
-            (draft.queue, draft.key, result.id)
+            (*key, result.id)
             for draft, result in zip(drafts, results, strict=True)
-            if draft.key is not None and result.status == _PUBLISHED
+            if (key := key_of(draft)) is not None and result.status == _PUBLISHED
         ]
         if taken:
             yield self._statement("reserve_keys", listed(taken))
@@ -220,7 +221,7 @@ def _results(
     by_key: dict[Names, Published] = {key: Published(id, "existing") for key, id in owners.items()}
     accepted = dict.fromkeys(channels, 0)
     for number, draft in enumerate(drafts):
-        key = None if draft.key is None else (draft.queue, draft.key)
+        key = key_of(draft)
         result = by_key.get(key) if key else None
         if result is None:
             channel = draft.queue, draft.channel
@@ -270,7 +271,7 @@ def _rows(
                 draft.content_type,
                 draft.payload,
                 _time(draft.expires_at, draft.expires_in, now),
-                draft.key,
+                draft_key(draft),
                 micros(draft.key_window),
                 draft.headers,
             )
@@ -296,10 +297,13 @@ class SqliteTopics(SqlitePublish):
         rows = yield self._read_outside("subscriptions", topic)
         return [Subscription(*row) for row in rows]
 
+    def subscribers(self, topic: str) -> Plan[list[Subscription]]:
+        rows = yield self._statement("subscriptions", topic)
+        return [Subscription(*row) for row in rows]
+
     def publish_topic(self, topic: str, drafts: Sequence[Draft]) -> Plan[list[list[TopicCopy]]]:
         yield from self._begin_write()
-        rows = yield self._statement("subscriptions", topic)
-        subscriptions = [Subscription(*row) for row in rows]
+        subscriptions = yield from self.subscribers(topic)
         if not subscriptions:
             return [[] for _ in drafts]
         flat = [copy for draft in drafts for copy in copies(draft, subscriptions)]

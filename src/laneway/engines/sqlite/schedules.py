@@ -17,9 +17,9 @@ from laneway.schedule_rules import firing, paused, planned, resumed
 from .base import WriteState, listed
 from .publish import SqliteTopics
 
-_HEADERS, _PAUSED = 14, 20
+_HEADERS, _PAUSED = 14, 21
 _LENGTHS = (3, 7, 12, 17)
-_TIMES = (5, 19, 21, 22, 23)
+_TIMES = (5, 20, 22, 23, 24)
 _ZERO = timedelta(0)
 
 

@@ -1,7 +1,7 @@
 -- name: schedules
 -- $1: queue, null for all; $2 and $3: queue and name of the last one seen; $4: limit.
 select queue, name, cron, every, zone, start, catch_up, grace, topic, channel, kind, key, key_window,
-    priority, headers, content_type, payload, expires_in, max_attempts, anchor, paused, next_at,
+    priority, headers, content_type, payload, expires_in, max_attempts, key_scope, anchor, paused, next_at,
     look_at, last_at, fired, error, revision
 from "laneway_schedule"
 where ($1 is null or queue = $1) and ($2 is null or (queue, name) > ($2, $3))
@@ -10,18 +10,18 @@ order by queue, name limit $4
 -- name: schedule_read
 -- $1: queue, $2: name.
 select queue, name, cron, every, zone, start, catch_up, grace, topic, channel, kind, key, key_window,
-    priority, headers, content_type, payload, expires_in, max_attempts, anchor, paused, next_at,
+    priority, headers, content_type, payload, expires_in, max_attempts, key_scope, anchor, paused, next_at,
     look_at, last_at, fired, error, revision
 from "laneway_schedule" where queue = $1 and name = $2
 
 -- name: schedule_write
--- $1..$27: the columns of Schedule.
+-- $1..$28: the columns of Schedule.
 insert or replace into "laneway_schedule" (
     queue, name, cron, every, zone, start, catch_up, grace, topic, channel, kind, key, key_window,
-    priority, headers, content_type, payload, expires_in, max_attempts, anchor, paused, next_at,
+    priority, headers, content_type, payload, expires_in, max_attempts, key_scope, anchor, paused, next_at,
     look_at, last_at, fired, error, revision)
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-    $21, $22, $23, $24, $25, $26, $27)
+    $21, $22, $23, $24, $25, $26, $27, $28)
 
 -- name: schedule_remove
 -- $1: queue, $2: name.
@@ -30,7 +30,7 @@ delete from "laneway_schedule" where queue = $1 and name = $2 returning name
 -- name: schedule_due
 -- $1: queues, null for all; $2: limit, $3: now.
 select queue, name, cron, every, zone, start, catch_up, grace, topic, channel, kind, key, key_window,
-    priority, headers, content_type, payload, expires_in, max_attempts, anchor, paused, next_at,
+    priority, headers, content_type, payload, expires_in, max_attempts, key_scope, anchor, paused, next_at,
     look_at, last_at, fired, error, revision
 from "laneway_schedule"
 where look_at <= $3 and ($1 is null or queue in (select value from json_each($1)))

@@ -16,7 +16,7 @@ from laneway.engines.drift import (
     squeezed,
     table_parts,
 )
-from laneway.engines.migration_files import Migration, check_known, read_migrations
+from laneway.engines.migration_files import Migration, between, check_known, read_migrations
 from laneway.errors import InvalidOption, SchemaMissing
 from laneway.inspection import Repair
 from laneway.plan import Plan, Statement
@@ -30,18 +30,21 @@ def migrations() -> tuple[Migration, ...]:
     return read_migrations(MIGRATIONS)
 
 
-def install_sql(schema: str = "laneway") -> str:
-    """The SQL that installs Laneway, its tables prefixed by ``schema``.
-
-    Run it once, in one transaction.
-    """
-    return upgrade_sql(0, schema)
+def install_sql(schema: str = "laneway", version: int | None = None) -> str:
+    """The SQL that installs Laneway, its tables prefixed by ``schema``."""
+    return upgrade_sql(0, schema, version)
 
 
-def upgrade_sql(version: int, schema: str = "laneway") -> str:
-    """The SQL that upgrades tables of ``version`` to this version; empty if they are up to date."""
+def upgrade_sql(since: int, schema: str = "laneway", version: int | None = None) -> str:
+    """The same for tables of version ``since``; empty if that is the version."""
     checked_schema(schema)
-    return "\n\n".join(_rendered(m, schema) for m in migrations() if m.number > version)
+    return "\n\n".join(_rendered(m, schema) for m in between(migrations(), since, version))
+
+
+def uninstall_sql(schema: str = "laneway") -> str:
+    """The SQL that removes Laneway's tables with everything in them."""
+    checked_schema(schema)
+    return statement("uninstall", schema) + ";\n"
 
 
 class SqliteSchema(SqliteBase):
@@ -52,13 +55,13 @@ class SqliteSchema(SqliteBase):
     def newest_version(self) -> int:
         return migrations()[-1].number
 
-    def install(self) -> Plan[None]:
+    def install(self, version: int | None = None) -> Plan[None]:
         """Safe to repeat, also by two processes at once. Needs one transaction."""
         applied = yield from self._applied(self._statement)
-        yield from self._apply(applied or 0)
+        yield from self._apply(applied or 0, version)
 
-    def upgrade(self) -> Plan[None]:
-        yield from self._apply((yield from self._version(self._statement)))
+    def upgrade(self, version: int | None = None) -> Plan[None]:
+        yield from self._apply((yield from self._version(self._statement)), version)
 
     def install_roles(self, prefix: str | None) -> Plan[list[str]]:
         raise InvalidOption("SQLite has no roles: whoever can write the file can do everything")
@@ -66,6 +69,10 @@ class SqliteSchema(SqliteBase):
     def uninstall(self) -> Plan[None]:
         yield from self._version(self._statement)
         yield Statement(statement("uninstall", self.schema), script=True)
+
+    def takes_writes(self) -> Plan[bool]:
+        yield from ()
+        return True
 
     def schema_version(self) -> Plan[int]:
         return (yield from self._version(self._read_outside))
@@ -86,9 +93,9 @@ class SqliteSchema(SqliteBase):
         rows = yield ask("migration_number")
         return int(rows[0][0])
 
-    def _apply(self, version: int) -> Plan[None]:
-        check_known(version, self.newest_version, self.schema)
-        script = upgrade_sql(version, self.schema)
+    def _apply(self, applied: int, version: int | None) -> Plan[None]:
+        check_known(applied, self.newest_version, self.schema)
+        script = upgrade_sql(applied, self.schema, version)
         if script:
             yield Statement(script, script=True)
 

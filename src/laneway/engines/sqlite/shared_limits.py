@@ -223,7 +223,7 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
             yield self._statement("release_limit_waits", listed(ids), now, charge)
         yield self._statement("move_limit_lane", limits, lane.channel_id, len(ids) * charge, now)
 
-    def _limit_make_due(self, ids: Sequence[int]) -> Plan[None]:
+    def _limit_make_due(self, ids: Sequence[int]) -> Plan[list[int]]:
         state = yield from self._begin_write(turns=len(ids))
         rows = yield self._statement("limit_dues", listed(ids), state.now)
         dues = {row[0]: row[1] for row in rows}
@@ -231,8 +231,9 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
             yield self._statement("delete_limit_waits", listed(gone))
         rows = yield self._statement("waiting_messages", listed(dues))
         later = [row for row in rows if row[2] > state.now]
+        due = [row[3] for row in rows]
         if not later:
-            return
+            return due
         moved = [row[3] for row in later]
         yield self._many("delete_waiting", later)
         yield from self._no_longer_waiting(moved, state)
@@ -243,11 +244,12 @@ class SqliteSharedLimits(SqliteSettle, LimitPlans):
         for channel_id, priority, _, id in later:
             changes.add(channel_id, priority=priority, due=dues[id])
         yield from self._update_counts(changes, state)
+        return due
 
     def _forget_limits(self, now: int, limit: int) -> Plan[None]:
         if names := [row[0] for row in (yield self._statement("ended_limits"))]:
             yield from self._end_limit_leases(names)
         yield self._statement("forget_released", now, limit)
         yield self._statement("forget_limit_lanes", now, limit)
-        yield self._statement("forget_limit_clocks", now)
-        yield self._statement("forget_limit_queues")
+        yield self._statement("forget_limit_clocks", now, limit)
+        yield self._statement("forget_limit_queues", limit)

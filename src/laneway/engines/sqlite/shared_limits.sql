@@ -240,9 +240,12 @@ delete from "laneway_limit_lane" where (limits, channel_id) in (
     order by i.used limit $2)
 
 -- name: forget_limit_clocks
--- $1: now. Of sets that nothing waits for and nothing has started behind for a minute.
-delete from "laneway_limit_clock" where at < $1 - 60000000
-    and not exists (select 1 from "laneway_limit_lane" l where l.limits = "laneway_limit_clock".limits)
+-- $1: now, $2: limit. Of sets that nothing waits for and nothing has started behind for a minute.
+delete from "laneway_limit_clock" where limits in (
+    select c.limits from "laneway_limit_clock" c
+    where c.at < $1 - 60000000
+        and not exists (select 1 from "laneway_limit_lane" l where l.limits = c.limits)
+    limit $2)
 
 -- name: forget_released
 -- $1: now, $2: limit. What is known of messages that were made due a while ago.
@@ -250,6 +253,9 @@ delete from "laneway_limit_wait" where message_id in (
     select message_id from "laneway_limit_wait" where released < $1 - 60000000 order by released limit $2)
 
 -- name: forget_limit_queues
-delete from "laneway_limit_queue" where not exists (
-    select 1 from "laneway_limit_lane" l
-    where l.limits = "laneway_limit_queue".limits and l.queue = "laneway_limit_queue".queue and l.waiting)
+-- $1: limit. Where nothing waits.
+delete from "laneway_limit_queue" where (queue, limits) in (
+    select q.queue, q.limits from "laneway_limit_queue" q
+    where not exists (
+        select 1 from "laneway_limit_lane" l where l.limits = q.limits and l.queue = q.queue and l.waiting)
+    limit $1)

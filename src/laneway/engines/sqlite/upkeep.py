@@ -59,16 +59,16 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
         if keys:
             tidied += len((yield self._statement("delete_expired_keys", state.now, _LIMIT)))
         if closing or expired or lapsed:
-            tidied += len((yield self._statement("delete_removed_channels")))
+            tidied += len((yield self._statement("delete_removed_channels", _LIMIT)))
         if mail:
-            yield self._statement("delete_expired_listeners", state.now)
-            tidied += len((yield self._statement("delete_orphaned_mail")))
+            tidied += len((yield self._statement("delete_expired_mail", state.now, _LIMIT)))
+            yield self._statement("delete_expired_listeners", state.now, _LIMIT)
         if control:
-            yield self._statement("delete_ended_pauses", state.now)
-            yield self._statement("resume_timed_channels", state.now)
+            yield self._statement("delete_ended_pauses", state.now, _LIMIT)
+            yield self._statement("resume_timed_channels", state.now, _LIMIT)
             tidied += len((yield self._statement("delete_old_audit", state.now, _LIMIT)))
         if workers:
-            tidied += yield from self._forget_workers(state.now)
+            tidied += yield from self._forget_workers(state.now, _LIMIT)
         if results:
             tidied += len((yield self._statement("delete_expired_results", state.now, _LIMIT)))
             tidied += len((yield self._statement("delete_old_progress", state.now, _LIMIT)))
@@ -90,10 +90,13 @@ class SqliteUpkeep(SqliteWorkers, SqliteMinutes):
         """Puts messages of expired leases back into their channels, with a longer delay each time.
         Those that have used up max_attempts become dead letters here, before they can be claimed
         again."""
-        fences = listed(
-            row[0] for row in (yield self._statement("expired_claims", state.now, _LIMIT))
-        )
+        claims = yield self._statement("expired_claims", state.now, _LIMIT)
+        fences = listed(row[0] for row in claims)
         over = yield self._statement("expired_leases", fences, state.now, _LIMIT)
+        if (
+            len(over) == _LIMIT
+        ):  # of the other claims nothing was ended: all their leases would be read
+            fences = listed({row[1] for row in over})
         yield self._statement("note_expired_limits", listed(row[0] for row in over), state.now)
         released = yield from self._release(over)
         ended = yield from self._ended_leases(released)

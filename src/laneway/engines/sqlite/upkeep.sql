@@ -68,18 +68,30 @@ delete from "laneway_dedupe" where (queue, key) in (
 returning 1
 
 -- name: delete_removed_channels
--- Channels that were removed and are empty now.
-delete from "laneway_channel" where closing and waiting = 0 and leased = 0 returning 1
+-- $1: limit. Channels that were removed and are empty now.
+delete from "laneway_channel" where id in (
+    select id from "laneway_channel" where closing and waiting = 0 and leased = 0 limit $1)
+returning 1
+
+-- name: delete_expired_mail
+-- $1: now, $2: limit. Of listeners that nobody reads any more.
+delete from "laneway_mail" where number in (
+    select m.number from "laneway_listener" l cross join "laneway_mail" m
+    where l.until <= $1 and m.listener_id = l.id limit $2)
+returning 1
 
 -- name: delete_expired_listeners
--- $1: now.
-delete from "laneway_listener" where until <= $1
+-- $1: now, $2: limit. Those whose mail is deleted.
+delete from "laneway_listener" where id in (
+    select l.id from "laneway_listener" l
+    where l.until <= $1 and not exists (select 1 from "laneway_mail" m where m.listener_id = l.id) limit $2)
 
 -- name: delete_old_history
 -- $1: now, $2: limit. Whole days (UTC), the oldest first; while there are lakes, only what all of them
--- have verified; and only what the figures per minute contain.
+-- have verified; and only what the figures per minute contain. The inner select has all columns that are
+-- asked for: one of the outer row would have all of it read again for every row of the table.
 delete from "laneway_history" where id in (
-    select id from (select id, ended_at from "laneway_history" order by id limit $2)
+    select id from (select id, ended_at, message_id from "laneway_history" order by id limit $2)
     where ended_at < $1 - $1 % 86400000000
         - (select history_days from "laneway_state") * 86400000000
         and id <= coalesce((select s.id from "laneway_lake_sure" s), id)
@@ -97,12 +109,13 @@ delete from "laneway_audit" where id in (
 returning 1
 
 -- name: delete_ended_pauses
--- $1: now.
-delete from "laneway_pause" where until <= $1
+-- $1: now, $2: limit.
+delete from "laneway_pause" where id in (select id from "laneway_pause" where until <= $1 limit $2)
 
 -- name: resume_timed_channels
--- $1: now. Channels whose pause has ended: they have their turns already.
-update "laneway_channel" set paused = 0, paused_until = null, throttled = 0 where paused_until <= $1
+-- $1: now, $2: limit. Channels whose pause has ended: they have their turns already.
+update "laneway_channel" set paused = 0, paused_until = null, throttled = 0
+where id in (select id from "laneway_channel" where paused_until <= $1 order by paused_until limit $2)
 
 -- name: delete_expired_results
 -- $1: now, $2: limit.

@@ -4,6 +4,7 @@ Superusers may do everything and staff may look, unless ``settings.LANEWAY["prin
 function that decides otherwise.
 """
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,7 @@ from django.views.decorators.csrf import csrf_exempt
 from laneway.operator import ADMIN, VIEWER, Principal
 from laneway.web.dashboard import Dashboard
 from laneway.web.hints import stream
-from laneway.web.request import WebRequest
+from laneway.web.request import WebRequest, WebResponse
 
 from .database_url import url_of
 from .site_queue import DEFAULTS, client_for, queue_connection
@@ -34,18 +35,7 @@ def principal_of(request: HttpRequest) -> Principal | None:
 @csrf_exempt  # type: ignore[untyped-decorator]
 def page(request: HttpRequest, path: str = "") -> HttpResponse | StreamingHttpResponse:
     """Every address below the one that the site's urls.py gave it."""
-    board = _board()
-    answer = board.respond(
-        WebRequest(
-            request.method or "GET",
-            f"/{path}",
-            request.META.get("QUERY_STRING", ""),
-            {name.lower(): value for name, value in request.headers.items()},
-            request.body,
-            request.META.get("REMOTE_ADDR"),
-            request,
-        )
-    )
+    answer = _answer(_board(), request, path)
     headers = {**answer.headers, "content-type": answer.content_type}
     if answer.live is None:
         return HttpResponse(answer.body, status=answer.status, headers=headers)
@@ -54,6 +44,25 @@ def page(request: HttpRequest, path: str = "") -> HttpResponse | StreamingHttpRe
         return HttpResponse(status=204, headers=answer.headers)
     headers |= {"content-type": "text/event-stream", "x-accel-buffering": "no"}
     return StreamingHttpResponse(stream(answer.live), headers=headers)
+
+
+def _answer(board: Dashboard, request: HttpRequest, path: str) -> WebResponse:
+    """The body is read of those who may send one; Django's settings say how much of it."""
+    admitted = board.admit(
+        WebRequest(
+            request.method or "GET",
+            f"/{path}",
+            request.META.get("QUERY_STRING", ""),
+            {name.lower(): value for name, value in request.headers.items()},
+            client=request.META.get("REMOTE_ADDR"),
+            native=request,
+        )
+    )
+    if isinstance(admitted, WebResponse):
+        return admitted
+    if request.method == "POST":
+        admitted = replace(admitted, body=request.body)
+    return board.respond(admitted)
 
 
 def _board() -> Dashboard:

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from laneway.integrations import LIBPQ_WORDS
+from laneway.drivers.database_url import LIBPQ_WORDS
 
 _TLS_FILES = ("ca", "cert", "key")
 _NO_TLS = ("DISABLED", "PREFERRED")

@@ -13,7 +13,7 @@ from django.utils.module_loading import import_string
 
 from laneway.event import StoredResult
 from laneway.inspection import MessageInfo
-from laneway.model import HistoryEntry
+from laneway.model import HistoryEntry, KeyScope
 
 from .site_queue import SiteQueue
 from .task_api import (
@@ -47,6 +47,7 @@ class TaskCall:
     run_after: str | None = None
     channel: str | None = None
     key: str | None = None
+    key_scope: KeyScope = "kind"
 
     def find_task(self) -> Any:
         """Only what was declared as a task is ever called."""
@@ -54,6 +55,8 @@ class TaskCall:
         if not isinstance(found, Task):
             raise SuspiciousOperation(f"{self.task} is not a task")
         own = {name: value for name in ("channel", "key") if (value := getattr(self, name))}
+        if self.key_scope != "kind":
+            own["key_scope"] = self.key_scope
         return found.using(
             priority=self.priority,
             queue_name=self.queue,
@@ -78,6 +81,7 @@ def call_of(task: Any, alias: str, args: Any, kwargs: Any) -> TaskCall:
         run_after=None if task.run_after is None else task.run_after.isoformat(),
         channel=getattr(task, "channel", None),
         key=getattr(task, "key", None),
+        key_scope=getattr(task, "key_scope", "kind"),
     )
 
 

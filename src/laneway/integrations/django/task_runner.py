@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from traceback import format_exception
 from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
 from django.db import close_old_connections
 from django.utils import timezone
 
+from laneway.client.shared.error_text import rendered
 from laneway.client.sync.message import Message
 from laneway.durations import check_duration
 from laneway.retry import FailedAttempt, Retry
@@ -154,5 +154,5 @@ def _error(error: BaseException) -> Any:
     kind = type(error)
     return TaskError(
         exception_class_path=f"{kind.__module__}.{kind.__qualname__}",
-        traceback="".join(format_exception(error)),
+        traceback=rendered(error, error.__traceback__),
     )

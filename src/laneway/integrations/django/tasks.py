@@ -24,6 +24,7 @@ from django.utils.connection import ConnectionDoesNotExist
 from django.utils.module_loading import import_string
 
 from laneway.durations import Duration
+from laneway.model import KeyScope
 from laneway.retry import NoRetry, Retry
 
 from .database_url import url_of
@@ -78,14 +79,15 @@ def _check_database() -> Iterator[checks.CheckMessage]:
         )
 
 
-OWN_OPTIONS = ("channel", "key", "retry", "limits", "expires_in", "keep_result")
+OWN_OPTIONS = ("channel", "key", "key_scope", "retry", "limits", "expires_in", "keep_result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LanewayTask(Task):  # type: ignore[misc]
     """What is None is as ``OPTIONS`` of the backend say.
 
-    While a message with this ``key`` is unfinished in the queue, ``enqueue`` answers that one.
+    While a call of this task with this ``key`` is unfinished in its channel, ``enqueue`` answers
+    that one; with ``key_scope`` of any task in the "channel" or in the "queue".
     ``limits``: names of shared limits (``queue.limits``) that it starts behind. ``expires_in``: the
     task is not begun later than that after it was enqueued. ``keep_result``: how long the return
     value can be read.
@@ -93,6 +95,7 @@ class LanewayTask(Task):  # type: ignore[misc]
 
     channel: str | None = None
     key: str | None = None
+    key_scope: KeyScope = "kind"
     retry: Retry | None = None
     limits: tuple[str, ...] = ()
     expires_in: Duration | None = None
@@ -194,7 +197,7 @@ class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
             "kind": kind_of(self.alias),
             "queue": task.queue_name,
             "channel": call.channel or self._channel(task, call.args, call.kwargs),
-            "key": call.key,
+            **_key_of(call),
             "priority": max(0, task.priority - self._lowest),
             "at": _aware(task.run_after),
             "limits": getattr(task, "limits", ()) or None,
@@ -205,6 +208,15 @@ class LanewayBackend(BaseTaskBackend):  # type: ignore[misc]
     def _kept_for(self, task: Any) -> Duration | None:
         own = getattr(task, "keep_result", None)
         return (self._keep_result if own is None else own) or None
+
+
+def _key_of(call: TaskCall) -> dict[str, Any]:
+    """All tasks of a backend are of one kind: the name of the task keeps their keys apart."""
+    if call.key is None:
+        return {}
+    if call.key_scope == "kind":
+        return {"key": f"{call.task}:{call.key}"}
+    return {"key": call.key, "key_scope": call.key_scope}
 
 
 def _aware(moment: Any) -> Any:

@@ -17,7 +17,7 @@ from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import Link, Span, SpanKind, Status, StatusCode, TracerProvider
 
 from laneway import __version__
-from laneway.client.shared.settle_items import said
+from laneway.client.shared.error_text import rendered, said
 
 Value = str | int
 OperationType = Literal["send", "receive", "process", "settle"]
@@ -136,6 +136,16 @@ def instruments() -> Instruments:
     return _used
 
 
+def _attributes_of(error: BaseException) -> dict[str, str]:
+    """As a span's record_exception has them, but with an end."""
+    return {
+        "exception.type": error_type(error),
+        "exception.message": said(error),
+        "exception.stacktrace": rendered(error, error.__traceback__),
+        "exception.escaped": "False",
+    }
+
+
 class Recorded:
     """A span, and what its metrics will say: attributes of both, and how it ended."""
 
@@ -147,7 +157,7 @@ class Recorded:
     def fail(self, error: BaseException, text: str | None = None) -> None:
         self.fail_as(error_type(error), text or said(error) or type(error).__name__)
         with suppress(Exception):  # its text may be whatever its author wrote, and raise
-            self.span.record_exception(error)
+            self.span.add_event("exception", _attributes_of(error))
 
     def fail_as(self, kind: str, text: str) -> None:
         self.measured[ERROR_TYPE] = kind

@@ -35,6 +35,7 @@ _OPTIONS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "delay": ("delay", float),
     "expires_in": ("expires_in", float),
     "key": ("key", str),
+    "key_scope": ("key_scope", str),
     "key_window": ("key_window", float),
     "max_attempts": ("max_attempts", int),
 }
@@ -194,7 +195,7 @@ class LanewayBroker(AsyncBroker):  # type: ignore[misc]
     ``dead_letters=False``. With ``install`` the schema is installed or upgraded at the start.
 
     Labels of a task or of a call: ``channel``, ``priority``, ``delay``, ``expires_in``, ``key``,
-    ``key_window``, ``max_attempts``, ``queue_name``.
+    ``key_scope``, ``key_window``, ``max_attempts``, ``queue_name``.
 
     >>> broker = LanewayBroker("postgresql://localhost/shop")
     >>> @broker.task(priority=5)

@@ -53,7 +53,7 @@ class LanewayScheduleSource(ScheduleSource):  # type: ignore[misc]
         }
         payload = self._broker.formatter.dumps(message).message
         if schedule.time is not None:
-            options.update(at=schedule.time, key=schedule.schedule_id)
+            options.update(at=schedule.time, key=schedule.schedule_id, key_scope="queue")
             options.pop("delay", None)
             await self._broker.queue.publish(payload, **options)
         else:
@@ -69,7 +69,7 @@ class LanewayScheduleSource(ScheduleSource):  # type: ignore[misc]
         with suppress(ScheduleMissing):
             await queue.schedules.remove(schedule_id)
         # The key leads to the message, if there is one; else to this one, which nobody has seen.
-        held = await queue.publish(b"", key=schedule_id, delay=_FAR)
+        held = await queue.publish(b"", key=schedule_id, key_scope="queue", delay=_FAR)
         if held.id is not None:
             await queue.cancel([held.id])
 

@@ -22,7 +22,7 @@ from laneway.payload import BYTES, JSON
 
 TIMES = ("at", "expires_at")
 LENGTHS = ("delay", "expires_in", "key_window")
-TEXTS = ("queue", "channel", "kind", "key", "content_type", "headers")
+TEXTS = ("queue", "channel", "kind", "key", "key_scope", "content_type", "headers")
 _FIELDS: dict[str, tuple[str, ...]] = {
     "payload": ("binary", "string", "struct", "map", "array"),
     **dict.fromkeys(TEXTS, ("string",)),
@@ -61,6 +61,8 @@ def check_columns(schema: StructType) -> None:
                 f"column {field.name!r} is {kind}: it must be {' or '.join(allowed)}"
             )
         check_json(field.name, field.dataType)
+    if "key_scope" in names and "key" not in names:
+        raise InvalidOption("the frame has 'key_scope', which says where a key holds: add 'key'")
     for pair in (("delay", "at"), ("expires_in", "expires_at")):
         if set(pair) <= set(names):
             raise InvalidOption(f"the frame has both {pair[0]!r} and {pair[1]!r}: keep one")

@@ -128,6 +128,8 @@ def _hold(url: str, hold: str, pid: int, began: str) -> None:
     while lives():
         try:
             with psycopg.connect(url, connect_timeout=30, application_name=_NAME) as connection:
+                if connection.info.parameter_status("in_hot_standby") == "on":
+                    raise psycopg.OperationalError("a standby: others look for the lock elsewhere")
                 connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
                 for name, value in _SETTINGS.items():
                     connection.execute(_SETTING, [value, name])

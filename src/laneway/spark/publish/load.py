@@ -24,6 +24,7 @@ from laneway.spark.store import TASKS
 from laneway.stores.postgresql import PostgresqlStore
 
 from .copying import HEAD, PG_EPOCH, TAIL, as_interval, joined, row_fields
+from .keys import with_key_names
 from .values import all_shaped
 
 _MOST_WORK = 100_000
@@ -69,12 +70,13 @@ def load(
 ) -> tuple[list[int], int]:
     """Returns the parts, none if there are no rows, and the number of rows. The job may end before
     this attempt does: then it leaves nothing behind."""
-    ready = all_shaped(batches, options)
+    label = Label(options["queue"] or "default", options["channel"] or "default", **defaults)
+    shaped = all_shaped(batches, options)
+    ready = (with_key_names(batch, label.channel, label.kind) for batch in shaped)
     batch = next(ready, None)
     parts, rows = list[int](), 0
     if batch is None:
         return parts, rows
-    label = Label(options["queue"] or "default", options["channel"] or "default", **defaults)
     with TASKS.transaction(options.address) as store:
         while batch is not None:
             part = LoadedPart(store, job, label, batch.schema.names)

@@ -36,7 +36,16 @@ _DEAD_AFTER = timedelta(days=2)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COLUMNS = (
     *("place", "payload", "queue", "channel", "kind", "content_type", "headers", "key"),
-    *("key_window", "priority", "delay", "at", "expires_in", "expires_at", "max_attempts"),
+    *(
+        "key_scope",
+        "key_window",
+        "priority",
+        "delay",
+        "at",
+        "expires_in",
+        "expires_at",
+        "max_attempts",
+    ),
 )
 _EMPTY = dict.fromkeys(_COLUMNS)
 
@@ -125,6 +134,8 @@ class MysqlSqliteWriter(DataSourceArrowWriter):
         for name in LENGTHS:
             if name in fields:
                 fields[name] = timedelta(microseconds=fields[name])
+        if "key" not in fields:
+            fields.pop("key_scope", None)
         if "headers" in fields:
             fields["headers"] = headers(fields["headers"])
         options = self.options

@@ -14,6 +14,7 @@ from laneway.spark.options import SparkOptions
 from laneway.spark.store import transaction
 
 from .copying import HEAD, TAIL, as_copy
+from .keys import with_key_names
 from .values import all_shaped
 
 
@@ -78,4 +79,4 @@ def stage(
 def _ready(options: SparkOptions, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     queue, channel = options["queue"] or "default", options["channel"] or "default"
     for batch in all_shaped(batches, options):
-        yield placed(batch, queue, channel)
+        yield placed(with_key_names(batch, channel, options["kind"] or ""), queue, channel)

@@ -9,6 +9,7 @@ create table $table:table (
     content_type longtext character set utf8mb4,
     headers longtext character set utf8mb4,
     `key` longtext character set utf8mb4,
+    key_scope text character set utf8mb4,
     key_window bigint,
     priority bigint,
     delay bigint,

@@ -9,6 +9,7 @@ create table $table:table (
     content_type text,
     headers text,
     `key` text,
+    key_scope text,
     key_window bigint,
     priority bigint,
     delay bigint,

@@ -8,12 +8,13 @@ the library's own rules.
 import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import TaskContext
 
+from laneway.client.shared.checks import check_choice
 from laneway.client.shared.draft import check_content_type, header_text
 from laneway.contract import HIGHEST_PRIORITY
 from laneway.errors import (
@@ -25,6 +26,7 @@ from laneway.errors import (
     InvalidTime,
     PayloadTooLarge,
 )
+from laneway.model import KeyScope
 from laneway.names import NAME_BYTES
 from laneway.payload import JSON, check_json, encode_json, is_json
 from laneway.spark.acknowledge import acknowledge
@@ -207,6 +209,9 @@ def check_values(name: str, array: pa.Array, max_payload: int) -> None:
         check_range(name, array, 0, _CENTURY)
     elif name in TIMES:
         _check_times(name, array)
+    elif name == "key_scope":
+        for scope in pc.unique(array.drop_null()).to_pylist():
+            check_choice("key_scope", scope, get_args(KeyScope))
     elif name in ("headers", "content_type"):
         for text in pc.unique(array.drop_null()).to_pylist():
             check_content_type(text) if name == "content_type" else header_text(headers(text))

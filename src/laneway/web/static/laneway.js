@@ -88,7 +88,8 @@
   document.addEventListener("htmx:afterRequest", function (event) {
     var status = event.detail.xhr ? event.detail.xhr.status : 0;
     if (event.detail.successful) { found(); say("updated " + new Date().toISOString().slice(11, 19)); }
-    else if (status === 401 || status === 403) say("you may no longer see this page");
+    else if (status === 401) location.reload();
+    else if (status === 403) say("you may no longer see this page");
     else if (status >= 500) say("the server could not answer; trying again");
   });
   document.addEventListener("htmx:sseOpen", function () { streaming = true; found(); poll(); });

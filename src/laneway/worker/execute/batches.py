@@ -11,7 +11,7 @@ from typing import Any
 
 from laneway.errors import DecodeError, HandlerFailed, shown
 from laneway.worker.clock import now
-from laneway.worker.handlers import Handler
+from laneway.worker.handlers import Handler, timing_out
 from laneway.worker.job import Job, UndecodablePayload
 from laneway.worker.outcomes import Defer, Fail, Throttled
 
@@ -128,7 +128,7 @@ class Batches:
             member.job.started = now()
             if handler.timeout is not None:
                 self._lease_check.limit(member.job, handler.timeout)
-        async with asyncio.timeout(handler.timeout):
+        async with timing_out(handler):
             if handler.run == "async":
                 result: object = await handler.function(payloads, **named)
                 return result

@@ -9,8 +9,10 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
+import laneway.worker.telemetry.logs  # noqa: F401, its filter
 from laneway.client.aio.core import AsyncCore
-from laneway.client.shared.settle_items import held, limit_notes, said
+from laneway.client.shared.error_text import LOG_CHARACTERS, said, shortened
+from laneway.client.shared.settle_items import held, limit_notes
 from laneway.client.sync.core import Core
 from laneway.durations import to_seconds
 from laneway.errors import DecodeError, LanewayError
@@ -19,8 +21,8 @@ from laneway.model import Settled
 from laneway.plan import Plan
 from laneway.worker.clock import now
 from laneway.worker.definition import Hooks, Middleware, Next
-from laneway.worker.handlers import Handler
-from laneway.worker.job import Job, UndecodablePayload, after_error, after_return
+from laneway.worker.handlers import Handler, check_result, timing_out
+from laneway.worker.job import Job, UndecodablePayload, after_error, after_return, rule_of
 from laneway.worker.outcomes import (
     CANCEL,
     GIVE_BACK,
@@ -54,28 +56,44 @@ _log = logging.getLogger("laneway.worker")
 
 def log_failure(job: Job, handler: Handler, error: BaseException, outcome: Outcome) -> None:
     """One line, and the traceback from the handler on."""
-    level, consequence = _consequence(job, outcome)
+    level, consequence = _consequence(job, handler, error, outcome)
     _log.log(
         level,
-        "message %d (%s, %s) failed at attempt %d, %s: %s: %s",
+        "message %d (%s, %s) failed at attempt %d%s, %s: %s: %s",
         job.id,
         job.channel,
         handler.name,
         job.attempt,
+        _of_how_many(job, handler),
         consequence,
         type(error).__name__,
-        said(error),
+        said(error, LOG_CHARACTERS),
         exc_info=(type(error), error, _from_handler(error, handler)),
         extra=job.log_fields(),
     )
 
 
-def _consequence(job: Job, outcome: Outcome) -> tuple[int, str]:
+def _of_how_many(job: Job, handler: Handler) -> str:
+    """The lower one of the strategy's and the message's own; both count from the last progress, and
+    attempts count on."""
+    if job.attempt != job.failures + 1:
+        return ""
+    of_handler = getattr(handler.retry, "attempts", None) or job.max_attempts
+    return f" of {min(of_handler, job.max_attempts)}"
+
+
+def _consequence(
+    job: Job, handler: Handler, error: BaseException, outcome: Outcome
+) -> tuple[int, str]:
     if isinstance(outcome, Defer) and job.failures + 1 < job.max_attempts:
         return logging.WARNING, f"retrying in {to_seconds(outcome.delay or 0):.3g} s"
-    if isinstance(outcome, Defer | Fail):
-        return logging.ERROR, "now a dead letter"
-    return logging.ERROR, "which was acknowledged before"
+    if isinstance(outcome, Defer):
+        return logging.ERROR, f"now a dead letter (max_attempts={job.max_attempts} of the message)"
+    if isinstance(outcome, Fail):
+        rule = rule_of(handler.retry, job, error) if outcome.reason == "gave_up" else None
+        return logging.ERROR, f"now a dead letter ({rule})" if rule else "now a dead letter"
+    done = "acknowledged" if job.own_result is None else job.own_result.status.replace("_", " ")
+    return logging.ERROR, f"after it was {done}"
 
 
 def _from_handler(error: BaseException, handler: Handler) -> TracebackType | None:
@@ -110,6 +128,7 @@ class HandlerExecutor:
         concurrency: int,
     ) -> None:
         self._hooks = hooks
+        self._reports: set[asyncio.Task[None]] = set()
         self._tracebacks = tracebacks
         self._settling = settling
         self._lease_check = lease_check
@@ -138,7 +157,8 @@ class HandlerExecutor:
     def _chosen(self, job: Job, handler: Handler, outcome: Outcome) -> Outcome:
         """What the handler itself decided; a message that it gave up is worth a line."""
         if isinstance(outcome, Fail):
-            _log.warning("%s gave up: %s", handler.name, outcome.reason, extra=job.log_fields())
+            reason = shortened(outcome.reason)
+            _log.warning("%s gave up: %s", handler.name, reason, extra=job.log_fields())
         return outcome
 
     async def _outcome(self, job: Job, handler: Handler) -> Outcome:
@@ -146,6 +166,7 @@ class HandlerExecutor:
             if handler.ack == "first":
                 await self._acknowledge(job)
             result = await self._run(job, handler)
+            check_result(handler.name, result)
         except asyncio.CancelledError as error:
             if job.interruption is not None:
                 _uncancel()
@@ -197,10 +218,37 @@ class HandlerExecutor:
         outcome = after_error(job, handler, error)
         if outcome is CANCEL:
             return outcome
-        if outcome is not LEAVE or handler.ack == "first":
+        if job.settled and handler.ack != "first":
             log_failure(job, handler, error, outcome)
-            await self._hooks.call_safely("error", job, error)
+        elif job.in_transaction and outcome is not LEAVE:
+            job.failure = error, outcome
+        elif outcome is not LEAVE or handler.ack == "first":
+            await self._report(job, handler, error, outcome)
         return outcome
+
+    async def _report(
+        self, job: Job, handler: Handler, error: BaseException, outcome: Outcome
+    ) -> None:
+        log_failure(job, handler, error, outcome)
+        await self._hooks.call_safely("error", job, error)
+
+    def report_later(self, job: Job, result: Settled | None) -> None:
+        """Of a handler that settled its message in its own transaction: the answer to our own
+        outcome says whether that had committed."""
+        handler = job.handler
+        if handler is None or job.failure is None:
+            return
+        error, outcome = job.failure
+        if result is None or result.lost:
+            log_failure(job, handler, error, LEAVE)
+        else:
+            task = asyncio.create_task(self._report(job, handler, error, outcome))
+            self._reports.add(task)
+            task.add_done_callback(self._reports.discard)
+
+    async def close(self) -> None:
+        """Waits for the hooks that were called late."""
+        await asyncio.gather(*self._reports)
 
     async def _run(self, job: Job, handler: Handler) -> object:
         if handler.batch is not None:
@@ -225,7 +273,7 @@ class HandlerExecutor:
         if handler.timeout is None:
             return await self._through_middleware(job, handler, call)
         self._lease_check.limit(job, handler.timeout)
-        async with asyncio.timeout(handler.timeout):
+        async with timing_out(handler):
             return await self._through_middleware(job, handler, call)
 
     async def _through_middleware(self, job: Job, handler: Handler, call: Call) -> object:
@@ -254,10 +302,10 @@ class HandlerExecutor:
         wanted = handler.binding.transaction_type
         async with self._transactions.begin_async(wanted) as connection:
             placed, named = _arguments(job, handler, message, connection)
-            result = _not_throttled(await handler.function(*placed, **named))
+            result = _finished(handler, await handler.function(*placed, **named))
             if plan := self._settle_plan(job, after_return(job, handler, result)):
                 job.maybe_locked = True
-                held(await self._core.run(plan, connection))
+                job.own_result = held(await self._core.run(plan, connection))
                 job.in_transaction = True
         job.settled = True
         return result
@@ -280,10 +328,10 @@ class HandlerExecutor:
     ) -> object:
         with self._transactions.begin(handler.binding.transaction_type) as connection:
             placed, named = _arguments(job, handler, message, connection)
-            result = _not_throttled(handler.function(*placed, **named))
+            result = _finished(handler, handler.function(*placed, **named))
             if plan := self._settle_plan(job, after_return(job, handler, result)):
                 job.maybe_locked = True
-                held(self._thread_core.run(plan, connection))
+                job.own_result = held(self._thread_core.run(plan, connection))
                 job.in_transaction = True
         job.settled = True
         return result
@@ -299,8 +347,9 @@ def _rested(job: Job, throttled: Throttled) -> Outcome:
     return GIVE_BACK if behind else GiveBack(throttled.retry_after)
 
 
-def _not_throttled(result: object) -> object:
-    """The work was not done: its transaction rolls back."""
+def _finished(handler: Handler, result: object) -> object:
+    """If the work was not done, its transaction rolls back."""
+    check_result(handler.name, result)
     if isinstance(result, Throttled):
         raise result
     return result

@@ -281,6 +281,7 @@ def job_of(message: MessageFields) -> Job:
 
 
 def _note(job: Job, result: Settled, connection: object) -> None:
+    job.own_result = result
     if result.lost:
         job.lost = True
     elif connection is None:

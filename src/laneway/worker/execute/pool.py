@@ -4,10 +4,11 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from typing import Any
 
-from laneway.client.shared.settle_items import said
+from laneway.client.shared.error_text import LOG_CHARACTERS, said
 from laneway.errors import LanewayError
 from laneway.model import HeldLease, Settled
 from laneway.worker.clock import now
@@ -122,6 +123,11 @@ class HandlerPool:
         return len(self._running)
 
     @property
+    def jobs(self) -> AbstractSet[Job]:
+        """Whose handlers run."""
+        return self._running
+
+    @property
     def busy(self) -> int:
         """Slots that are taken: also by calls that nothing waits for any more."""
         return len(self._running) + self._threads.abandoned
@@ -227,6 +233,8 @@ class HandlerPool:
     def _settled(self, job: Job, result: Settled | None) -> None:
         """Nothing more is written for the job; ``result`` is the database's."""
         self._heartbeat.release(job)
+        if job.failure is not None:
+            self._executor.report_later(job, result)
         if result is not None and result.status == "lost" and not job.lost:
             self._report_lost(job)
         job.lost = True  # what a handler that goes on in its thread does to it is refused
@@ -292,7 +300,9 @@ class HandlerPool:
         try:
             self._settler.put(job, outcome)
         except Exception as error:
-            _log.warning("cannot write the outcome: %s", said(error), extra=job.log_fields())
+            _log.warning(
+                "cannot write the outcome: %s", said(error, LOG_CHARACTERS), extra=job.log_fields()
+            )
             self._settle_as_error(job, error)
 
     def _settle_as_error(self, job: Job, error: Exception) -> None:

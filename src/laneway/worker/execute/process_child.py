@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime
@@ -16,15 +15,16 @@ from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from laneway.client.shared.error_text import rendered, said
 from laneway.client.shared.message_fields import MessageFields
-from laneway.client.shared.settle_items import checked_progress, error_text, said
+from laneway.client.shared.settle_items import checked_progress, error_text
 from laneway.durations import to_seconds
 from laneway.errors import DecodeError, InvalidPayload
 from laneway.model import KEEP
 from laneway.payload import encode
 from laneway.to_json import plain
 from laneway.worker.binding import Binding, bind
-from laneway.worker.handlers import handler_in
+from laneway.worker.handlers import check_result, handler_in
 from laneway.worker.outcomes import Defer, Fail, Throttled
 
 Reply = dict[str, Any]
@@ -96,7 +96,9 @@ def _handle(head: dict[str, Any], state: bytes, payload: bytes, pipe: Connection
         with ExitStack() as entered:
             for place, values in head["carried"]:
                 entered.enter_context(_taking_over(place)(values))
-            return _reply(function(*placed, **named), head["keep"])
+            result = function(*placed, **named)
+            check_result(f"{head['module']}.{head['function']}", result)
+            return _reply(result, head["keep"])
     except (Defer, Fail, Throttled) as outcome:
         return _reply_or_error(outcome)
     except BaseException as error:  # SystemExit too: the process is to stay
@@ -172,5 +174,5 @@ def _error(error: BaseException) -> Reply:
         "module": kind.__module__,
         "type": kind.__qualname__,
         "text": said(error),
-        "trace": "".join(traceback.format_exception(error))[-8000:],
+        "trace": rendered(error, error.__traceback__)[-8000:],
     }

@@ -1,6 +1,7 @@
 """Transactions for handlers that ask for one: their effects and the completion commit together."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from typing import Any
@@ -8,18 +9,40 @@ from typing import Any
 from laneway.client.shared.options import ClientAddress
 from laneway.contract import Ability
 from laneway.drivers.caller.detect import kind_of_class
-from laneway.drivers.choice import open_async_runner, open_runner
-from laneway.drivers.runner import AsyncRunner, AsyncTransactional, Runner, Transactional
+from laneway.drivers.choice import driver_of, open_async_runner, open_runner, open_sessions
+from laneway.drivers.errors import masked
 from laneway.errors import InvalidOption
 from laneway.worker.handlers import Handler
 
 
-def check_transactions(handlers: Iterable[Handler], lacks: Mapping[Ability, str]) -> None:
+def check_transactions(handlers: Iterable[Handler], lacks: Mapping[Ability, str], url: str) -> None:
     """Before anything is claimed: a handler that asks for what it cannot get fails each time."""
     why = lacks.get("handlers' transactions")
     for handler in handlers:
-        if why is not None and handler.binding.transaction is not None:
+        wanted = handler.binding.transaction_type
+        if wanted is None:
+            continue
+        if why is not None:
             raise InvalidOption(f"handler {handler.name} asks for the worker's transaction: {why}")
+        there = _there(url, handler.run == "async")
+        if kind_of_class(wanted) not in there or wanted.__name__.endswith("scoped_session"):
+            raise InvalidOption(
+                f"handler {handler.name} asks for a {wanted.__module__}.{wanted.__qualname__}, but "
+                f"a worker on {masked(url)} has {' or '.join(there.values())}"
+            )
+
+
+def _there(url: str, is_async: bool) -> dict[str, str]:
+    """What a handler may ask for, by its kind; in threads it is psycopg's, also beside asyncpg."""
+    if not is_async:
+        return {
+            "psycopg": "psycopg.Connection",
+            "sqlalchemy": "Session or Connection of SQLAlchemy",
+        }
+    native = ("async psycopg", "psycopg.AsyncConnection")
+    if driver_of(url).sync is None:
+        native = ("async asyncpg", "asyncpg.Connection")
+    return dict([native, ("async sqlalchemy", "AsyncSession or AsyncConnection of SQLAlchemy")])
 
 
 class NoTransaction(Exception):
@@ -37,62 +60,63 @@ class HandlerTransactions:
         self._address = address
         self._max_connections = max_connections
         self.slots = asyncio.Semaphore(max_connections)
-        self._async_runner: AsyncRunner | None = None
-        self._runner: Runner | None = None
+        self._lenders: dict[str, Any] = {}
+        self._opening = threading.Lock()  # handlers in threads begin at the same time
 
     @asynccontextmanager
     async def begin_async(self, wanted: type) -> AsyncIterator[Any]:
-        """A connection in a transaction that commits at the end, or rolls back on an exception."""
-        address = self._address
-        if self._async_runner is None:
-            self._async_runner = open_async_runner(
-                address.url,
-                pool_size=self._max_connections,
-                pooler=address.pooler,
-                call_timeout=address.call_timeout,
-                lends=True,
-            )
-        if not isinstance(self._async_runner, AsyncTransactional):
-            raise InvalidOption("this driver has no transactions for async handlers")
+        """A connection or session in a transaction that commits at the end, or rolls back on an
+        exception."""
         async with AsyncExitStack() as stack:
             try:
-                connection = await stack.enter_async_context(self._async_runner.transaction())
+                connection = await stack.enter_async_context(self._lent_async(wanted))
             except Exception as error:  # of any driver
                 raise NoTransaction(str(error)) from error
-            yield _checked(connection, wanted)
+            yield connection
 
     @contextmanager
     def begin(self, wanted: type) -> Iterator[Any]:
         """The same for a handler in a thread."""
-        address = self._address
-        if self._runner is None:
-            self._runner = open_runner(
-                address.url,
-                pool_size=self._max_connections,
-                pooler=address.pooler,
-                call_timeout=address.call_timeout,
-                lends=True,
-            )
-        if not isinstance(self._runner, Transactional):
-            raise InvalidOption("this driver has no transactions for handlers in threads")
         with ExitStack() as stack:
             try:
-                connection = stack.enter_context(self._runner.transaction())
+                connection = stack.enter_context(self._lent(wanted))
             except Exception as error:  # of any driver
                 raise NoTransaction(str(error)) from error
-            yield _checked(connection, wanted)
+            yield connection
+
+    def _lent_async(self, wanted: type) -> Any:
+        if kind_of_class(wanted) == "async sqlalchemy":
+            return self._lender("async sessions").transaction(wanted)
+        return self._lender("async").transaction()
+
+    def _lent(self, wanted: type) -> Any:
+        if kind_of_class(wanted) == "sqlalchemy":
+            return self._lender("sessions").transaction(wanted)
+        return self._lender("threads").transaction()
+
+    def _lender(self, what: str) -> Any:
+        with self._opening:
+            if what not in self._lenders:
+                self._lenders[what] = self._open(what)
+            return self._lenders[what]
+
+    def _open(self, what: str) -> Any:
+        address, size = self._address, self._max_connections
+        if what.endswith("sessions"):
+            return open_sessions(
+                address.url, size, address.pooler, is_async=what.startswith("async")
+            )
+        return (open_async_runner if what == "async" else open_runner)(
+            address.url,
+            pool_size=size,
+            pooler=address.pooler,
+            call_timeout=address.call_timeout,
+            lends=True,
+        )
 
     async def close(self) -> None:
-        if self._async_runner is not None:
-            await self._async_runner.close()
-        if self._runner is not None:
-            self._runner.close()
-
-
-def _checked(connection: Any, wanted: type) -> Any:
-    if kind_of_class(type(connection)) != kind_of_class(wanted):
-        raise InvalidOption(
-            f"the handler asks for a {wanted.__module__}.{wanted.__qualname__}, but the "
-            f"worker's URL opens a {type(connection).__module__}.{type(connection).__qualname__}"
-        )
-    return connection
+        for what, lender in self._lenders.items():
+            if what.startswith("async"):
+                await lender.close()
+            else:
+                lender.close()

@@ -58,6 +58,7 @@ class Heartbeat:
         self._numbers: dict[int, int] = {}
         self._held: dict[int, Job] = {}
         self._noted: set[Job] = set()
+        self._rest = b""
         self._ready = asyncio.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
@@ -183,11 +184,16 @@ class Heartbeat:
         asyncio.get_running_loop().add_reader(process.stdout.fileno(), self._read, process)
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
-        """A byte means that the process is ready or that leases were lost, the end of the stream
-        that it died."""
+        """A dot means that the process is ready or that leases were lost, the end of the stream
+        that it died. Any other line is for the log."""
         assert process.stdout is not None
         received = process.stdout.read()
-        self._ready.set()
+        *lines, self._rest = (self._rest + (received or b"")).split(b"\n")
+        for line in lines:
+            if line == b".":
+                self._ready.set()
+            else:
+                _write_log(line)
         if received == b"":
             self._replace(process)
         for slot, job in list(self._held.items()):
@@ -199,6 +205,7 @@ class Heartbeat:
         _unwatch(process)
         _end(process)
         self._process = None
+        self._rest = b""
         _log.error("the heartbeat process exited (%s); starting another", process.returncode)
         if now() - self._started_at >= _MIN_LIFETIME:
             self._backoff.reset()
@@ -215,6 +222,14 @@ class Heartbeat:
         except OSError as error:  # out of memory, processes or files: that may pass
             _log.error("cannot start the heartbeat process, trying again: %s", error)
             self._restart_later()
+
+
+def _write_log(line: bytes) -> None:
+    """A line of the heartbeat process, by the handlers of this one."""
+    name, level, text, trace = json.loads(line)
+    log = logging.getLogger(name)
+    if log.isEnabledFor(level):
+        log.log(level, "%s%s", text, f"\n{trace}" if trace else "")
 
 
 def _offset(slot: int) -> int:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from laneway.model import ProgressNote
 from laneway.worker.clock import now
+from laneway.worker.telemetry.logs import with_short_errors
 
 if TYPE_CHECKING:
     from laneway.client.aio.queue import AsyncQueue
@@ -128,9 +129,22 @@ class HeartbeatConnection:
 
 
 _STOPPED = "Tt"
+_LOGGED = (1800, 300)
+"""Characters of a line's text and of its traceback; fewer if they take six bytes each."""
 
 
 def main() -> None:
+    os.set_blocking(sys.stdout.fileno(), False)
+    logging.captureWarnings(True)
+    logging.basicConfig(level=logging.INFO, handlers=[WorkersLog()])
+    try:
+        _extend()
+    except Exception:  # the worker says that this process has ended, and this is why
+        _log.exception("the heartbeat process failed")
+        raise SystemExit(1) from None
+
+
+def _extend() -> None:
     settings: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
     table = HeldLeases(settings["memory"], settings["slots"])
     lease: float = settings["lease"]
@@ -247,8 +261,29 @@ class Extender:
 
 def _notify_worker() -> None:
     """The first byte means that this process is ready, any other that leases were lost."""
-    with suppress(BrokenPipeError):  # the worker was killed, which the main loop is about to see
-        os.write(sys.stdout.fileno(), b".")
+    _tell_worker(b".")
+
+
+def _tell_worker(line: bytes) -> None:
+    # A worker that was killed is what the main loop is about to see. One that does not read has
+    # enough to read: nobody waits for it.
+    with suppress(BrokenPipeError, BlockingIOError):
+        os.write(sys.stdout.fileno(), line + b"\n")
+
+
+class WorkersLog(logging.Handler):
+    """Has the worker write the lines, with its own handlers and formatters."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with_short_errors(record)
+        line = b""
+        for most in _LOGGED:
+            texts = record.getMessage()[:most], (record.exc_text or "")[-most:]
+            line = json.dumps([record.name, record.levelno, *texts]).encode()
+            # A pipe takes lines of less than that whole or not at all.
+            if len(line) < select.PIPE_BUF:
+                break
+        _tell_worker(line)
 
 
 def is_stopped(process: int) -> bool:

@@ -25,7 +25,7 @@ from laneway.worker.handlers import check_payload
 from laneway.worker.telemetry.health import Health, PartlyReady
 from laneway.worker.telemetry.observer import Observer
 
-from .loop import WorkerLoop
+from .loop import NO_WRITES, WorkerLoop
 from .shutdown import CLOSE_TIMEOUT, Shutdown, cancel_all, finish_within
 
 _log = logging.getLogger("laneway.worker")
@@ -340,12 +340,14 @@ class DatabaseLoop:
 
     async def _ask(self, client: AsyncQueue) -> None:
         try:
-            await client._core.run(client._core.engine.schema_version())
+            takes_writes = await client._core.run(client._core.engine.takes_writes())
         except LanewayError as error:
             self._slots.leave(str(error))
         else:
             self._slots.answered_at = now()
-            if self._slots.away and self._loop is not None and self._loop.prepared:
+            if not takes_writes:
+                self._slots.leave(NO_WRITES)
+            elif self._slots.away and self._loop is not None and self._loop.prepared:
                 self._slots.away, self._slots.problem = False, None
                 self._slots.wake()
         finally:
@@ -403,7 +405,8 @@ class Fleet:
         for (database, definition), part in zip(served, slots.parts, strict=True):
             for handler in definition.handlers.all():
                 check_payload(handler)
-            check_transactions(definition.handlers.all(), database.queue._core.engine.lacks)
+            lacks = database.queue._core.engine.lacks
+            check_transactions(definition.handlers.all(), lacks, definition.address.url)
             self._loops.append(DatabaseLoop(database, definition, observers, shutdown, part))
         health.ready = self.problems
 

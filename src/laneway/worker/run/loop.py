@@ -21,6 +21,7 @@ from laneway.worker.execute.unhandled import KindFilter
 from laneway.worker.job import Job
 from laneway.worker.telemetry.health import Health
 from laneway.worker.telemetry.observer import Observer
+from laneway.worker.telemetry.tally import Tally
 
 from .background import Registration, run_upkeep
 from .idle import BUSY_CLAIMS, ClaimWait
@@ -34,6 +35,7 @@ from .shutdown import (
     cancelled_by,
     finish_within,
 )
+from .typos import Typos
 
 T = TypeVar("T")
 
@@ -49,6 +51,7 @@ _CANCEL_TIMEOUT = 5.0
 _WRITE_TIMEOUT = 10.0
 # Seconds since the last claim after which a worker is not ready.
 _LONGEST_SILENCE = 30.0
+NO_WRITES = "the server takes no writes: it is a standby, or read-only"
 
 
 class WorkerLoop:
@@ -64,12 +67,14 @@ class WorkerLoop:
     ) -> None:
         self._slots = slots
         self._client = client
-        self._observers = observers
+        self._tally = Tally()
+        self._observers = observers = (*observers, self._tally)
         self._core = client._core
         self._worker = client.worker
         self._definition = definition
         self._options = definition.options
         self._handlers = definition.handlers
+        self._typos = Typos(self._core)
         self._kinds = KindFilter(definition.handlers, self._core)
         self._shutdown = shutdown
         self._room = asyncio.Event()
@@ -100,7 +105,10 @@ class WorkerLoop:
         try:
             async with cancelled_by(self._shutdown.requested):
                 channel = await self._prepare()
-            await self._work_with(channel)
+            try:
+                await self._work_with(channel)
+            finally:
+                _log.info("worker %s stopped: %s", self._worker, self._tally)
         except StoppedEarly:
             _log.info("stopped before the database answered")
         finally:
@@ -113,17 +121,19 @@ class WorkerLoop:
             raise SchemaTooOld(problem)
         channel = await self._run_patiently(self._core.engine.notify_channel)
         await self._kinds.look_around(self._options.queues)
+        await self._typos.look_at_queues(self._options.queues, self._definition.queues_of_tasks)
         await self._runtime.heartbeat.until_ready()
         self._log_start()
         return channel
 
     def _log_start(self) -> None:
         _log.info(
-            "worker %s started: queues %s; kinds %s; concurrency %d",
+            "worker %s started: queues %s; kinds %s; concurrency %d; database %s",
             self._worker,
             ", ".join(self._options.queues),
             ", ".join(self._handlers.kinds()) or "all",
             self._options.concurrency,
+            self._client._address.shown,
         )
 
     async def problems(self) -> list[str]:
@@ -135,6 +145,8 @@ class WorkerLoop:
             version = await self._core.run(self._core.engine.schema_version())
             if problem := self._schema_problem(version):
                 problems.append(problem)
+            if not await self._core.run(self._core.engine.takes_writes()):
+                problems.append(NO_WRITES)
         except LanewayError as error:
             problems.append(f"the database does not answer: {error}")
         if self.answered_at is None:
@@ -296,6 +308,7 @@ class WorkerLoop:
         self._blocked = taken.status is ClaimStatus.BLOCKED
         jobs = self._jobs(taken, asked + options.lease.total_seconds())
         self._take_in(jobs)
+        await self._typos.look_at_limits(jobs)
         self._slots.answered(len(jobs))
         if self._shutdown.requested.is_set():
             return

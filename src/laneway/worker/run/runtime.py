@@ -26,6 +26,7 @@ from laneway.worker.telemetry import process_wide
 from laneway.worker.telemetry.observer import Observer
 
 from .shutdown import CLOSE_TIMEOUT, finish_within
+from .watchdog import Watchdog
 
 _MAX_TRANSACTIONS = 20
 
@@ -60,7 +61,7 @@ class Runtime:
                     handler.batch.size,
                     options.concurrency,
                 )
-        check_transactions(definition.handlers.all(), core.engine.lacks)
+        check_transactions(definition.handlers.all(), core.engine.lacks, address.url)
         lease = options.lease.total_seconds()
         self.heartbeat = Heartbeat(address, lease, max_jobs, lambda job: self.pool.lease_lost(job))
         self.settler = Settler(core, self.heartbeat, options.traceback)
@@ -77,7 +78,7 @@ class Runtime:
             core, self.heartbeat.release, options.traceback, self.heartbeat.note
         )
         lease_check = LeaseCheck(self.heartbeat, settling)
-        executor = HandlerExecutor(
+        executor = self._executor = HandlerExecutor(
             core,
             settling,
             lease_check,
@@ -102,8 +103,12 @@ class Runtime:
             observers,
         )
 
+        self._watchdog = Watchdog(self.pool)
+
     async def close(self) -> None:
         running.set(None)
+        self._watchdog.close()
+        await finish_within(self._executor.close(), CLOSE_TIMEOUT)
         self._threads.close()
         self._processes.close()
         await finish_within(self._transactions.close(), CLOSE_TIMEOUT)

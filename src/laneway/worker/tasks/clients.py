@@ -1,7 +1,7 @@
 """How the messages of a task are published: by which client, with which options."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,10 +10,12 @@ from typing import Any, TypedDict, TypeVar
 
 from laneway.client.aio.queue import AsyncQueue
 from laneway.client.shards import Shards
+from laneway.client.shared.checks import blocks_a_loop
 from laneway.client.sync.queue import Queue
 from laneway.durations import Duration
 from laneway.errors import InvalidCall, InvalidOption, shown
-from laneway.model import OnDuplicate
+from laneway.model import KeyScope, Names, OnDuplicate
+from laneway.shared_limits import check_limits
 
 # How the messages of a task are published: options of the task, of its collection, of one call.
 
@@ -22,12 +24,14 @@ ByArguments = str | Callable[..., str]
 
 
 class PublishOptions(TypedDict, total=False):
-    """As those of ``queue.publish``. ``channel`` and ``key`` may be functions that get the call's
-    arguments and return the text. None takes back what the task or the collection says."""
+    """As those of ``queue.publish``. ``channel``, ``key`` and ``limits`` may be functions that get
+    the call's arguments and return the text, or the list. None takes back what the task or the
+    collection says."""
 
     queue: str | None
     channel: ByArguments | None
     key: ByArguments | None
+    key_scope: KeyScope | None
     key_window: Duration | None
     on_duplicate: OnDuplicate | None
     debounce_for: Duration | None
@@ -39,7 +43,7 @@ class PublishOptions(TypedDict, total=False):
     expires_at: datetime | None
     max_attempts: int | None
     keep_result: Duration | None
-    limits: Sequence[str] | None
+    limits: Names | Callable[..., Names] | None
 
 
 _KNOWN = PublishOptions.__optional_keys__
@@ -56,6 +60,8 @@ def merged(before: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
             hint = f"write {near[0]}=" if near else f"there are {', '.join(sorted(_KNOWN))}"
             raise InvalidOption(f"a task has no option {name}=: {hint}")
         options.pop(_INSTEAD.get(name, ""), None)
+        if name == "limits" and value is not None and not callable(value):
+            value = check_limits(value)
         if value is None:
             options.pop(name, None)
         else:
@@ -64,11 +70,13 @@ def merged(before: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any
 
 
 def resolved(options: Mapping[str, Any], args: Any, kwargs: Any) -> dict[str, Any]:
-    """With the channel and the key of this call."""
+    """With the channel, the key and the limits of this call."""
     found = dict(options)
     for name in ("channel", "key"):
         if callable(choose := found.get(name)):
             found[name] = _chosen(name, choose(*args, **kwargs))
+    if callable(choose := found.get("limits")):
+        found["limits"] = check_limits(choose(*args, **kwargs))
     return found
 
 
@@ -112,14 +120,26 @@ class TaskClients:
     def __init__(self) -> None:
         self._sync: Any = None
         self._async: Any = None
+        self._lent = False
 
     @property
     def any(self) -> Any:
         """None if there is none yet."""
         return self._sync or self._async
 
+    def queues(self) -> list[Queue | AsyncQueue]:
+        """Those that somebody chose, and whose database is known: not a test's double."""
+        if self._lent:
+            return []
+        bound = [one for one in (self._sync, self._async) if one is not None]
+        each = [one.values() if isinstance(one, Shards) else [one] for one in bound]
+        return [one for many in each for one in many if isinstance(one, Queue | AsyncQueue)]
+
     def bind(self, *clients: Any) -> None:
         """A Queue, an AsyncQueue, Shards of them, or anything that publishes as a Queue does."""
+        if self._lent:
+            self._sync = self._async = None
+            self._lent = False
         for client in clients:
             if isinstance(_sample(client), AsyncQueue):
                 self._async = client
@@ -128,9 +148,16 @@ class TaskClients:
             else:
                 raise InvalidOption(f"{shown(client)} is neither a Queue nor an AsyncQueue")
 
+    def lend(self, client: Any) -> None:
+        """A worker's, for tasks that are bound to none: until they are bound, or until another
+        worker includes them."""
+        if client is not None and (self.any is None or self._lent):
+            self.bind(client)
+            self._lent = True
+
     def publish(self, task: str, verb: str, *args: Any, **options: Any) -> Any:
         """Calls ``verb`` of the client, and waits for it."""
-        if asyncio._get_running_loop() is not None:
+        if options.get("connection") is None and blocks_a_loop():
             raise InvalidCall(
                 f"{task}.{verb}() would block the event loop: write await {task}.a{verb}()"
             )
@@ -208,14 +235,14 @@ class _FromThread:
 
 
 def _place(client: Any) -> tuple[str, str, str]:
-    address = client._address
-    return address.url, address.schema, client.name
+    return *client._address.place, client.name
 
 
 def twin(kind: type[C], client: Any) -> C:
-    """For calls on the caller's connection: it never connects by itself."""
-    url, schema, name = _place(client)
-    return kind(url, schema=schema, name=name, max_payload=client._core.options.max_payload)
+    """The same queue for the other world, sync or asyncio: for calls on the caller's connection,
+    or to be opened beside the client. It connects when it is first used without a connection."""
+    address, most = client._address, client._core.options.max_payload
+    return kind(address.url, schema=address.schema, name=client.name, max_payload=most)
 
 
 def _unbound(task: str) -> str:

@@ -11,6 +11,7 @@ from laneway.errors import InvalidCall, InvalidName, InvalidOption
 from laneway.names import check_kind, check_name
 from laneway.retry import Retry
 from laneway.worker.binding import BatchOptions, bind, check_batch
+from laneway.worker.definition import Database
 from laneway.worker.handlers import Ack, Handlers, Run, kind_of, make_handler
 
 from .clients import PublishOptions, TaskClients, merged
@@ -45,6 +46,20 @@ class TaskDecorators:
         self._defaults = merged({}, options)
         self._tasks: dict[str, TaskView[..., Any]] = {}
 
+    def _all_handlers(self) -> Handlers:
+        return self._handlers
+
+    def _served(self, database: Database) -> list[str]:
+        """The queues of this database that its calls are published to."""
+        bound = [one for one in self._clients.queues() if database.serves(one)]
+        own = [one.name for one in bound] or [database.queue.name]
+        return self._queues_of_handlers(own)
+
+    def _queues_of_handlers(self, own: list[str]) -> list[str]:
+        """``own`` are those of calls that name none."""
+        named = [own if one.queue is None else [one.queue] for one in self._handlers.all()]
+        return [name for names in named for name in names]
+
     @overload
     def task(self, function: Callable[P, R], /) -> Task[P, R]: ...
 
@@ -53,7 +68,7 @@ class TaskDecorators:
         self,
         kind: str | None = None,
         *,
-        retry: Retry | None = None,
+        retry: Retry | int | None = None,
         timeout: Duration | None = None,
         ack: Ack = "retry",
         run: Run | None = None,
@@ -64,7 +79,7 @@ class TaskDecorators:
         self,
         kind: str | Callable[..., Any] | None = None,
         *,
-        retry: Retry | None = None,
+        retry: Retry | int | None = None,
         timeout: Duration | None = None,
         ack: Ack = "retry",
         run: Run | None = None,
@@ -96,7 +111,7 @@ class TaskDecorators:
         *,
         size: int = 100,
         wait: Duration = 0.2,
-        retry: Retry | None = None,
+        retry: Retry | int | None = None,
         timeout: Duration | None = None,
         ack: Ack = "retry",
         run: Run | None = None,
@@ -109,7 +124,7 @@ class TaskDecorators:
         *,
         size: int = 100,
         wait: Duration = 0.2,
-        retry: Retry | None = None,
+        retry: Retry | int | None = None,
         timeout: Duration | None = None,
         ack: Ack = "retry",
         run: Run | None = None,
@@ -134,7 +149,7 @@ class TaskDecorators:
         self,
         form: Any,
         kind: str | Callable[..., Any] | None,
-        retry: Retry | None,
+        retry: Retry | int | None,
         timeout: Duration | None,
         ack: Ack,
         run: Run | None,

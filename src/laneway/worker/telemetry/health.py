@@ -98,8 +98,14 @@ class Health:
         self._connections += 1
         try:
             if self._connections <= _MAX_CONNECTIONS:
-                with suppress(TimeoutError, ConnectionError, ValueError):
+                with suppress(ConnectionError, ValueError):
                     await self._respond(reader, writer)
+            writer.close()
+            async with asyncio.timeout(_REQUEST_TIMEOUT):
+                await writer.wait_closed()
+        except (TimeoutError, ConnectionError):
+            # It does not send, or does not read: closing would wait for that.
+            writer.transport.abort()
         finally:
             self._connections -= 1
             writer.close()

@@ -321,6 +321,24 @@ async def set_anew(world: World) -> None:
     assert (await limit.get()).state is None
 
 
+@case("breakers", "what is set to what it is stays open, and remembers what it has learned")
+async def set_the_same(world: World) -> None:
+    terms: dict[str, Any] = {"concurrency": 8, "rate": 100, "breaker": BREAKER}
+    name = await _opened(world, **terms, adapt=Adapt(min=2, max=9))
+    limit = world.queue.limits[name]
+    before = await limit.get()
+    for options in (terms, {"adapt": Adapt(min=2, max=9)}, terms | {"burst": 100}):
+        await limit.set(**options)
+        assert await limit.get() == before and before.state == "open"
+        assert not await world.drain(10)
+    name = await _limit(world, concurrency=8, adapt=Adapt(min=2, max=9))
+    limit = world.queue.limits[name]
+    await _fail(await world.drain(10), TimeoutError("slow"))
+    assert len(await world.drain(10)) == 4
+    await limit.set(concurrency=8, adapt=Adapt(min=2, max=9))
+    assert (await limit.get()).adapted == 4
+
+
 @case("breakers", "an outcome counts if its transaction commits, and claims do not wait for it")
 async def transactions(world: World) -> None:
     name = await _limit(world, breaker=BREAKER, concurrency=8)

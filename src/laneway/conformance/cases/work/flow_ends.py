@@ -39,7 +39,7 @@ async def when(world: World) -> None:
     info = await world.queue.flows.get(flow)
     assert (info.state, counts(info)) == ("failed", (0, 0, 0, 2, 1, 1))
 
-    flow, _ = await _one_of_each(world, "lapses", delay=60, expires_in=5)
+    flow, _ = await _one_of_each(world, "lapses", delay=5, expires_in=6)
     world.clock.advance(10)
     await world.upkeep()
     got = await claim(world)

@@ -43,8 +43,10 @@ async def diamond(world: World) -> None:
         pages = [flow.add(f"page {n}", after=split, priority=n) for n in range(3)]
         merged = flow.add("merge", after=pages, channel="other")
         flow.add("tell", after=[merged, *pages])
-        assert flow.id is None and merged.id is None
-    assert flow.id is not None and not flow.existing and merged.id is not None
+        assert flow.id is None
+        with raises(InvalidCall):
+            merged.id  # noqa: B018
+    assert flow.id is not None and not flow.existing and merged.id > 0
     first = await claim(world)
     assert list(first) == ["split"]
     assert (first["split"].id, first["split"].channel) == (split.id, "tenant")
@@ -102,7 +104,9 @@ async def names(world: World) -> None:
         first.add(1)
     async with world.queue.flow("nightly") as second:
         node = second.add(2)
-    assert (second.existing, second.id, node.id) == (True, first.id, None)
+    assert (second.existing, second.id) == (True, first.id)
+    with raises(InvalidCall):
+        node.id  # noqa: B018
     async with world.queue.flow("nightly", queue=f"{world.name} 2") as elsewhere:
         elsewhere.add(3)
     assert not elsewhere.existing
@@ -272,7 +276,7 @@ async def options(world: World) -> None:
     async with world.queue.flow("options") as flow:
         parent = flow.add("parent")
         flow.add("late", after=parent, delay=30)
-        flow.add("lapses", after=parent, delay=30, expires_in=5)
+        flow.add("lapses", after=parent, delay=10, expires_in=20)
         for n in range(2):
             flow.add(f"one {n}", after=parent, channel="one", max_attempts=3, headers={"n": n})
     world.clock.advance(100)

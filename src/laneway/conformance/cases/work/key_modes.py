@@ -200,16 +200,52 @@ async def window(world: World) -> None:
     assert (await replace(world, "third")).status == "published"
 
 
-@case("key mode", "a message of another channel or kind is not replaced")
+@case(
+    "key mode", "a message of another channel or kind is not replaced, also with a key of the queue"
+)
 async def elsewhere(world: World) -> None:
-    first = await world.queue.publish("first", key="k", channel="a", kind="x")
+    wide: dict[str, Any] = {"key_scope": "queue"}
+    first = await world.queue.publish("first", key="k", channel="a", kind="x", **wide)
     for more in ({"channel": "b", "kind": "x"}, {"channel": "a", "kind": "y"}):
-        assert await replace(world, "second", **more) == Published(first.id, "existing")
+        assert await replace(world, "second", **more, **wide) == Published(first.id, "existing")
     running = await world.claim_one()
-    assert await replace(world, "second", channel="b") == Published(first.id, "existing")
+    assert await replace(world, "second", channel="b", **wide) == Published(first.id, "existing")
     await running.fail()
-    assert await replace(world, "second", channel="b") == Published(first.id, "existing")
-    assert (await replace(world, "third", channel="a", kind="x")).status == "published"
+    assert await replace(world, "second", channel="b", **wide) == Published(first.id, "existing")
+    assert (await replace(world, "third", channel="a", kind="x", **wide)).status == "published"
+
+
+@case("key mode", "each channel and kind replaces its own")
+async def own(world: World) -> None:
+    places: list[dict[str, Any]] = [
+        {"channel": "a"},
+        {"channel": "b"},
+        {"channel": "a", "kind": "x"},
+    ]
+    first = [await replace(world, "first", **place) for place in places]
+    assert [one.status for one in first] == ["published"] * 3
+    second = [await replace(world, "second", **place) for place in places]
+    assert second == [Published(one.id, "replaced") for one in first]
+    running = await world.drain()
+    assert [message.text() for message in running] == ["second"] * 3
+    third = [await replace(world, "third", **place) for place in places]
+    assert [one.status for one in third] == ["published"] * 3
+    await world.queue.complete(running[:1])
+    assert await texts(world) == ["third"]
+    await world.queue.complete(running[1:])
+    assert await texts(world) == ["third"] * 2
+
+
+@case("key mode", "a batch with one key in several channels replaces in each")
+async def batch_of_channels(world: World) -> None:
+    def new(channel: str, payload: str) -> NewMessage:
+        return NewMessage(payload, channel, key="k", on_duplicate="replace")
+
+    first = await world.queue.publish_many([new("a", "1"), new("b", "2"), new("a", "3")])
+    assert [r.status for r in first] == ["existing", "published", "published"]
+    again = await world.queue.publish_many([new("a", "4"), new("b", "5")])
+    assert again == [Published(first[2].id, "replaced"), Published(first[1].id, "replaced")]
+    assert sorted(await texts(world)) == ["4", "5"]
 
 
 @case("key mode", "of one key in a batch the last that replaces wins")

@@ -248,8 +248,18 @@ class ChannelVisit:
         if channel.paused or self.early:
             self.quota = 0
             return
-        limits = self.leased, channel.concurrency, self.rate, channel.tat, now
-        self.quota = min(startable(self.supply, *limits), int(self.share.offer(rounds)))
+        self.quota = min(self._startable(now), int(self.share.offer(rounds)))
+
+    def _startable(self, now: int) -> int:
+        channel = self.channel
+        return startable(self.supply, self.leased, channel.concurrency, self.rate, channel.tat, now)
+
+    def start_out_of_turn(self, count: int, now: int) -> None:
+        """Starts up to ``count``, as its limits allow, and keeps its place in the ring."""
+        self.set_share(count, count, now, False, now)
+        self.early = True
+        if not self.channel.paused:
+            self.taken = min(count, self._startable(now))
 
     def row_after(self, started: int, more: bool, left: Positions, now: int) -> "Row | None":
         """The row to write: (id, queue, name, turn, n, leased, tat, credit, skips, oldest, places);
@@ -275,11 +285,11 @@ class ChannelVisit:
         full = channel.concurrency is not None and channel.concurrency - self.leased <= started
         if channel.paused or full:
             return PARKED
-        if self.early and channel.turn is not None:
-            return channel.turn
         open_at = None if self.rate is None else self.rate.open_at(tat, now)
         if open_at is not None:
             return open_at
+        if self.early and channel.turn is not None and channel.turn <= now:
+            return channel.turn
         # Cut short, or not reached in the last round: it keeps its turn, if it had one.
         if self.share.cut and channel.turn is not None and channel.turn <= now:
             return channel.turn

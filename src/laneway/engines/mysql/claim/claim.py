@@ -19,6 +19,7 @@ write their schedule back). Every step is a new statement and sees what was comm
 import random
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
 from laneway.engines.fairness import QUANTUM, Pace
 from laneway.engines.mysql.base import Clock, MysqlChannelLocks
@@ -28,7 +29,7 @@ from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row, Taken
 
 from .channel import PARKED
-from .scan import MysqlScan, NextDue, Scan, Whose, supply
+from .scan import MysqlScan, NextDue, ReadyChannel, Scan, Whose, supply
 from .serve import MysqlLaneServe
 
 _MAX_PASSES = 20
@@ -72,9 +73,11 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
         for number in range(_MAX_PASSES):
             want = progress.left * progress.reach
             each = 1 if progress.paces else QUANTUM
+            life = self._floors_life
             scan = yield from self._scan(whose, want, progress.offset, each)
-            if whose[1] is not None and scan.by_kind < len(self._kind_queues):
-                # Installed anew.
+            lost = life not in (0, self._floors_life)
+            if whose[1] is not None and (lost or scan.by_kind < len(self._kind_queues)):
+                # Installed anew, or the server may have forgotten that they are claimed by kind.
                 self._kind_queues = frozenset()
                 yield from self._claim_by_kind(whose[0])
                 continue
@@ -102,6 +105,28 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
                     break
                 if not (yield from self._wait_or_look_further(progress, scan, number)):
                     break
+        return (yield from self._taken(progress, whose, scan, micros(lease)))
+
+    def _claim_out_of_turn(
+        self, whose: Whose, counts: Mapping[Any, int], lease: timedelta, worker: str
+    ) -> Plan[Taken]:
+        """Up to so many messages of each of these channels, whose rows we have locked."""
+        progress = _Progress(sum(counts.values()), 0)
+        scan = yield from self._scan(whose, 1, 0)
+        locked = [
+            row
+            for row in (yield from self._lock_free_channels(sorted(counts), self._now()))
+            if bytes(row[1]) not in scan.closed
+        ]
+        if locked and scan.by_kind >= len(self._kind_queues):
+            found = [
+                ReadyChannel(bytes(id), scan.now, counts[id], 1.0, True, True, queue, name)
+                for id, queue, name, *_ in locked
+            ]
+            scan = scan._replace(channels=found, out_of_turn=counts)
+            progress.now, progress.locked = scan.now, True
+            progress.paces = (yield from self._paces(whose[0])) if scan.fair else None
+            yield from self._take(progress, scan, locked, micros(lease), worker.encode(), whose[1])
         return (yield from self._taken(progress, whose, scan, micros(lease)))
 
     def _lock_found(self, scan: Scan, locked: bool) -> Plan[Sequence[Row]]:

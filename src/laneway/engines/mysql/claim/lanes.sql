@@ -19,7 +19,9 @@ where queue = $1 and at > coalesce($8, timestampdiff(microsecond, timestamp '197
 order by at limit 1)
 union all
 select 4, null, coalesce($8, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), n,
-    null, null, by_kind, fair, null, null, null, null
+    null, null, by_kind, fair, (
+        select if(concat(connection_id(), ' ', l.server) = @laneway_server, l.number, 0)
+        from `laneway_server_life` l order by l.id desc limit 1), null, null, null
 from `laneway_turnstile` force index (primary) where name = 'pause'
 union all
 select 5, null, p.until, p.since, p.queue, p.kind, 0, 0, null, null, null, null from `laneway_pause` p
@@ -201,7 +203,7 @@ insert into `laneway_lease` (message_id, fence, until, claimed_at, channel_id, c
 -- $8: limit. As due_messages, of one lane. What is there has no lease: a claim deletes the rows of what it takes.
 (select concat_ws(',', $1, m.id, m.due, m.priority, m.published_at, m.first_published_at, m.attempt,
         m.max_attempts, m.spent, m.expires_at),
-    m.kind, m.`key`, m.content_type, m.headers, m.state_type, m.state, m.payload
+    m.kind, substr(m.`key`, 17) as `key`, m.content_type, m.headers, m.state_type, m.state, m.payload
 from `laneway_kind_message` k force index (primary)
     straight_join `laneway_message` m force index (primary) on m.id = k.message_id and m.due = k.due
         and m.priority = k.priority

@@ -91,8 +91,12 @@ class Scan(NamedTuple):
     """Whether anything waits for shared limits."""
     fair: int = 0
     """How many queues are fair by time."""
+    life: int = 0
+    """The number of this life of the server, 0: it has not begun, or is not known yet."""
     all: bool = False
     """Whether these are all channels that may start something."""
+    out_of_turn: Mapping[bytes, int] | None = None
+    """How many of each channel to start, whosever turn it is."""
 
     @property
     def wake_from(self) -> int:
@@ -109,12 +113,24 @@ class MysqlScan(MysqlBase):
         super().__init__(schema, clock)
         # All of these only save work: a claim is correct without them.
         self._floors: dict[Whose, Floors] = {}
+        self._floors_life = 0
         self._full_scan_at: dict[Whose, float] = {}
         self._turns_needed: dict[Whose, int] = {}
         self._wakes_needed: dict[Whose, int] = {}
 
     def _scan(self, whose: Whose, want: int, offset: int, each: int = QUANTUM) -> Plan[Scan]:
         """``each``: how many messages a channel of weight 1 is likely to start."""
+        scan = yield from self._scan_at_once(whose, want, offset, each)
+        life = scan.life or (yield from self._begun_life(0))
+        if life == self._floors_life:
+            return scan
+        # What was behind the floors may be there again.
+        self._floors_life = life
+        for known in (self._floors, self._turns_needed, self._wakes_needed):
+            known.clear()
+        return (yield from self._full_scan(whose, want, offset, None, each))
+
+    def _scan_at_once(self, whose: Whose, want: int, offset: int, each: int) -> Plan[Scan]:
         floors = self._floors.get(whose)
         if floors is None or self._seconds() >= self._full_scan_at.get(whose, -inf):
             return (yield from self._full_scan(whose, want, offset, floors, each))
@@ -156,8 +172,8 @@ class MysqlScan(MysqlBase):
                 ring = [row for row in ring if bytes(row[4]) not in closed]
                 woken = [row for row in woken if bytes(row[4]) not in closed]
                 rows = [row for row in rows if row[4] is None or bytes(row[4]) not in closed]
-            now, number, by_kind, fair = max(
-                (int(row[2]), int(row[3]), int(row[6]), int(row[7]))
+            now, number, by_kind, fair, life = max(
+                (int(row[2]), int(row[3]), int(row[6]), int(row[7]), int(row[8] or 0))
                 for row in rows
                 if int(row[0]) == 4
             )
@@ -188,7 +204,7 @@ class MysqlScan(MysqlBase):
         limited = any(int(row[0]) == 6 for row in rows)
         numbers = number, by_kind
         scan = Scan(channels, now, due, start, cut, ends, kinds, set(closed), *numbers, limited)
-        return scan._replace(fair=fair, all=short and not cut)
+        return scan._replace(fair=fair, all=short and not cut, life=life)
 
     def _scan_rows(self, whose: Whose, params: Sequence[Any]) -> Plan[Sequence[Row]]:
         """The rows of ready_channels; for a claim of some kinds those of its lanes."""

@@ -4,7 +4,7 @@
 -- Columns: kind, channel, time, number of messages, queue, name, whether the channel has a row, number of wakes
 -- read, free slots and starts that its rate allows (null: no limit), weight, credit.
 -- Kinds: 0 a channel in the ring, 1 the wakes of a channel, 2 the next turn to come, 3 the next wake to come,
--- 4 the time, how many pauses there were, how many queues are claimed by kind, and how many are fair by time, 5 a pause of the queue (its name is null) or of a kind: until when (null: for good), and since when,
+-- 4 the time, how many pauses there were, how many queues are claimed by kind, how many are fair by time, and the number of this life of the server (as the statement server_life), 5 a pause of the queue (its name is null) or of a kind: until when (null: for good), and since when,
 -- 6 something waits for shared limits.
 (select 0, id, turn, n, queue, name, 1, 0,
     case when paused and coalesce(paused_until > coalesce($8, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), true) then 0
@@ -41,7 +41,9 @@ where queue = $1
 order by at limit 1)
 union all
 select 4, null, coalesce($8, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))), n,
-    null, null, by_kind, fair, null, null, null, null
+    null, null, by_kind, fair, (
+        select if(concat(connection_id(), ' ', l.server) = @laneway_server, l.number, 0)
+        from `laneway_server_life` l order by l.id desc limit 1), null, null, null
 from `laneway_turnstile` force index (primary) where name = 'pause'
 union all
 select 5, null, p.until, p.since, p.queue, p.kind, 0, 0, null, null, null, null from `laneway_pause` p

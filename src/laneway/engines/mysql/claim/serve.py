@@ -64,16 +64,7 @@ class MysqlServe(MysqlTimes):
         if by_kind > scan.by_kind:
             return Served([], now, True)  # wakes are read in another way now: scan again
         yield from self._read_times(order, paces)
-        last = last_place(scan, visits, now)
-        sole = len(scan.channels) == 1 and scan.channels[0].supply < limit
-        for visit in order:
-            visit.set_share(limit, quantum, last, sole, now)
-        rounds = rounds_to_fill(order, limit, scan.all)
-        for visit in order:
-            visit.set_quota(rounds, now)
-        counts = divide([(visit.share, visit.quota) for visit in order], limit, rounds)
-        for visit, count in zip(order, counts, strict=True):
-            visit.taken = count
+        share_out(order, scan, visits, limit, quantum, now)
         starting = yield from self._find_messages(order, now)
         rows = yield from self._add_leases(starting, now, now + lease, worker, scan.pauses)
         if rows is None:
@@ -159,6 +150,31 @@ class MysqlServe(MysqlTimes):
         yield self._statement("add_leases", ids, *numbers, worker)
 
 
+def share_out(
+    order: Sequence[ChannelVisit],
+    scan: Scan,
+    visits: Mapping[bytes, ChannelVisit],
+    limit: int,
+    quantum: int,
+    now: int,
+) -> None:
+    """How many each of them starts."""
+    if scan.out_of_turn is not None:
+        for visit in order:
+            visit.start_out_of_turn(scan.out_of_turn[visit.channel.id], now)
+        return
+    last = last_place(scan, visits, now)
+    sole = len(scan.channels) == 1 and scan.channels[0].supply < limit
+    for visit in order:
+        visit.set_share(limit, quantum, last, sole, now)
+    rounds = rounds_to_fill(order, limit, scan.all)
+    for visit in order:
+        visit.set_quota(rounds, now)
+    counts = divide([(visit.share, visit.quota) for visit in order], limit, rounds)
+    for visit, count in zip(order, counts, strict=True):
+        visit.taken = count
+
+
 def last_place(scan: Scan, visits: Mapping[bytes, ChannelVisit], now: int) -> int:
     """The place of the last channel to serve. A channel that is in the ring and was only found by
     its wakes does not count: its place is behind all that was read of the ring, and a wake does not
@@ -239,16 +255,7 @@ class MysqlLaneServe(MysqlServe):
         for visit in order:
             visit.find_ring()
         yield from self._read_times(order, paces)
-        last = last_place(scan, visits, now)
-        sole = len(scan.channels) == 1 and scan.channels[0].supply < limit
-        for visit in order:
-            visit.set_share(limit, quantum, last, sole, now)
-        rounds = rounds_to_fill(order, limit, scan.all)
-        for visit in order:
-            visit.set_quota(rounds, now)
-        counts = divide([(visit.share, visit.quota) for visit in order], limit, rounds)
-        for visit, count in zip(order, counts, strict=True):
-            visit.taken = count
+        share_out(order, scan, visits, limit, quantum, now)
         starting: Sequence[tuple[ChannelVisit, Picked]]
         if names is None:
             starting = yield from self._find_messages(order, now)

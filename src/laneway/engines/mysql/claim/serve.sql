@@ -25,7 +25,7 @@ group by w.channel_id, w.priority
 -- numbers are one text: drivers in Python take a microsecond for each column.
 (select concat_ws(',', $1, m.id, m.due, m.priority, m.published_at, m.first_published_at, m.attempt,
         m.max_attempts, m.spent, m.expires_at),
-    m.kind, m.`key`, m.content_type, m.headers, m.state_type, m.state, m.payload
+    m.kind, substr(m.`key`, 17) as `key`, m.content_type, m.headers, m.state_type, m.state, m.payload
 from `laneway_message` m force index (message_order)
     left join `laneway_lease` l force index (primary) on l.message_id = m.id
 where ((m.channel_id = $2 and m.priority = $3 and m.due = $4 and m.id > $5)

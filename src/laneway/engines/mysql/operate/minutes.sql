@@ -35,6 +35,15 @@ select before_it + 1, null, null, id - 1 from (
     from (select id from p union all select $2 + 1) p
 ) p where id - before_it > $3
 
+-- name: next_message_id
+-- $1: id. The next one that a message has or had, null if there is none.
+select min(id) from (
+    select min(id) as id from `laneway_message` where id > $1
+    union all
+    select min(id) from `laneway_dead` where id > $1
+    union all
+    select min(message_id) from `laneway_history` where message_id > $1) m
+
 -- name: add_gaps
 -- $1: rows.
 insert into `laneway_gap` (first_id, last_id, noted_at, check_at) values $1...

@@ -22,7 +22,6 @@ class MysqlResults(MysqlBase):
 
     def _keep_results(self, results: Results, outcome: str, now: int) -> Plan[None]:
         """Of messages that end in this transaction. The caller has locked their leases."""
-        yield from self._check_fits(result.payload for result in results.values())
         rows = yield self._statement("names_of_messages", sorted(id for id, _ in results))
         names = {int(row[0]): row[1:] for row in rows}
         yield from self._insert(

@@ -24,6 +24,9 @@ from .end import (
 )
 from .lease import LeaseKey, MysqlLeases, MysqlResults, by_lease
 
+_LARGE_STATE = 256 * 1024
+_IDS_BESIDE_LARGE = 100
+
 
 class WaitingMessage(NamedTuple):
     """A row of waiting_messages."""
@@ -291,7 +294,11 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
             if not item.keep:
                 groups[item.state, item.state_type].append(item.id)
         for (state, state_type), ids in groups.items():
-            yield self._statement("save_state", ids, state, data(state_type))
+            # The ids of a batch do not fit beside a state that fills the statement.
+            step = len(ids) if len(state or b"") < _LARGE_STATE else _IDS_BESIDE_LARGE
+            for start in range(0, len(ids), step):
+                some = ids[start : start + step]
+                yield self._statement("save_state", some, state, data(state_type))
 
     def _settled(
         self, items: Sequence[Any], status: dict[LeaseKey, SettleStatus], verb: str

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from operator import itemgetter
 
-from laneway.engines.fairness import QUANTUM, Pace, whole_rounds
+from laneway.engines.fairness import QUANTUM, ChannelId, Pace, whole_rounds
 from laneway.engines.kind_pauses import put_back_for
 from laneway.engines.sqlite.base import WriteState, listed
 from laneway.engines.sqlite.channels import SqliteChannelRows
@@ -75,6 +75,32 @@ class SqliteClaim(SqliteChannelRows):
         taken = yield from self._answer(ids, limit, worker, state, until, status)
         return taken._replace(limited=limited)
 
+    def _claim_out_of_turn(
+        self,
+        queues: tuple[str, ...],
+        counts: Mapping[ChannelId, int],
+        lease: timedelta,
+        worker: str,
+    ) -> Plan[Taken]:
+        """Up to so many messages of each of these channels, whosever turn it is."""
+        state = yield from self._begin_write(fences=1)
+        until = state.now + micros(lease)
+        batch = ClaimBatch(sum(counts.values()), state.turn)
+        batch.paces = yield from self._paces(queues, state)
+        rows = yield self._statement("ready_among", listed(counts), state.now)
+        channels = [SqliteClaimChannel(row[1:], state.now) for row in rows]
+        if batch.paces:
+            timed = {row[1]: batch.paces[row[0]] for row in rows if row[0] in batch.paces}
+            yield from self._share_times(channels, timed)
+        yield from self._visit_out_of_turn(batch, channels, counts)
+        yield from self._lease_visited(batch, state, until)
+        ids = [start[2] for channel in channels for start in channel.taken]
+
+        def status() -> Plan[Row]:
+            return self._claim_status(queues, state.now)
+
+        return (yield from self._answer(ids, len(ids), worker, state, until, status))
+
     def _answer(
         self,
         ids: Sequence[int],
@@ -119,6 +145,10 @@ class SqliteClaim(SqliteChannelRows):
         yield from self._first_round(queues, limit, batch, state.now)
         while batch.left and (channels := batch.unfinished()):
             yield from self._visit(batch, channels, batch.rounds(channels))
+        yield from self._lease_visited(batch, state, until)
+        return list(batch.visited)
+
+    def _lease_visited(self, batch: ClaimBatch, state: WriteState, until: int) -> Plan[None]:
         visited = list(batch.visited)
         taken = [(*last, state.now) for channel in visited for last in channel.last_taken()]
         yield self._many("add_leases", [(*last, state.fence, until) for last in taken])
@@ -135,7 +165,6 @@ class SqliteClaim(SqliteChannelRows):
             turns = [(channel.id, batch.next_turn()) for channel in visited]
             yield from self._schedule_lanes(turns, state.now)
         yield self._statement("set_turn", batch.turn)
-        return visited
 
     def _first_round(
         self, queues: tuple[str, ...], limit: int, batch: ClaimBatch, now: int
@@ -196,6 +225,19 @@ class SqliteClaim(SqliteChannelRows):
             batch.left -= channel.take(count)
             if not channel.share.cut:
                 channel.turn = batch.next_turn()
+
+    def _visit_out_of_turn(
+        self,
+        batch: ClaimBatch,
+        channels: Sequence[SqliteClaimChannel],
+        counts: Mapping[ChannelId, int],
+    ) -> Plan[None]:
+        """They keep their turns."""
+        for channel in channels:
+            batch.visited[channel] = None
+            count = min(counts[channel.id], channel.room())
+            yield from self._read_on(channel, count, count)
+            batch.left -= channel.take(count)
 
     def _read_on(self, channel: SqliteClaimChannel, count: int, likely: int) -> Plan[None]:
         """Makes sure that the next ``count`` messages are known, and whether more come after. Reads

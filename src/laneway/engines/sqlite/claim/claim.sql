@@ -51,6 +51,14 @@ where queue = $1 and turn > $2 and not exists (
     where p.queue = $1 and p.kind is null and (p.until is null or p.until > $4))
 order by turn limit $3
 
+-- name: ready_among
+-- $1: channel ids, $2: now. As ready_channels, with the queue before.
+select c.queue, c.id, c.turn, c.weight, c.concurrency, c.rate, c.burst, c.waiting, c.leased, c.bands, c.tat, c.credit, c.skips
+from json_each($1) j cross join "laneway_channel" c
+where c.id = j.value and c.turn is not null and not exists (
+    select 1 from "laneway_pause" p
+    where p.queue = c.queue and p.kind is null and (p.until is null or p.until > $2))
+
 -- name: due_messages
 -- $1: channel, $2: priority, $3: now, $4: limit. In the order in which they start.
 select priority, due, message_id from "laneway_waiting"
@@ -92,7 +100,7 @@ where channel_id = $1 and priority = $2 and (due, message_id) <= ($3, $4)
 -- until when the kind is paused.
 select m.id, $2, c.queue, c.name, m.kind, m.priority, m.attempt + 1, m.max_attempts,
     m.due / 1e6, m.published_at / 1e6, m.first_published_at / 1e6, m.expires_at / 1e6,
-    m.key, m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
+    substr(m.key, 17) as key, m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
     (select json_array(p.since, p.until) from "laneway_pause" p
     where p.queue = c.queue and p.kind = m.kind and (p.until is null or p.until > $3))
 from json_each($1) j cross join "laneway_message" m cross join "laneway_channel" c

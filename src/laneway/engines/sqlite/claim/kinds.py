@@ -5,11 +5,11 @@ answers that it is busy.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from operator import itemgetter
 
-from laneway.engines.fairness import QUANTUM, start_order
+from laneway.engines.fairness import QUANTUM, ChannelId, start_order
 from laneway.engines.sqlite.base import WriteState, listed
 from laneway.engines.sqlite.channels import CountChanges
 from laneway.engines.times import micros
@@ -58,6 +58,29 @@ class SqliteKindClaim(SqliteClaim):
 
         taken = yield from self._answer(ids, limit, worker, state, until, status, True)
         return taken._replace(limited=limited)
+
+    def _claim_kinds_out_of_turn(
+        self,
+        queues: tuple[str, ...],
+        counts: Mapping[ChannelId, int],
+        lease: timedelta,
+        worker: str,
+        kinds: Kinds,
+    ) -> Plan[Taken]:
+        """Up to so many messages of each of these channels, whosever turn it is."""
+        state = yield from self._begin_write(fences=1)
+        until = state.now + micros(lease)
+        batch = ClaimBatch(sum(counts.values()), state.turn)
+        batch.paces = yield from self._paces(queues, state)
+        visits = yield from self._visits_of(list(counts), listed(kinds), batch, state.now)
+        yield from self._visit_out_of_turn(batch, visits, counts)
+        yield from self._lease_kinds(batch, state, until)
+        ids = [start[2] for visit in visits for start in visit.taken]
+
+        def status() -> Plan[Row]:
+            return self._lane_status(queues, kinds, state.now)
+
+        return (yield from self._answer(ids, len(ids), worker, state, until, status, True))
 
     def _lane_status(self, queues: tuple[str, ...], kinds: Kinds, now: int) -> Plan[Row]:
         rows = yield self._statement("lane_status", listed(queues), listed(kinds), now)
@@ -111,6 +134,11 @@ class SqliteKindClaim(SqliteClaim):
         yield from self._first_round_of_kinds(names, limit, batch, state.now)
         while batch.left and (channels := batch.unfinished()):
             yield from self._visit(batch, channels, batch.rounds(channels))
+        return (yield from self._lease_kinds(batch, state, until))
+
+    def _lease_kinds(
+        self, batch: ClaimBatch, state: WriteState, until: int
+    ) -> Plan[list[SqliteKindVisit]]:
         visits = [visit for visit in batch.visited if isinstance(visit, SqliteKindVisit)]
         yield from self._lease_lanes(visits, state, until)
         yield from self._update_visited(visits, batch, state)
@@ -133,20 +161,26 @@ class SqliteKindClaim(SqliteClaim):
             after = lanes[-1][0]
             ids = [id for id in dict.fromkeys(id for _, id in lanes) if id not in seen]
             seen.update(ids)
-            rows = yield self._statement("lanes_of_channels", listed(ids), names[1], now)
-            by_channel: dict[int, list[Row]] = {}
-            for row in rows:
-                by_channel.setdefault(row[0], []).append(row)
-            visits = [SqliteKindVisit(rows, now) for rows in by_channel.values()]
-            timed = {
-                rows[0][0]: batch.paces[rows[0][16]]
-                for rows in by_channel.values()
-                if rows[0][16] in batch.paces
-            }
-            if timed:
-                yield from self._share_times(visits, timed)
+            visits = yield from self._visits_of(ids, names[1], batch, now)
             page = min(4 * page, limit + 2)
             yield from self._visit(batch, visits, 1)
+
+    def _visits_of(
+        self, ids: Sequence[ChannelId], kinds: str, batch: ClaimBatch, now: int
+    ) -> Plan[list[SqliteKindVisit]]:
+        rows = yield self._statement("lanes_of_channels", listed(ids), kinds, now)
+        by_channel: dict[int, list[Row]] = {}
+        for row in rows:
+            by_channel.setdefault(row[0], []).append(row)
+        visits = [SqliteKindVisit(rows, now) for rows in by_channel.values()]
+        timed = {
+            rows[0][0]: batch.paces[rows[0][16]]
+            for rows in by_channel.values()
+            if rows[0][16] in batch.paces
+        }
+        if timed:
+            yield from self._share_times(visits, timed)
+        return visits
 
     def _read_on(self, channel: SqliteClaimChannel, count: int, likely: int) -> Plan[None]:
         if not isinstance(channel, SqliteKindVisit) or not channel.strict:

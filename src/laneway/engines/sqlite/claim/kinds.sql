@@ -128,7 +128,7 @@ from json_each($1) j cross join "laneway_channel" c cross join "laneway_lane" l
 where c.id = j.value and l.channel_id = c.id and l.kind in (select value from json_each($2))
     and l.turn is not null and not exists (
         select 1 from "laneway_pause" p
-        where p.queue = l.queue and p.kind = l.kind and (p.until is null or p.until > $3))
+        where p.queue = l.queue and (p.kind is null or p.kind = l.kind) and (p.until is null or p.until > $3))
 order by j.key, l.turn
 
 -- name: due_messages_of_kind
@@ -199,7 +199,7 @@ update "laneway_channel" set waiting = waiting - $2, leased = leased + $2 where 
 -- $1: message ids, in the order in which they start; $2: fence. As claimed_messages; no kind of them is paused.
 select m.id, $2, c.queue, c.name, m.kind, m.priority, m.attempt + 1, m.max_attempts,
     m.due / 1e6, m.published_at / 1e6, m.first_published_at / 1e6, m.expires_at / 1e6,
-    m.key, m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent, null
+    substr(m.key, 17) as key, m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent, null
 from json_each($1) j cross join "laneway_message" m cross join "laneway_channel" c
 where m.id = j.value and c.id = m.channel_id
 

@@ -129,10 +129,10 @@ class SqliteWorkers(SqliteSettle):
             yield self._statement("add_cancel_requests", listed(leased), self._now())
         return [replace(r, status="requested") if r.status == "leased" else r for r in results]
 
-    def _forget_workers(self, now: int) -> Plan[int]:
+    def _forget_workers(self, now: int, limit: int) -> Plan[int]:
         """For upkeep: workers that vanished long ago, and requests whose lease has ended."""
-        old = yield self._statement("delete_old_workers", now - micros(FORGOTTEN_AFTER))
-        requests = yield self._statement("delete_old_requests")
+        old = yield self._statement("delete_old_workers", now - micros(FORGOTTEN_AFTER), limit)
+        requests = yield self._statement("delete_old_requests", limit)
         return len(old) + len(requests)
 
 

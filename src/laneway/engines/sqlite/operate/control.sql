@@ -98,12 +98,15 @@ where l.message_id in (select value from json_each($1)) and k.fence = l.fence
 on conflict do nothing
 
 -- name: delete_old_workers
--- $1: those seen before this time.
-delete from "laneway_worker" where seen_at < $1 returning id
+-- $1: those seen before this time, $2: limit.
+delete from "laneway_worker" where id in (select id from "laneway_worker" where seen_at < $1 limit $2)
+returning id
 
 -- name: delete_old_requests
--- Those whose lease has ended.
-delete from "laneway_cancel_request" where not exists (
-    select 1 from "laneway_lease" l
-    where l.fence = "laneway_cancel_request".fence and l.message_id = "laneway_cancel_request".message_id)
+-- $1: limit. Those whose lease has ended.
+delete from "laneway_cancel_request" where (fence, message_id) in (
+    select r.fence, r.message_id from "laneway_cancel_request" r
+    where not exists (
+        select 1 from "laneway_lease" l where l.fence = r.fence and l.message_id = r.message_id)
+    limit $1)
 returning message_id

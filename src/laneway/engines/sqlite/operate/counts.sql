@@ -130,7 +130,9 @@ insert into "laneway_kind_depth" (at, queue, kind, depth) values ($1, $2, $3, $4
 on conflict (at, queue, kind) do nothing
 
 -- name: delete_empty_kind_counts
-delete from "laneway_kind_count" where live = 0
+-- $1: limit.
+delete from "laneway_kind_count" where (queue, kind) in (
+    select queue, kind from "laneway_kind_count" where live = 0 limit $1)
 
 -- name: delete_old_kind_depths
 -- $1: before, $2: limit.

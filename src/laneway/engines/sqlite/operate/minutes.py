@@ -100,7 +100,7 @@ class SqliteMinutes(SqliteKindCounts):
             at = minute - MINUTE
             yield self._many("add_depth", [(at, queue, *n) for queue, n in depths.items()])
             yield self._many("add_kind_depth", [(at, *kind) for kind in kinds or ()])
-            yield self._statement("delete_empty_kind_counts")
+            yield self._statement("delete_empty_kind_counts", _DELETED)
             yield from self._delete_old(now - KEPT)
 
     def _delete_old(self, before: int) -> Plan[None]:
@@ -108,7 +108,7 @@ class SqliteMinutes(SqliteKindCounts):
             yield self._statement("delete_old_minutes", span, before, _DELETED)
         yield self._statement("delete_old_depths", before, _DELETED)
         yield self._statement("delete_old_kind_depths", before, _DELETED)
-        yield self._statement("delete_old_gaps", before)
+        yield self._statement("delete_old_gaps", before, _DELETED)
 
 
 _Depth = tuple[int, int | None]

@@ -82,8 +82,9 @@ delete from "laneway_depth" where (at, queue) in (
 returning 1
 
 -- name: delete_old_gaps
--- $1: before.
-delete from "laneway_history_gap" where ends < $1
+-- $1: before, $2: limit.
+delete from "laneway_history_gap" where rowid in (
+    select rowid from "laneway_history_gap" where ends < $1 limit $2)
 
 -- name: last_depths
 -- Queues that had messages when depths were noted last.

@@ -138,14 +138,14 @@ class SqliteNodeEnds(FlowEnds, SqliteChannelRows):
 
     def _forget_flows(self, state: WriteState, limit: int) -> Plan[int]:
         """Part of upkeep: which have ended, and which are no longer kept."""
-        yield self._statement("end_flows", state.now)
+        yield self._statement("end_flows", state.now, limit)
         nodes = listed(
             row[0] for row in (yield self._statement("expired_flow_nodes", state.now, limit))
         )
         yield self._statement("delete_flow_edges", nodes)
         yield self._statement("forget_undecided", nodes)
         yield self._statement("delete_flow_nodes", nodes)
-        gone = yield self._statement("delete_flows", state.now)
+        gone = yield self._statement("delete_flows", state.now, limit)
         if gone:
             yield self._statement("count_flows", -len(gone))
         return len(json.loads(nodes))

@@ -240,9 +240,10 @@ where h.id = j.value and c.queue = h.queue and c.name = h.channel
 returning id, channel_id, priority, due
 
 -- name: end_flows
--- $1: now. Flows that have nothing left.
+-- $1: now, $2: limit. Flows that have nothing left.
 update "laneway_flow" set ended_at = $1, expires_at = $1 + keep
-where ended_at is null and held = 0 and live = 0 and dead = 0
+where id in (
+    select id from "laneway_flow" where ended_at is null and held = 0 and live = 0 and dead = 0 limit $2)
 
 -- name: expired_flow_nodes
 -- $1: now, $2: limit. Nodes of flows that are no longer kept, and that the figures by minute have passed.
@@ -258,9 +259,10 @@ delete from "laneway_flow_edge" where parent in (select value from json_each($1)
 delete from "laneway_flow_node" where id in (select value from json_each($1))
 
 -- name: delete_flows
--- $1: now. Those that are no longer kept and have no nodes left.
-delete from "laneway_flow" where expires_at <= $1
-    and not exists (select 1 from "laneway_flow_node" n where n.flow_id = "laneway_flow".id)
+-- $1: now, $2: limit. Those that are no longer kept and have no nodes left.
+delete from "laneway_flow" where id in (
+    select f.id from "laneway_flow" f
+    where f.expires_at <= $1 and not exists (select 1 from "laneway_flow_node" n where n.flow_id = f.id) limit $2)
 returning id
 
 -- name: count_flows

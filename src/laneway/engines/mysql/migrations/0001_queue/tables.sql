@@ -39,6 +39,14 @@ create table if not exists `laneway_turnstile` (
 ) engine = InnoDB;
 insert ignore into `laneway_turnstile` (name) values ('upkeep'), ('settle');
 
+-- Lives of servers (docs/decisions/0027-server-lives.md): the newest row names the server that gives out numbers now,
+-- and when it started. All ids of its time are above its number.
+create table if not exists `laneway_server_life` (
+    id bigint auto_increment primary key,
+    number bigint not null,
+    server varbinary(1000) not null
+) engine = InnoDB;
+
 -- Fences: one number for each claim. The counter is never rolled back; upkeep deletes the rows.
 create table if not exists `laneway_fence` (
     id bigint auto_increment primary key
@@ -86,7 +94,7 @@ create table if not exists `laneway_channel` (
     key channel_timed (paused_until)
 ) engine = InnoDB;
 
--- flow_id: the flow that it is a node of, or null: then nothing that ends it looks at the tables of flows.
+-- key: the name of its key, as in dedupe; flow_id: the flow that it is a node of, or null: then nothing that ends it looks at the tables of flows.
 create table if not exists `laneway_message` (
     id bigint auto_increment primary key,
     channel_id binary(16) not null,
@@ -102,7 +110,7 @@ create table if not exists `laneway_message` (
     queue varbinary(255) not null,
     channel varbinary(255) not null,
     kind varbinary(255) not null,
-    `key` varbinary(255),
+    `key` varbinary(271),
     content_type varbinary(1024) not null,
     headers longblob,
     state_type varbinary(1024),
@@ -165,13 +173,14 @@ create table if not exists `laneway_stray` (
     primary key (message_id, fence)
 ) engine = InnoDB;
 
--- Publish keys in use; the id is computed from queue and key. expires_at is null while the message
+-- Publish keys in use, by name: the scope in which one holds (16 characters, engines/keys.py), then the key itself. The id is
+-- computed from queue and name. expires_at is null while the message
 -- exists; afterwards the key stays taken until then. behind: a running message that had the key before; the
 -- key's message waits until it has ended, and is due at behind_due then (docs/decisions/0017-key-modes.md).
 create table if not exists `laneway_dedupe` (
     id binary(16) primary key,
     queue varbinary(255) not null,
-    `key` varbinary(255) not null,
+    `key` varbinary(271) not null,
     message_id bigint not null,
     expires_at bigint,
     behind bigint,
@@ -192,7 +201,7 @@ create table if not exists `laneway_dead` (
     queue varbinary(255) not null,
     channel varbinary(255) not null,
     kind varbinary(255) not null,
-    `key` varbinary(255),
+    `key` varbinary(271),
     content_type varbinary(1024) not null,
     headers longblob,
     state_type varbinary(1024),

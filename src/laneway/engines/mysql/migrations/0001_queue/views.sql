@@ -3,7 +3,7 @@
 
 create or replace view `laneway_message_v1` as
 select m.id, convert(m.queue using utf8mb4) collate utf8mb4_bin as queue, convert(m.channel using utf8mb4) collate utf8mb4_bin as channel,
-    convert(m.kind using utf8mb4) collate utf8mb4_bin as kind, convert(m.`key` using utf8mb4) collate utf8mb4_bin as `key`, m.priority,
+    convert(m.kind using utf8mb4) collate utf8mb4_bin as kind, convert(substr(m.`key`, 17) using utf8mb4) collate utf8mb4_bin as `key`, m.priority,
     timestampadd(microsecond, m.due, timestamp '1970-01-01 00:00:00') as due,
     timestampadd(microsecond, m.published_at, timestamp '1970-01-01 00:00:00') as published_at,
     timestampadd(microsecond, m.first_published_at, timestamp '1970-01-01 00:00:00') as first_published_at,
@@ -20,7 +20,7 @@ from `laneway_message` m left join `laneway_lease` l on l.message_id = m.id;
 
 create or replace view `laneway_dead_letter_v1` as
 select d.id, convert(d.queue using utf8mb4) collate utf8mb4_bin as queue, convert(d.channel using utf8mb4) collate utf8mb4_bin as channel,
-    convert(d.kind using utf8mb4) collate utf8mb4_bin as kind, convert(d.`key` using utf8mb4) collate utf8mb4_bin as `key`, d.priority,
+    convert(d.kind using utf8mb4) collate utf8mb4_bin as kind, convert(substr(d.`key`, 17) using utf8mb4) collate utf8mb4_bin as `key`, d.priority,
     timestampadd(microsecond, d.died_at, timestamp '1970-01-01 00:00:00') as died_at,
     timestampadd(microsecond, d.published_at, timestamp '1970-01-01 00:00:00') as published_at,
     timestampadd(microsecond, d.first_published_at, timestamp '1970-01-01 00:00:00') as first_published_at,

@@ -1,6 +1,7 @@
 -- The time for a verb that appends wakes or tokens: the transaction gets its number first and the
 -- clock is read second. So whoever took a snapshot before this moment either sees the transaction
 -- in it or has an older clock reading. The floors of claim_v1 rely on that.
+-- What it writes has numbers of this life of the server (server_life_v1).
 -- p_now is for tests: only the owner may set the time, not roles that were granted a verb (install --roles).
 create or replace function "laneway".write_time_v1(p_now timestamptz)
 returns timestamptz
@@ -8,12 +9,19 @@ language plpgsql
 as $$
 begin
     perform pg_current_xact_id();
+    perform "laneway".server_life_v1();
     if p_now is null or not pg_has_role(session_user, current_user, 'member') then
         return clock_timestamp();
     end if;
     return p_now;
 end
 $$;
+
+-- The time for a verb that appends none of these: p_now counts as there.
+create or replace function "laneway".time_v1(p_now timestamptz)
+returns timestamptz
+language sql volatile
+return case when p_now is not null and pg_has_role(session_user, current_user, 'member') then p_now else clock_timestamp() end;
 
 -- The id of a channel, from its names alone: no look-up, no row to create, nothing to wait for.
 -- 128 bits of SHA-256, so that no tenant can pick a name that lands in another's channel.

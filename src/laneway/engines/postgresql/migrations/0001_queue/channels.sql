@@ -47,6 +47,11 @@ declare
     v_limited uuid[];
     v_charged uuid[];
 begin
+    perform check_counts_v1('channels and limits', array[
+            cardinality(p_channels), cardinality(p_concurrency), cardinality(p_rate), cardinality(p_burst), cardinality(p_backlog),
+            cardinality(p_weight)]), check_names_v1('queue', array[p_queue]), check_names_v1('channel', p_channels),
+        check_limits_v1(p_concurrency, p_rate, p_burst), check_numbers_v1('backlog', p_backlog, 0),
+        check_numbers_v1('weight', p_weight, 0.01, 1000);
     perform lock_channels_v1(array_fill(p_queue, array[cardinality(p_channels)]), p_channels);
 
     v_limited := array(
@@ -135,6 +140,8 @@ declare
     v_rate double precision;
     v_burst bigint;
 begin
+    perform check_limits_v1(array[p_concurrency], array[p_rate], '{}'), check_names_v1('queue', array[p_queue]),
+        check_names_v1('channel', array[p_channel]);
     perform lock_channels_v1(array[p_queue], array[p_channel]);
     select c.* into strict v_old from channel c where c.id = v_id;
 
@@ -174,6 +181,8 @@ as $$
 declare
     v_now timestamptz := write_time_v1(p_now);
 begin
+    perform check_names_v1('queue', array[p_queue]), check_names_v1('channel', p_channels),
+        check_lengths_v1('duration', array[p_length]);
     perform lock_channels_v1(array_fill(p_queue, array[cardinality(p_channels)]), p_channels);
     update channel c set paused = p_paused, paused_until = case when p_paused then v_now + p_length end, throttled = false
     where c.id in (select channel_id_v1(p_queue, x.name) from unnest(p_channels) x(name));
@@ -199,6 +208,8 @@ declare
     v_now timestamptz := write_time_v1(p_now);
     v_id uuid := channel_id_v1(p_queue, p_channel);
 begin
+    perform check_names_v1('queue', array[p_queue]), check_names_v1('channel', array[p_channel]),
+        check_lengths_v1('length', array[p_length]);
     perform lock_channels_v1(array[p_queue], array[p_channel]);
     if exists (
         select from channel c

@@ -19,7 +19,8 @@ create table "laneway".audit (
     source text not null,
     action text not null,
     target jsonb not null,
-    affected bigint
+    affected bigint,
+    check (length(actor) <= 1000 and length(source) <= 1000 and length(action) <= 1000)
 );
 
 -- Bulk redrives and discards. died_at and letter are the position of the last dead letter that was
@@ -32,7 +33,7 @@ create table "laneway".operation (
     total bigint,
     done bigint not null default 0,
     state text not null default 'running' check (state in ('running', 'done', 'cancelled', 'failed')),
-    actor text not null,
+    actor text not null check (length(actor) <= 1000),
     started_at timestamptz not null,
     ended_at timestamptz,
     error text,
@@ -56,6 +57,8 @@ as $$
 declare
     v_now timestamptz;
 begin
+    perform check_names_v1('queue', array[p_queue]), check_names_v1('kind', array[p_kind], true),
+        check_lengths_v1('duration', array[p_length]), check_texts_v1('actor', array[p_actor]), check_texts_v1('reason', array[p_reason]);
     perform pg_advisory_xact_lock(hashtextextended(p_queue, 'pause'::regclass::oid::bigint));
     v_now := write_time_v1(p_now);
     delete from pause p where p.queue = p_queue and p.kind is not distinct from p_kind;
@@ -77,6 +80,7 @@ declare
     v_now timestamptz := write_time_v1(p_now);
     v_paused boolean;
 begin
+    perform check_names_v1('queue', array[p_queue]), check_names_v1('kind', array[p_kind], true);
     with gone as (
         delete from pause p where p.queue = p_queue and p.kind is not distinct from p_kind returning p.until
     )
@@ -101,6 +105,7 @@ declare
     v_now timestamptz;
     v_old fair_queue;
 begin
+    perform check_names_v1('queue', array[p_queue]), check_numbers_v1('turn', array[p_turn], 0.001, 3600);
     perform pg_advisory_xact_lock(hashtextextended(p_queue, 'fair_queue'::regclass::oid::bigint));
     v_now := write_time_v1(p_now);
     delete from fair_queue f where f.queue = p_queue returning f.* into v_old;
@@ -225,6 +230,7 @@ declare
     v_done bigint;
     v_ended boolean;
 begin
+    perform check_numbers_v1('limit', array[coalesce(p_limit, 0)], 1, 10000);
     select o.* into v_operation from operation o
     where o.state = 'running' and (p_id is null or o.id = p_id)
     order by o.id limit 1 for update skip locked;
@@ -290,7 +296,7 @@ begin
         total = o.total + greatest(0, o.done + coalesce(v_done, 0) - o.total),
         done = o.done + coalesce(v_done, 0), died_at = v_operation.died_at, letter = v_operation.letter,
         state = case when v_ended then 'done' else o.state end,
-        ended_at = case when v_ended then coalesce(p_now, clock_timestamp()) end
+        ended_at = case when v_ended then time_v1(p_now) end
     where o.id = v_operation.id
     returning o.*;
 end
@@ -301,7 +307,7 @@ $$;
 create or replace function "laneway".claim_put_back_v1(
     p_queues text[], p_limit integer, p_lease interval, p_worker text, p_quantum integer,
     p_turn_floor timestamptz, p_wake_floor timestamptz, p_open_xids bigint[], p_open_turns timestamptz[],
-    p_open_wakes timestamptz[], p_contended boolean, p_kinds text[], p_now timestamptz
+    p_open_wakes timestamptz[], p_contended boolean, p_kinds text[], p_now timestamptz, p_life bigint
 ) returns setof "laneway".claimed_v1
 language plpgsql
 as $$
@@ -309,7 +315,7 @@ declare
     v_rows "laneway".claimed_v1[] := array(
         select c from claim_v1(
             p_queues, p_limit, p_lease, p_worker, p_quantum, p_turn_floor, p_wake_floor, p_open_xids, p_open_turns,
-            p_open_wakes, p_contended, p_kinds, p_now, false) c);
+            p_open_wakes, p_contended, p_kinds, p_now, false, p_life) c);
     v_end "laneway".claimed_v1 := v_rows[cardinality(v_rows)];
     v_ids bigint[];
     v_fences bigint[];

@@ -15,6 +15,7 @@ declare
     v_now timestamptz;
     v_nodes bigint[];
 begin
+    perform check_numbers_v1('max_attempts', array[p_max_attempts], 1), check_lengths_v1('delay', array[p_delay]);
     v_now := write_time_v1(p_now);
     with chosen as materialized (
         select d.id from dead d where d.id = any(p_ids) order by d.id for update skip locked

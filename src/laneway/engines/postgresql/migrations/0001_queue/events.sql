@@ -6,14 +6,23 @@ create or replace function "laneway".listen_v1(
     p_what text[], p_queues text[], p_channels text[], p_kinds text[], p_length interval,
     p_now timestamptz default null
 ) returns bigint
-language sql
+language plpgsql
 set search_path = "laneway", pg_temp
 as $$
+declare
+    v_id bigint;
+begin
+    perform check_numbers_v1('number of names', array[cardinality(p_what), cardinality(p_queues), cardinality(p_channels), cardinality(p_kinds)], 0, 10000),
+        check_names_v1('event', p_what), check_names_v1('queue', p_queues), check_names_v1('channel', p_channels),
+        check_names_v1('kind', p_kinds, true), check_lengths_v1('length', array[p_length], '0', '1 day');
+    perform server_life_v1();
     insert into listener (until, id, read_to, what, queues, channels, kinds)
-    select coalesce(p_now, clock_timestamp()) + p_length, nextval('listener_id'), n.last_value,
+    select time_v1(p_now) + p_length, nextval('listener_id'), n.last_value,
         p_what, p_queues, p_channels, p_kinds
     from mail_number n
-    returning id
+    returning id into v_id;
+    return v_id;
+end
 $$;
 
 -- unlisten: close a mailbox. Its row stays for a while, so that upkeep finds what is still being written.
@@ -24,7 +33,7 @@ set search_path = "laneway", pg_temp
 set enable_seqscan = off
 as $$
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := time_v1(p_now);
 begin
     update listener l set until = v_now where l.until > v_now and l.id = p_listener_id;
     delete from mail m where m.listener_id = p_listener_id;
@@ -50,9 +59,10 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := time_v1(p_now);
     v_number bigint := (select n.last_value from mail_number n);
 begin
+    perform check_lengths_v1('length', array[p_length], '0', '1 day');
     select true, v_number - l.read_to into alive, behind
     from listener l where l.until > v_now and l.id = p_listener_id;
     alive := coalesce(alive, false);
@@ -145,8 +155,10 @@ language plpgsql
 set search_path = "laneway", pg_temp
 as $$
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := time_v1(p_now);
 begin
+    perform check_names_v1('queue', p_queues), check_names_v1('worker', array[p_worker]), check_lengths_v1('length', array[p_length], '0', '1 day'),
+        check_names_v1('kind', p_kinds, true);
     delete from sleeper s where s.ctid = any(array(
         select k.ctid from sleeper k where k.worker = p_worker or k.until < v_now
         for update skip locked));

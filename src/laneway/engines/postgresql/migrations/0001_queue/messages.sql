@@ -103,7 +103,7 @@ begin
         return next;
     elsif p_state = 'dead' then
         return query
-        select d.id, d.queue, d.channel, d.kind, d.key, 'dead', d.priority, null::timestamptz,
+        select d.id, d.queue, d.channel, d.kind, substr(d.key, 17), 'dead', d.priority, null::timestamptz,
             d.published_at, d.first_published_at, null::timestamptz, d.attempt, d.max_attempts,
             d.content_type, d.headers, octet_length(d.payload)::bigint, null::bigint, null::text,
             null::timestamptz, null::timestamptz, d.died_at, d.reason, d.error_type, d.error, v_next, v_looked
@@ -111,7 +111,7 @@ begin
         order by d.id;
     else
         return query
-        select m.id, m.queue, m.channel, m.kind, m.key,
+        select m.id, m.queue, m.channel, m.kind, substr(m.key, 17),
             case when l.fence is not null then 'leased' when m.due > v_now then 'scheduled' else 'waiting' end,
             m.priority, m.due, m.published_at, m.first_published_at, m.expires_at,
             case when l.fence is null then m.attempt else m.attempt + 1 end, m.max_attempts,

@@ -133,6 +133,8 @@ declare
     v_lost bigint[];
     v_lost_fences bigint[];
 begin
+    perform check_lengths_v1('time to keep a result', p_keeps), check_content_types_v1(p_content_types),
+        check_payloads_v1('result', p_payloads);
     -- Read before they are deleted; none of these columns ever changes.
     select array_agg(m.id), array_agg(m.queue), array_agg(m.channel), array_agg(m.kind)
     into v_ids, v_queues, v_channels, v_kinds
@@ -164,8 +166,9 @@ set search_path = "laneway", pg_temp
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := time_v1(p_now);
 begin
+    perform check_numbers_v1('progress', p_shares, 0, 1);
     return query select e.id, e.fence, e.status, e.until from extend_v1(p_ids, p_fences, p_lengths, v_now) e;
     -- The leases that are held are locked now; note_progress_v1 looks for them.
     perform note_progress_v1(p_note_ids, p_note_fences, p_shares, p_notes, v_now);
@@ -182,8 +185,9 @@ set search_path = "laneway", pg_temp
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := time_v1(p_now);
 begin
+    perform check_numbers_v1('progress', p_shares, 0, 1);
     return query select h.id, h.fence, h.status from hold_v1(p_ids, p_fences, p_length, v_now) h;
     perform note_progress_v1(p_note_ids, p_note_fences, p_shares, p_notes, v_now);
 end

@@ -120,7 +120,7 @@ begin
         select c.id, c.fence, c.answer, row_number() over () as place,
             case when c.id is null then json_build_array(
                 c.turn_floor, c.wake_floor, coalesce(c.open_xids, '{}'), coalesce(c.open_turns, '{}'),
-                coalesce(c.open_wakes, '{}'), c.contended)::text end as floors
+                coalesce(c.open_wakes, '{}'), c.contended, c.life)::text end as floors
         from claim_v1(
             p_queues, p_limit, p_lease, 'stream ' || p_stream,
             p_turn_floor => (p_floors::json ->> 0)::timestamptz,
@@ -128,7 +128,8 @@ begin
             p_open_xids => array(select x::bigint from json_array_elements_text(p_floors::json -> 2) x),
             p_open_turns => array(select x::timestamptz from json_array_elements_text(p_floors::json -> 3) x),
             p_open_wakes => array(select x::timestamptz from json_array_elements_text(p_floors::json -> 4) x),
-            p_contended => coalesce((p_floors::json ->> 5)::boolean, false)) c
+            p_contended => coalesce((p_floors::json ->> 5)::boolean, false),
+            p_life => (p_floors::json ->> 6)::bigint) c
     ),
     sealed as (
         insert into stream_item (stream, seq, place, message_id, fence)
@@ -175,7 +176,7 @@ begin
     select m.id, l.fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
         extract(epoch from m.due)::double precision, extract(epoch from m.published_at)::double precision,
         extract(epoch from m.first_published_at)::double precision, extract(epoch from m.expires_at)::double precision,
-        m.key, m.content_type, m.headers::text, m.state_type, m.state, m.payload, m.spent,
+        substr(m.key, 17), m.content_type, m.headers::text, m.state_type, m.state, m.payload, m.spent,
         l.claimed_at, l.until, extract(epoch from l.until - clock_timestamp())::double precision
     from unnest(v_ids, v_fences) with ordinality t(id, fence, place)
     join lease l on l.message_id = t.id and l.fence = t.fence
@@ -239,7 +240,7 @@ $$;
 
 -- What is in a stream's batches, as far as its leases still hold it.
 create view "laneway".stream_message_v1 as
-select i.stream, i.seq, i.place, m.id, m.queue, m.channel, m.kind, m.key, m.priority, m.due, m.published_at,
+select i.stream, i.seq, i.place, m.id, m.queue, m.channel, m.kind, substr(m.key, 17) as key, m.priority, m.due, m.published_at,
     m.first_published_at, m.expires_at, m.attempt + 1 as attempt, m.max_attempts, m.content_type, m.headers,
     octet_length(m.payload)::bigint as payload_size, m.payload, m.state_type, m.state, l.fence, l.claimed_at, l.until
 from "laneway".stream_item i

@@ -7,7 +7,26 @@
 --             token, lease. Each is found by a position that only moves to the right, so that
 --             dead row versions which an old snapshot keeps alive stay behind and are not read.
 
-create schema if not exists "laneway";
+-- "create schema if not exists" needs the right to create one also where it exists, made by an administrator.
+do $$
+declare
+    v_create text := 'create schema "laneway"';
+begin
+    if to_regnamespace('"laneway"') is not null then
+        if not has_schema_privilege(to_regnamespace('"laneway"'), 'create') then
+            raise insufficient_privilege using message = format(
+                '%I may create nothing in this schema: as its owner run GRANT USAGE, CREATE ON SCHEMA %s TO %I',
+                current_user, '"laneway"', current_user);
+        end if;
+    elsif has_database_privilege(current_database(), 'create') then
+        execute v_create;
+    else
+        raise insufficient_privilege using message = format(
+            '%I may not create the schema: as an administrator run CREATE SCHEMA %s AUTHORIZATION %I',
+            current_user, '"laneway"', current_user);
+    end if;
+end
+$$;
 
 create table "laneway".migration (
     number integer primary key,
@@ -16,7 +35,7 @@ create table "laneway".migration (
 );
 
 -- One row: the settings of the schema. history_changes: how often "history" was changed; what happened around a
--- change is not known for certain.
+-- change is not known for certain. max_payload: what others than the owner may store in one message.
 create table "laneway".setting (
     single boolean primary key default true check (single),
     history text not null default 'all' check (history in ('all', 'failures', 'none')),
@@ -24,6 +43,7 @@ create table "laneway".setting (
     backoff_initial interval not null default '1 second' check (backoff_initial >= interval '0'),
     backoff_max interval not null default '5 minutes' check (backoff_max >= interval '0'),
     audit_days integer not null default 90 check (audit_days >= 1),
+    max_payload integer not null default 1048576 check (max_payload between 1 and 268435456),
     history_changes bigint not null default 0
 );
 insert into "laneway".setting default values;
@@ -203,7 +223,7 @@ create type "laneway".claimed_v1 as (
     headers jsonb, state_type text, state bytea, payload bytea, spent integer,
     answer text, claimed_at timestamptz, until timestamptz, look_again timestamptz,
     turn_floor timestamptz, wake_floor timestamptz,
-    open_xids bigint[], open_turns timestamptz[], open_wakes timestamptz[], contended boolean
+    open_xids bigint[], open_turns timestamptz[], open_wakes timestamptz[], contended boolean, life bigint
 );
 
 -- What a claim's scan found (claim_scan_v1).
@@ -258,7 +278,7 @@ create table "laneway".stray (
     channel text collate "C" not null
 );
 
--- A publish key in use. expires_at null: until the message ends; else until then. behind: a running message that had
+-- A publish key in use, by its name (key_names_v1); in messages and dead letters too. expires_at null: until the message ends; else until then. behind: a running message that had
 -- the key before; the key's message (message_id) waits until it has ended, and is due at behind_due then
 -- (docs/decisions/0017-key-modes.md).
 create table "laneway".dedupe (

@@ -5,7 +5,9 @@ create table "laneway".subscription (
     queue text collate "C" not null,
     channel text collate "C",
     kind text collate "C",
-    primary key (topic, queue)
+    primary key (topic, queue),
+    check (octet_length(topic) between 1 and 255 and octet_length(queue) between 1 and 255
+        and octet_length(channel) between 1 and 255 and octet_length(kind) <= 255)
 );
 
 -- publish to a topic: one copy into each queue that is subscribed when the statement runs. The copies
@@ -29,6 +31,7 @@ create or replace function "laneway".publish_topic_v1(
     p_expires_in interval[] default '{}',
     p_expires_at timestamptz[] default '{}',
     p_max_attempts integer[] default '{}',
+    p_key_scope text[] default '{}',
     p_now timestamptz default null
 ) returns table (ordinal integer, queue text, id bigint, status text)
 language plpgsql
@@ -39,10 +42,14 @@ as $$
 declare
     v_copy record;
 begin
+    perform check_names_v1('topic', array[p_topic]), check_messages_v1(
+        p_payload, null, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window, p_priority, p_delay, p_at, p_expires_in,
+        p_expires_at, p_max_attempts);
     select
         array_agg(c.ordinal) as ordinal, array_agg(c.queue) as queue, array_agg(c.channel) as channel,
         array_agg(c.kind) as kind, array_agg(c.payload) as payload, array_agg(c.content_type) as content_type,
         array_agg(c.headers) as headers, array_agg(c.key) as key, array_agg(c.key_window) as key_window,
+        array_agg(c.key_scope) as key_scope,
         array_agg(c.priority) as priority, array_agg(c.delay) as delay, array_agg(c.at) as at,
         array_agg(c.expires_in) as expires_in, array_agg(c.expires_at) as expires_at,
         array_agg(c.max_attempts) as max_attempts
@@ -56,13 +63,14 @@ begin
             coalesce(x.delay, case when cardinality(p_delay) = 1 then p_delay[1] end) as delay,
             coalesce(x.expires_in, case when cardinality(p_expires_in) = 1 then p_expires_in[1] end) as expires_in,
             coalesce(x.max_attempts, p_max_attempts[1]) as max_attempts,
+            coalesce(x.key_scope, case when cardinality(p_key_scope) = 1 then p_key_scope[1] end) as key_scope,
             x.payload, x.headers, x.key, x.key_window, x.at, x.expires_at
         from unnest(
             p_payload, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window,
-            p_priority, p_delay, p_at, p_expires_in, p_expires_at, p_max_attempts
+            p_priority, p_delay, p_at, p_expires_in, p_expires_at, p_max_attempts, p_key_scope
         ) with ordinality x(
             payload, channel, kind, content_type, headers, key, key_window,
-            priority, delay, at, expires_in, expires_at, max_attempts, ordinal)
+            priority, delay, at, expires_in, expires_at, max_attempts, key_scope, ordinal)
         cross join subscription s
         where s.topic = p_topic
         order by x.ordinal, s.queue
@@ -78,7 +86,7 @@ begin
         publish_v1(
             v_copy.payload, v_copy.queue, v_copy.channel, v_copy.kind, v_copy.content_type, v_copy.headers,
             v_copy.key, v_copy.key_window, v_copy.priority, v_copy.delay, v_copy.at, v_copy.expires_in,
-            v_copy.expires_at, v_copy.max_attempts, p_now)
+            v_copy.expires_at, v_copy.max_attempts, v_copy.key_scope, p_now)
     ) o(ordinal, queue, id, status);
 end
 $$;

@@ -2,6 +2,7 @@
 -- transaction-level lock), the others answer at once with ran = false.
 create or replace function "laneway".upkeep_v1(
     p_limit integer default 1000, p_floor timestamptz default null, p_now timestamptz default null,
+    p_life bigint default null, out life bigint,
     out ran boolean, out expired bigint, out buried bigint, out lapsed bigint, out tidied bigint,
     out partitioned bigint, out floor timestamptz
 )
@@ -14,6 +15,7 @@ declare
     v_left bigint[];
     v_locked bigint[];
 begin
+    perform check_numbers_v1('limit', array[coalesce(p_limit, 0)], 1, 10000);
     -- Else a role that was only granted this verb could drop history with a time in the future.
     if p_now is not null and not pg_has_role(session_user, current_user, 'member') then
         p_now := null;
@@ -21,6 +23,11 @@ begin
     if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'laneway: upkeep needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation')
             using errcode = 'invalid_transaction_state', hint = 'Run it on a connection of its own.';
+    end if;
+    life := server_life_v1();
+    if p_life is distinct from life then
+        -- Leases that had ended in the life before may be there again.
+        p_floor := null;
     end if;
     ran := pg_try_advisory_xact_lock(hashtextextended(current_schema() || '.upkeep', 0));
     if not ran then

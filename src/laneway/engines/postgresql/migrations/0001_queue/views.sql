@@ -2,7 +2,7 @@
 -- would break a reader gets a new number.
 
 create view "laneway".message_v1 as
-select m.id, m.queue, m.channel, m.kind, m.key, m.priority, m.due, m.published_at, m.first_published_at, m.expires_at,
+select m.id, m.queue, m.channel, m.kind, substr(m.key, 17) as key, m.priority, m.due, m.published_at, m.first_published_at, m.expires_at,
     m.attempt, m.max_attempts, m.content_type, m.headers, octet_length(m.payload)::bigint as payload_size, m.payload,
     case when l.message_id is not null then 'leased' when m.due > clock_timestamp() then 'scheduled' else 'waiting' end as state,
     l.fence, l.worker, l.claimed_at, l.until, m.state as saved_state
@@ -10,7 +10,7 @@ from "laneway".message m left join "laneway".lease l on l.message_id = m.id
 where (m.part is null or m.part not in (select p.id from "laneway".staged_part p));
 
 create view "laneway".dead_letter_v1 as
-select d.id, d.queue, d.channel, d.kind, d.key, d.priority, d.died_at, d.published_at, d.first_published_at,
+select d.id, d.queue, d.channel, d.kind, substr(d.key, 17) as key, d.priority, d.died_at, d.published_at, d.first_published_at,
     d.attempt, d.max_attempts, d.content_type, d.headers, octet_length(d.payload)::bigint as payload_size, d.payload,
     d.reason, d.error_type, d.error, d.traceback, d.state as saved_state
 from "laneway".dead d;

@@ -41,8 +41,12 @@ set search_path = "laneway", pg_temp
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := time_v1(p_now);
 begin
+    perform check_names_v1('worker', array[p_id, p_name]), check_names_v1('host', array[p_host]), check_names_v1('version', array[p_version]),
+        check_names_v1('queue', p_queues), check_names_v1('kind', p_kinds, true),
+        check_numbers_v1('number of queues and kinds', array[cardinality(p_queues), cardinality(p_kinds)], 0, 10000),
+        check_numbers_v1('number of slots', array[p_slots, p_used], 0);
     insert into worker as w (id, name, host, pid, version, queues, kinds, slots, used, stopping, started_at, seen_at)
     values (p_id, p_name, p_host, p_pid, p_version, p_queues, p_kinds, p_slots, p_used, p_stopping, v_now, v_now)
     on conflict (id) do update set slots = p_slots, used = p_used, stopping = p_stopping, seen_at = v_now;
@@ -99,7 +103,7 @@ begin
         ),
         asked as (
             insert into cancel_request (message_id, fence, worker, requested_at)
-            select h.message_id, h.fence, h.worker, coalesce(p_now, clock_timestamp()) from held h
+            select h.message_id, h.fence, h.worker, time_v1(p_now) from held h
             on conflict (message_id, fence) do nothing
         )
         select coalesce(array_agg(h.message_id), '{}') into v_asked from held h;
@@ -190,6 +194,15 @@ begin
                     where t.queue = v_queue and t.turn <= v_now order by t.turn limit 20) c
                 cross join lateral (
                     select m.id from message m where m.channel_id = c.channel_id and (m.part is null or m.part not in (select p.id from staged_part p))
+                    order by m.priority, m.due, m.id limit 5) h
+                union
+                -- Where the queue is claimed by kind, also what waits there behind others.
+                select h.id from (
+                    select t.channel_id, t.lanes from token t
+                    where t.queue = v_queue and t.turn <= v_now order by t.turn limit 20) c
+                cross join lateral (select distinct substr(l, 2) as kind from unnest(c.lanes) l where l like '=%') l
+                cross join lateral (
+                    select m.id from message m where m.by_kind and m.channel_id = c.channel_id and m.kind = l.kind
                     order by m.priority, m.due, m.id limit 5) h
             ) x
             cross join lateral (select k.kind, k.published_at from message k where k.id = x.id offset 0) m

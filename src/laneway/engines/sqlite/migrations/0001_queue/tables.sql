@@ -169,7 +169,8 @@ create table "laneway_lease" (
     primary key (fence, message_id)
 ) without rowid;
 
--- Publish keys in use, until expires_at; null: as long as the message exists.
+-- Publish keys in use, by name: the scope in which one holds (16 characters, engines/keys.py), then the key itself.
+-- In messages and dead letters too. Until expires_at; null: as long as the message exists.
 -- behind: a running message that had the key before; the key's message (message_id) waits until it has ended.
 -- behind_due: when the key's message is due then (docs/decisions/0017-key-modes.md).
 create table "laneway_dedupe" (

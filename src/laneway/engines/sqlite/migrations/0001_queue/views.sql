@@ -3,7 +3,7 @@
 -- Times are microseconds since 1970: datetime(due / 1000000, 'unixepoch') is readable.
 
 create view "laneway_message_v1" as
-select m.id, c.queue, c.name as channel, m.kind, m.key, m.priority, m.due, m.published_at,
+select m.id, c.queue, c.name as channel, m.kind, substr(m.key, 17) as key, m.priority, m.due, m.published_at,
     m.first_published_at, m.expires_at, m.attempt, m.max_attempts, m.content_type, m.headers,
     length(m.payload) as payload_size, m.payload,
     case when l.fence is not null then 'leased'
@@ -16,7 +16,7 @@ left join "laneway_lease" l on l.message_id = m.id
 left join "laneway_claim" k on k.fence = l.fence;
 
 create view "laneway_dead_letter_v1" as
-select id, queue, channel, kind, key, priority, died_at, published_at, first_published_at, attempt,
+select id, queue, channel, kind, substr(key, 17) as key, priority, died_at, published_at, first_published_at, attempt,
     max_attempts, content_type, headers, length(payload) as payload_size, payload, reason, error_type,
     error, traceback
 from "laneway_dead";

@@ -20,6 +20,7 @@ create table "laneway_schedule" (
     payload blob not null,
     expires_in integer,
     max_attempts integer not null,
+    key_scope text not null check (key_scope in ('kind', 'channel', 'queue')),
     anchor integer not null,
     paused integer not null,
     next_at integer not null,
@@ -36,7 +37,7 @@ create index "laneway_schedule_look" on "laneway_schedule" (look_at) where look_
 
 create view "laneway_schedule_v1" as
 select queue, name, cron, every, zone, start, catch_up, grace, topic, channel, kind, key, key_window,
-    priority, headers, content_type, payload, expires_in, max_attempts, anchor, paused, next_at,
+    priority, headers, content_type, payload, expires_in, max_attempts, key_scope, anchor, paused, next_at,
     look_at, last_at, fired, error, revision
 from "laneway_schedule";
 

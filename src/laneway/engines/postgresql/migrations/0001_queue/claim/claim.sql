@@ -20,7 +20,8 @@
 -- one has ended the scan goes back to where it began. Null: scan from the left edge. A snapshot
 -- lists only those of them that are older than the newest one that has ended; age() tells how many
 -- numbers were given out since, without taking one, but only the first time in a transaction: a
--- second claim in it answers no floors.
+-- second claim in it answers no floors. They belong to a life of the server (p_life): in another one, what was written
+-- behind them may be lost, and what they had passed is there again; then the scan begins at the left edge.
 --
 -- Contention: claims that run at the same time would all try to lock the same channels. So each takes one
 -- of sixteen parts of the channels (claim_part_v1), and does not fill up its batch once it is half full.
@@ -58,7 +59,8 @@ create or replace function "laneway".claim_v1(
     p_contended boolean default false,
     p_kinds text[] default null,
     p_now timestamptz default null,
-    p_put_back boolean default true
+    p_put_back boolean default true,
+    p_life bigint default null
 ) returns setof "laneway".claimed_v1
 language plpgsql
 -- Every table is read through a lateral look-up or by row address, so that index scans are the only
@@ -123,12 +125,21 @@ declare
     v_each integer := p_quantum;
     v_lanes text[];
 begin
+    perform check_names_v1('queue', p_queues), check_numbers_v1('limit', array[coalesce(p_limit, -1)], 0, 10000), check_numbers_v1('quantum', array[coalesce(p_quantum, 0)], 1, 10000),
+        check_leases_v1(array[p_lease]), check_names_v1('worker', array[p_worker]), check_names_v1('kind', p_kinds, true);
     if p_kinds is not null then
         v_lanes := array(select '=' || k from unnest(p_kinds) k) || '-'::text;
     end if;
     if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'laneway: claim needs READ COMMITTED, this transaction is %', current_setting('transaction_isolation')
             using errcode = 'invalid_transaction_state', hint = 'Claim on a connection of its own.';
+    end if;
+
+    v_end.life := server_life_v1();
+    if p_life is distinct from v_end.life then
+        p_turn_floor := null;
+        p_wake_floor := null;
+        p_open_xids := '{}';
     end if;
 
     if cardinality(p_queues) = 1
@@ -140,7 +151,7 @@ begin
             where pg_try_advisory_xact_lock_shared(hashtextextended(q.name, 'pause'::regclass::oid::bigint)));
     end if;
     -- A statement of its own: it sees what was committed before the locks were got.
-    v_now := coalesce(p_now, clock_timestamp());
+    v_now := time_v1(p_now);
     select exists (select from pause p where p.queue = any(p_queues)),
         (select bool_and(k.settled) from kind_queue k where k.queue = any(p_queues)),
         (select min(k.limits) from limit_queue k where k.queue = any(p_queues)),
@@ -158,7 +169,7 @@ begin
         return query
         select * from claim_put_back_v1(
             p_queues, p_limit, p_lease, p_worker, p_quantum, p_turn_floor, p_wake_floor, p_open_xids, p_open_turns,
-            p_open_wakes, p_contended, p_kinds, p_now);
+            p_open_wakes, p_contended, p_kinds, p_now, p_life);
         return;
     end if;
     if v_fair then
@@ -186,7 +197,7 @@ begin
 
     v_end.contended := p_contended and v_divide or not pg_try_advisory_xact_lock(v_lock);
     for v_pass in 1 .. 20 loop
-        v_now := coalesce(p_now, clock_timestamp());
+        v_now := time_v1(p_now);
         v_more := false;
         v_end.answer := null;
         if v_pass = 1 then
@@ -231,7 +242,7 @@ begin
                         end if;
                         exit;
                     end;
-                    v_now := coalesce(p_now, clock_timestamp());
+                    v_now := time_v1(p_now);
                 end if;
             end if;
         end if;

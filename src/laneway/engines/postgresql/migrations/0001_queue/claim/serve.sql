@@ -110,9 +110,9 @@ begin
     select p.id, v_fence, p.queue, p.channel, p.kind, 0::smallint, p.attempt + 1, p.max_attempts,
         date_part('epoch', p.due), date_part('epoch', p.published_at),
         date_part('epoch', p.first_published_at), date_part('epoch', p.expires_at),
-        p.key, p.content_type, p.headers, p.state_type, p.state, p.payload, p.spent,
+        substr(p.key, 17), p.content_type, p.headers, p.state_type, p.state, p.payload, p.spent,
         null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
-        null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean
+        null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean, null::bigint
     from picked p;
 end
 $$;
@@ -161,9 +161,9 @@ begin
     select m.id, v_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
         date_part('epoch', m.due), date_part('epoch', m.published_at),
         date_part('epoch', m.first_published_at), date_part('epoch', m.expires_at),
-        m.key, m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
+        substr(m.key, 17), m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
         null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
-        null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean
+        null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean, null::bigint
     from unnest(v_tids) x(tid)
     cross join lateral (select k.* from message k where k.ctid = x.tid offset 0) m;
     if p_listeners and v_ids is not null then

@@ -356,7 +356,7 @@ set enable_seqscan = off
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := time_v1(p_now);
     v_ids bigint[];
 begin
     update flow f set cancelled_at = v_now where f.id = p_flow_id and f.cancelled_at is null and f.ended_at is null;

@@ -33,6 +33,10 @@ declare
     v_queues text[];
     v_kinds text[];
 begin
+    perform check_names_v1('flow', array[p_name]), check_names_v1('queue of the flow', array[p_flow_queue]),
+        check_lengths_v1('time to keep the flow', array[p_keep]), check_messages_v1(
+        p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, null, null, p_priority, p_delay, p_at, p_expires_in,
+        p_expires_at, p_max_attempts);
     if p_flow_id is not null and not exists (select from flow f where f.id = p_flow_id and f.xid = v_xid offset 0) then
         raise exception 'laneway: this transaction has not created the flow %', p_flow_id using errcode = '42501';
     end if;
@@ -173,6 +177,9 @@ declare
     v_count integer := coalesce(cardinality(p_payload), 0);
     v_channel_id uuid := only_channel_id_v1(p_queue, p_channel);
 begin
+    perform check_messages_v1(
+        p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, null, null, p_priority, p_delay, p_at, p_expires_in,
+        p_expires_at, p_max_attempts);
     perform 1 from lease l where l.message_id = p_id and l.fence = p_fence for share;
     if not found then
         status := 'lost';

@@ -23,6 +23,7 @@ declare
     v_old boolean;
     v_all boolean := true;
 begin
+    perform check_names_v1('queue', p_queues);
     for v_queue in
         select distinct q.name from unnest(p_queues) q(name)
         where not exists (select from kind_queue k where k.queue = q.name and k.settled) order by q.name

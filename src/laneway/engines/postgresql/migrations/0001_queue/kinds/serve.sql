@@ -30,9 +30,9 @@ begin
     select m.id, v_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
         date_part('epoch', m.due), date_part('epoch', m.published_at),
         date_part('epoch', m.first_published_at), date_part('epoch', m.expires_at),
-        m.key, m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
+        substr(m.key, 17), m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
         null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
-        null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean
+        null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean, null::bigint
     from unnest(v_rows) m;
     if p_listeners and v_rows is not null then
         perform add_events_v1(array['claimed'], array(select m.id from unnest(v_rows) m), p_now);

@@ -215,10 +215,22 @@ as $$
 declare
     v_now timestamptz := write_time_v1(p_now);
     v_limit "laneway".shared_limit;
+    v_named text[];
     v_number bigint;
 begin
+    perform check_names_v1('limit', array[p_name]), check_limits_v1(array[p_concurrency], array[p_rate], '{}'),
+        check_lengths_v1('window', array[p_window], '1 second', '1 day'), check_lengths_v1('pause', array[p_pause], '1 second', '1 day'),
+        check_numbers_v1('minimum', array[p_minimum], 1, 1000000), check_numbers_v1('share of failures', array[p_failures], 0, 1),
+        check_numbers_v1('bound of adapt', array[p_adapt_min, p_adapt_max], 1, 2147483647);
     insert into shared_limit (name, created_at) values (p_name, v_now) on conflict do nothing;
     select l.* into strict v_limit from shared_limit l where l.name = p_name for update;
+    -- What is set to what it is changes nothing: programs set their limits whenever they start.
+    v_named := array(select n from unnest(p_named) n where case n
+        when 'concurrency' then p_concurrency is distinct from v_limit.set_concurrency
+        when 'adapt' then row(p_adapt_min, p_adapt_max) is distinct from row(v_limit.adapt_min, v_limit.adapt_max)
+        when 'breaker' then row(p_failures, p_window, p_minimum, p_pause) is distinct from
+            row(v_limit.breaker_failures, v_limit.breaker_window, v_limit.breaker_minimum, v_limit.breaker_pause)
+        else true end);
     if 'rate' = any(p_named) then
         v_limit.rate := p_rate;
     end if;
@@ -231,19 +243,19 @@ begin
     if v_limit.burst is not null and (v_limit.rate is null or v_limit.burst / v_limit.rate > 100 * 366 * 86400.0) then
         return;
     end if;
-    if 'concurrency' = any(p_named) then
+    if 'concurrency' = any(v_named) then
         v_limit.set_concurrency := p_concurrency;
     end if;
-    if 'adapt' = any(p_named) then
+    if 'adapt' = any(v_named) then
         v_limit.adapt_min := p_adapt_min;
         v_limit.adapt_max := p_adapt_max;
     end if;
-    if 'adapt' = any(p_named) or 'concurrency' = any(p_named) then
-        v_number := case when 'concurrency' = any(p_named) or v_limit.adapted is null then v_limit.set_concurrency else v_limit.adapted end;
+    if 'adapt' = any(v_named) or 'concurrency' = any(v_named) then
+        v_number := case when 'concurrency' = any(v_named) or v_limit.adapted is null then v_limit.set_concurrency else v_limit.adapted end;
         v_limit.adapted := greatest(v_limit.adapt_min, least(v_limit.adapt_max, coalesce(v_number, v_limit.adapt_min)));
         v_limit.successes := 0;
     end if;
-    if 'breaker' = any(p_named) then
+    if 'breaker' = any(v_named) then
         v_limit.breaker_failures := p_failures;
         v_limit.breaker_window := p_window;
         v_limit.breaker_minimum := p_minimum;

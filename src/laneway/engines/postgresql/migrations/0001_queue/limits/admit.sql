@@ -48,6 +48,14 @@ declare
     v_wait bigint[] := '{}';
     v_wait_fences bigint[] := '{}';
 begin
+    perform check_names_v1('limit', array(
+        select n from unnest(p_limits) x(limits) cross join unnest(string_to_array(x.limits, ',')) n));
+    if exists (
+        select from unnest(p_limits) x(limits)
+        where (select count(*) <> count(distinct n) from unnest(string_to_array(x.limits, ',')) n))
+    then
+        perform invalid_v1('limit', 'is named twice by one message');
+    end if;
     v_now := write_time_v1(p_now);
     insert into shared_limit (name) select n from unnest(v_names) n
     where not exists (select from shared_limit l where l.name = n) order by n

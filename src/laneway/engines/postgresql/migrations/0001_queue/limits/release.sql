@@ -25,7 +25,7 @@ set lock_timeout = '250ms'
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := time_v1(p_now);
     v_queues text[];
     v_direct boolean;
     v_sets text[] := '{}';
@@ -41,6 +41,8 @@ declare
     v_left bigint := p_want;
     v_end "laneway".claimed_v1;
 begin
+    perform check_names_v1('queue', p_queues), check_numbers_v1('limit', array[coalesce(p_want, -1)], 0, 10000),
+        check_leases_v1(array[p_lease]), check_names_v1('worker', array[p_worker]), check_names_v1('kind', p_kinds, true);
     v_end.contended := false;
     for v_limits in
         select q.limits from (
@@ -173,9 +175,9 @@ begin
     select m.id, p_fence, m.queue, m.channel, m.kind, m.priority, m.attempt + 1, m.max_attempts,
         date_part('epoch', m.due), date_part('epoch', m.published_at),
         date_part('epoch', m.first_published_at), date_part('epoch', m.expires_at),
-        m.key, m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
+        substr(m.key, 17), m.content_type, m.headers, m.state_type, m.state, m.payload, m.spent,
         null::text, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz, null::timestamptz,
-        null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean
+        null::bigint[], null::timestamptz[], null::timestamptz[], null::boolean, null::bigint
     from moved m order by m.number;
 end
 $$;
@@ -346,7 +348,8 @@ returns void
 language sql
 set search_path = "laneway", pg_temp
 as $$
-    insert into shared_limit (name, rest_until) values (p_name, coalesce(p_now, clock_timestamp()) + p_length)
+    select check_names_v1('limit', array[p_name]), check_lengths_v1('rest', array[p_length]);
+    insert into shared_limit (name, rest_until) values (p_name, time_v1(p_now) + p_length)
     on conflict (name) do update set rest_until = greatest(shared_limit.rest_until, excluded.rest_until)
 $$;
 

@@ -26,12 +26,13 @@ declare
     v_upper bigint;
     v_part record;
 begin
+    perform check_numbers_v1('limit', array[coalesce(p_limit, 0)], 1, 100000);
     counted := 0;
     more := false;
     if p_now is not null and not pg_has_role(session_user, current_user, 'member') then
         p_now := null;
     end if;
-    v_now := coalesce(p_now, clock_timestamp());
+    v_now := time_v1(p_now);
     if not pg_try_advisory_xact_lock(hashtextextended(current_schema() || '.count', 0)) then
         return;
     end if;
@@ -95,6 +96,7 @@ begin
         end loop;
         if v_state.counted < v_state.to_id
             or exists (select from staged_count s where not s.counted and s.xid < v_state.to_xid) then
+            v_state.counted := least(v_state.to_id, numbers_skipped_v1(v_state.counted));
             v_upper := least(v_state.to_id, v_state.counted + p_limit);
             perform count_published_v1(v_state.counted, v_upper, v_state.to_xid, v_exact);
             counted := counted + v_upper - v_state.counted;
@@ -126,6 +128,20 @@ begin
             where k.span = 1 + 59 * v_span and k.at < v_now - interval '14 days' order by k.span, k.at limit 1000);
     end loop;
 end
+$$;
+
+-- Part of counting: up to where no message has an id after this one, if that was before this life of the server: between
+-- two lives lie numbers that nobody was given (server_life_v1).
+create or replace function "laneway".numbers_skipped_v1(p_after bigint)
+returns bigint
+language sql stable
+as $$
+    select case when p_after >= l.last_value then p_after else least(
+        l.last_value,
+        (select min(m.id) - 1 from "laneway".message m where m.id > p_after),
+        (select min(d.id) - 1 from "laneway".dead d where d.id > p_after),
+        (select min(h.message_id) - 1 from "laneway".history h where h.message_id > p_after)) end
+    from "laneway".server_life l
 $$;
 
 -- Part of counting: the first count, and the first one after the history was not kept for a time. Counts what

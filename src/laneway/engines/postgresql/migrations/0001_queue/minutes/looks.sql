@@ -172,6 +172,8 @@ declare
     v_sample constant integer := 200;
     v_from bigint;
     v_last bigint;
+    v_life bigint;
+    v_before bigint;
     v_as_of timestamptz;
 begin
     -- Read before the rows: what is newer than this id is in no kept count.
@@ -179,6 +181,9 @@ begin
         case when c.begun then c.as_of end
     into v_from, v_as_of from counting c;
     select m.last_value - (not m.is_called)::integer into v_last from message_id m;
+    -- Between two lives of the server lie numbers that no message has.
+    v_life := (select l.last_value from server_life l);
+    v_before := case when v_from >= v_life then v_from else coalesce((select max(m.id) from message m where m.id between v_from and v_life), v_from) end;
 
     return query
     with part as materialized (
@@ -218,13 +223,16 @@ begin
         where exists (select from cut) and k.queue = any(array(select c.queue from cut c)) group by k.queue
     ),
     newer as materialized (
-        select m.queue, count(*) * greatest(v_last - v_from, 0) / least(v_sample, greatest(v_last - v_from, 1)) as n
-        from generate_series(1, least(v_sample, v_last - v_from)) i
-        cross join lateral (
-            select k.queue from message k
-            where k.id = v_from + i * (v_last - v_from) / least(v_sample, v_last - v_from)
-                and (k.part is null or k.part not in (select p.id from staged_part p)) offset 0) m
-        where exists (select from cut c where c.cut) group by m.queue
+        select f.queue, sum(f.n)::bigint as n
+        from (values (v_from, v_before), (greatest(v_from, v_life), v_last)) r(below, last) cross join lateral (
+            select m.queue, count(*) * (r.last - r.below) / least(v_sample, r.last - r.below) as n
+            from generate_series(1, least(v_sample, r.last - r.below)) i
+            cross join lateral (
+                select k.queue from message k
+                where k.id = r.below + i * (r.last - r.below) / least(v_sample, r.last - r.below)
+                    and (k.part is null or k.part not in (select p.id from staged_part p)) offset 0) m
+            group by m.queue) f
+        where exists (select from cut c where c.cut) group by f.queue
     ),
     later as materialized (
         select c.queue, greatest((
@@ -292,10 +300,13 @@ as $$
 declare
     v_zero constant timestamptz := '1970-01-01 00:00:00 UTC';
     v_span smallint := case when mod(extract(epoch from p_step), 3600) = 0 then 60 else 1 end;
-    v_from timestamptz := date_bin(p_step, p_since, v_zero);
-    -- The last step is one that begins before p_until, and it is whole.
-    v_to timestamptz := date_bin(p_step, p_until - interval '1 microsecond', v_zero) + p_step;
+    v_from timestamptz;
+    v_to timestamptz;
 begin
+    perform check_times_v1('time', array[p_since, p_until]), check_lengths_v1('step', array[p_step], '1 minute', '14 days');
+    v_from := date_bin(p_step, p_since, v_zero);
+    -- The last step is one that begins before p_until, and it is whole.
+    v_to := date_bin(p_step, p_until - interval '1 microsecond', v_zero) + p_step;
     return query
     with row as not materialized (
         select date_bin(p_step, m.at, v_zero) as step, m.at, m.queue, m.kind, m.published, m.started, m.completed,

@@ -1,5 +1,32 @@
 -- Publish keys; what to do with one that is taken: docs/decisions/0017-key-modes.md.
 
+-- The names of keys: the scope in which each holds, then the key itself. All scopes have sixteen characters, so that no
+-- name of one can be read as a name of another: 96 bits of SHA-256, as in engines/keys.py.
+-- Of p_key_scope, p_channel and p_kind one element holds for all, as in publish_v1.
+create or replace function "laneway".key_names_v1(p_key text[], p_key_scope text[], p_channel text[], p_kind text[])
+returns text[]
+language plpgsql stable
+set search_path = "laneway", pg_temp
+as $$
+begin
+    if exists (select from unnest(p_key_scope) x(scope) where x.scope not in ('kind', 'channel', 'queue')) then
+        raise exception 'laneway: key_scope must be kind, channel or queue' using errcode = 'invalid_parameter_value';
+    end if;
+    return array(
+        select encode(substring(sha256(convert_to(case x.scope
+            when 'queue' then 'queue'
+            when 'channel' then 'channel ' || x.channel
+            else length(x.channel) || ':' || x.channel || x.kind end, 'UTF8')) for 12), 'base64') || x.key
+        from (
+            select u.ordinal, u.key, coalesce(u.scope, case when cardinality(p_key_scope) = 1 then p_key_scope[1] end) as scope,
+                coalesce(u.channel, p_channel[1]) as channel,
+                coalesce(u.kind, p_kind[1], '') as kind
+            from unnest(p_key, p_key_scope, p_channel, p_kind) with ordinality u(key, scope, channel, kind, ordinal)
+        ) x
+        order by x.ordinal);
+end
+$$;
+
 -- Part of publish: reserve the batch's keys, or find the messages that have them.
 --
 -- Keeps: of two publishes with the same key, exactly one publishes; the other answers the same id.

@@ -7,6 +7,7 @@
 -- The arrays have one element per message. An array of one element holds for the whole batch,
 -- an empty one means the default. Answers one row a message, in order:
 -- status 'published', 'existing' (the key is in use, id is its message's), 'full' or 'closed'.
+-- p_key_scope: where a key holds: 'kind' (of this kind in this channel; the default), 'channel' or 'queue'.
 create or replace function "laneway".publish_v1(
     p_payload bytea[],
     p_queue text[],
@@ -22,6 +23,7 @@ create or replace function "laneway".publish_v1(
     p_expires_in interval[] default '{}',
     p_expires_at timestamptz[] default '{}',
     p_max_attempts integer[] default '{}',
+    p_key_scope text[] default '{}',
     p_now timestamptz default null
 ) returns table (id bigint, status text)
 language plpgsql
@@ -40,6 +42,9 @@ declare
     v_due timestamptz;
     v_lane text;
 begin
+    perform check_messages_v1(
+        p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window, p_priority, p_delay, p_at, p_expires_in,
+        p_expires_at, p_max_attempts);
     v_now := write_time_v1(p_now);
     if v_count = 1 and v_channel_id is not null and p_key[1] is null
         and not exists (select from channel c where c.backlog is not null or c.closing) then
@@ -69,6 +74,7 @@ begin
     v_ids := array(select nextval('message_id') from generate_series(1, v_count));
 
     if array_length(array_remove(p_key, null), 1) > 0 then
+        p_key := key_names_v1(p_key, p_key_scope, p_channel, p_kind);
         select r.ids, r.status into v_ids, v_status
         from reserve_keys_v1(v_ids, p_queue, p_key, v_now) r;
     end if;

@@ -13,7 +13,7 @@
 create or replace function "laneway".replace_v1(
     p_payload bytea[], p_queue text[], p_channel text[], p_kind text[], p_content_type text[], p_headers text[],
     p_key text[], p_key_window interval[], p_priority smallint[], p_delay interval[], p_at timestamptz[],
-    p_expires_in interval[], p_expires_at timestamptz[], p_max_attempts integer[], p_debounce_for interval[],
+    p_expires_in interval[], p_expires_at timestamptz[], p_max_attempts integer[], p_key_scope text[], p_debounce_for interval[],
     p_now timestamptz default null
 ) returns table (id bigint, status text)
 language plpgsql
@@ -35,6 +35,10 @@ declare
     v_keys text[];
     v_moved text[];
 begin
+    perform check_messages_v1(
+        p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window, p_priority, p_delay, p_at, p_expires_in,
+        p_expires_at, p_max_attempts), check_lengths_v1('debounce_for', p_debounce_for);
+    p_key := key_names_v1(p_key, p_key_scope, p_channel, p_kind);
     perform lock_channels_v1(array_agg(x.queue), array_agg(x.channel))
     from (select distinct u.queue, u.channel from unnest(p_queue, p_channel) u(queue, channel)) x;
     perform from unnest(p_queue, p_key) x(queue, key)

@@ -35,6 +35,8 @@ declare
     v_took interval[];
     v_nodes bigint[];
 begin
+    perform check_counts_v1('ids and fences', array[cardinality(p_ids), cardinality(p_fences)]),
+        check_choice_v1('outcome', p_outcome, array['completed', 'cancelled']);
     -- Events are added before the messages are deleted: what is locked here is what ends below.
     if exists (select from listener l where l.until > v_now) then
         perform add_events_v1(array[p_outcome], array(
@@ -127,8 +129,9 @@ declare
     v_took interval[];
     v_nodes bigint[];
 begin
+    perform check_counts_v1('ids and fences', array[cardinality(p_ids), cardinality(p_fences)]);
     with item as materialized (
-        select distinct on (x.id, x.fence) x.id, x.fence, x.reason, x.error_type, left(x.error, 16384) as error,
+        select distinct on (x.id, x.fence) x.id, x.fence, left(x.reason, 1000) as reason, left(x.error_type, 1000) as error_type, left(x.error, 16384) as error,
             x.waited, right(x.traceback, 8192) as traceback
         from unnest(p_ids, p_fences, p_reasons, p_error_types, p_errors, p_waited, p_tracebacks)
             x(id, fence, reason, error_type, error, waited, traceback)

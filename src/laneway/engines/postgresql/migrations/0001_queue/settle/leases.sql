@@ -18,9 +18,11 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := time_v1(p_now);
     v_free bigint[];
 begin
+    perform check_counts_v1('ids and fences', array[cardinality(p_ids), cardinality(p_fences)]),
+        check_leases_v1(array[p_length]);
     -- Two statements: only the second one sees what was changed between the read and the lock.
     v_free := array(
         select l.message_id from lease l
@@ -61,11 +63,13 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-    v_now timestamptz := coalesce(p_now, clock_timestamp());
+    v_now timestamptz := time_v1(p_now);
     v_ids bigint[];
     v_fences bigint[];
     v_until timestamptz[];
 begin
+    perform check_counts_v1('ids and fences', array[cardinality(p_ids), cardinality(p_fences)]),
+        check_leases_v1(p_lengths);
     with held as (
         update lease l set until = greatest(l.until, v_now + (
             select coalesce(x.length, p_lengths[1]) from unnest(p_ids, p_lengths) x(id, length) where x.id = l.message_id limit 1))
@@ -158,17 +162,18 @@ as $$
 declare
     v_now timestamptz;
 begin
+    perform check_names_v1('queue', array[p_queue]), check_names_v1('key', array[p_key]), check_lengths_v1('time to keep', array[p_keep]);
     insert into done (queue, key, keep_until)
-    values (p_queue, p_key, coalesce(p_now, clock_timestamp()) + p_keep)
+    values (p_queue, p_key, time_v1(p_now) + p_keep)
     on conflict do nothing;
     if not found then
         -- The insert may have waited: the clock is read after it.
-        v_now := coalesce(p_now, clock_timestamp());
+        v_now := time_v1(p_now);
         update done d set keep_until = v_now + p_keep
         where d.queue = p_queue and d.key = p_key and d.keep_until <= v_now;
         return found;
     end if;
-    v_now := coalesce(p_now, clock_timestamp());
+    v_now := time_v1(p_now);
     delete from done d where d.ctid = any(array(
         select k.ctid from done k where k.keep_until <= v_now order by k.keep_until limit 5 for update skip locked));
     return true;

@@ -48,8 +48,11 @@ declare
     v_took interval[];
     v_nodes bigint[];
 begin
+    perform check_counts_v1('ids and fences', array[cardinality(p_ids), cardinality(p_fences)]),
+        check_lengths_v1('delay', p_delays), check_times_v1('time "at"', p_ats), check_payloads_v1('state', p_states),
+        check_content_types_v1(p_state_types);
     with item as materialized (
-        select distinct on (x.id, x.fence) x.id, x.fence, x.keep, x.state, x.state_type, x.reason, x.error_type,
+        select distinct on (x.id, x.fence) x.id, x.fence, x.keep, x.state, x.state_type, left(x.reason, 1000) as reason, left(x.error_type, 1000) as error_type,
             left(x.error, 16384) as error, coalesce(x.at, v_now + coalesce(x.delay, interval '0')) as next_due,
             x.error_type is not null or x.error is not null or x.reason is not null as failed,
             x.waited, right(x.traceback, 8192) as traceback
@@ -153,6 +156,8 @@ declare
     v_freed_queues text[];
     v_freed_channels text[];
 begin
+    perform check_counts_v1('ids and fences', array[cardinality(p_ids), cardinality(p_fences)]),
+        check_lengths_v1('delay', p_delays);
     with item as materialized (
         select distinct on (x.id, x.fence) x.id, x.fence, nullif(x.delay, interval '0') as delay
         from unnest(p_ids, p_fences, p_delays) x(id, fence, delay)

@@ -46,6 +46,7 @@ set search_path = "laneway", pg_temp
 as $$
 begin
     perform set_config('synchronous_commit', 'off', true);
+    perform server_life_v1();
     return query
     select nextval('staged_part_id'), s.created_at, nextval('message_id'), array(select k.queue from kind_queue k)
     from staged s where s.name = p_job;

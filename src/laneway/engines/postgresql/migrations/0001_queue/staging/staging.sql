@@ -12,6 +12,7 @@ as $$
 declare
     v_name text := format('staged_%s_%s', left(md5(p_job), 16), p_attempt);
 begin
+    perform server_life_v1();
     execute format('create unlogged table %I (like staged_row including defaults)', v_name);
     -- Not compressed: the rows are about to be moved anyway.
     execute format('alter table %I alter column payload set storage external', v_name);

@@ -1,0 +1,1 @@
+"""A shop: orders are placed by HTTP, invoices are made by a worker."""

@@ -1,0 +1,40 @@
+import pytest
+from httpx import AsyncClient
+
+from laneway.testing import assert_published, drain_async, published
+from shop.database import queue
+from shop.tasks import make_invoice, worker
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_order_is_placed_and_its_invoice_made(client: AsyncClient) -> None:
+    placed = (await client.post("/tenants/acme/orders", json={"cents": 4200})).json()
+    assert_published(make_invoice, placed["order"], "acme")
+    address = f"/messages/{placed['message']}/invoice"
+    assert (await client.get(address)).status_code == 409
+
+    await drain_async(worker)  # a worker, until nothing is left to do
+    invoice = (await client.get(address)).json()
+    assert invoice == {
+        "order": placed["order"],
+        "number": f"acme-{placed['order']}",
+        "cents": 4200,
+    }
+
+
+async def test_an_order_that_is_refused_publishes_nothing(client: AsyncClient) -> None:
+    before = len(published(make_invoice))
+    answer = await client.post("/tenants/acme/orders", json={"cents": 0})
+    assert answer.status_code == 422
+    assert len(published(make_invoice)) == before
+
+
+async def test_a_tenant_has_a_limit_of_its_own(client: AsyncClient) -> None:
+    await client.put("/tenants/small/limit", json={"concurrency": 2})
+    for _ in range(5):
+        await client.post("/tenants/small/orders", json={"cents": 1})
+    claim = await queue.claim(100)
+    assert [message.channel for message in claim] == ["small", "small"]
+    await queue.give_back(claim)
+    await drain_async(worker)

@@ -1,0 +1,66 @@
+"""Names that are probably misspelt: queues that nobody publishes to, limits that nobody has set."""
+
+import logging
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from laneway.client.aio.core import AsyncCore
+from laneway.errors import LanewayError
+from laneway.worker.job import Job
+
+_log = logging.getLogger("laneway.worker")
+
+_MOST_WORKERS = 1_000
+_MOST_NAMES = 10_000
+
+
+class Typos:
+    """A worker warns of them; either name may be right, and be used later."""
+
+    def __init__(self, core: AsyncCore) -> None:
+        self._core = core
+        self._seen: set[str] = set()
+
+    async def look_at_queues(self, served: Sequence[str], of_tasks: Sequence[str]) -> None:
+        """``served`` may be named by a person; ``of_tasks`` is where its own tasks are published
+        to."""
+        strange = [name for name in served if name not in of_tasks]
+        if not strange:
+            return
+        try:
+            known = {stats.queue for stats in await self._core.run(self._core.engine.queue_stats())}
+            workers = await self._core.run(self._core.engine.workers(_MOST_WORKERS))
+        except LanewayError as error:
+            _log.debug("cannot ask which queues there are: %s", error)
+            return
+        known.update(of_tasks, (name for worker in workers for name in worker.queues))
+        for name in strange:
+            if name in known:
+                continue
+            if near := get_close_matches(name, known, 1, 0.8):
+                _log.warning("nothing is in the queue %r: did you mean %r?", name, near[0])
+            else:
+                _log.info("nothing is in the queue %r, and none of its tasks goes there", name)
+
+    async def look_at_limits(self, jobs: Sequence[Job]) -> None:
+        """Of messages that were claimed: one that nobody has set holds nothing back."""
+        named = {name for job in jobs if job._row[14] for name in job.limits}
+        new = named - self._seen
+        if not new or len(self._seen) > _MOST_NAMES:
+            return
+        self._seen |= new
+        try:
+            found = await self._core.run(self._core.engine.shared_limits())
+        except LanewayError as error:
+            _log.debug("cannot ask which limits there are: %s", error)
+            return
+        limited = [limit.name for limit in found if limit.limited]
+        for name in sorted(new.difference(limited)):
+            near = get_close_matches(name, limited, 1, 0.8)
+            _log.warning(
+                "messages name the limit %r, which nobody has set, so it holds nothing back: %s",
+                name,
+                f"did you mean {near[0]!r}?"
+                if near
+                else f"set it with queue.limits[{name!r}].set(…)",
+            )
