@@ -79,7 +79,9 @@ sync: $(STAMP) ## Generate the sync client from the async source, and the table 
 	@$(BIN)/python scripts/make_databases.py
 
 bench: $(STAMP) ## Throughput, against a bare table on the same server
+	@$(BIN)/python -m benchmarks.lone
 	@$(BIN)/python -m benchmarks.throughput
+	@$(BIN)/python -m benchmarks.slow_commits
 	@$(BIN)/python -m benchmarks.sqlite
 	@$(BIN)/python -m benchmarks.mariadb
 
@@ -251,6 +253,7 @@ bench-flows: $(STAMP) #: What does a flow cost beside plain messages? MESSAGES=1
 	@$(BIN)/python -m benchmarks.flows --messages $(or $(MESSAGES),100000)
 
 bench-peers: $(STAMP) #: Laneway beside pgqueuer, pgmq, procrastinate, chancy and dbos; pip into .cache/peers; ROUNDS=3 MESSAGES=5000
+	@$(BIN)/python -m benchmarks.lone --peers
 	@$(BIN)/python -m benchmarks.peers --rounds $(or $(ROUNDS),3) --messages $(or $(MESSAGES),5000)
 
 bench-events: $(STAMP) #: What do events cost, with nobody listening and with a reader?

@@ -15,9 +15,11 @@ from benchmarks import (
     flat,
     flows,
     kinds,
+    lone,
     peers,
     recovery,
     report,
+    slow_commits,
     sqlite,
     sqlite_flat,
     sqlite_looks,
@@ -86,6 +88,20 @@ def test_peers_drain_everything_and_leave_no_process(
     assert [row["messages"] for row in picked.records()] == [3]
     left = [process.cmdline() for process in psutil.Process().children(recursive=True)]
     assert not [words for words in left if "benchmarks.peer_sides" in words]
+
+
+@pytest.mark.repeats("a short run of the benchmark")
+def test_a_lone_message_is_compared_with_a_bare_table(bench: Bench) -> None:
+    for table in lone.measure(bench, ["bare", "laneway"], 30, 1):
+        bare, ours = table.records()
+        assert [row["side"] for row in (bare, ours)] == ["bare", "laneway"]
+        assert _number(bare["to bare table"]) == 1 and _number(ours["to bare table"]) > 0
+
+
+@pytest.mark.repeats("a short run of the benchmark")
+def test_slow_commits_compare_both_sides(bench: Bench) -> None:
+    (row,) = slow_commits.measure(bench, (100,), 100, 1).records()
+    assert _number(row["ours msg/s"]) > 0 and _number(row["bare msg/s"]) > 0
 
 
 @pytest.mark.repeats("a short run of the benchmark")
