@@ -46,7 +46,7 @@ def _python(name: str) -> Path:
 
 def _run(bench: Bench, python: Path, name: str, messages: int) -> Times:
     with bench.database(installed=False) as url:
-        words = [python, "-m", "benchmarks.lone_sides", name, url, str(messages)]
+        words = [str(python), "-m", "benchmarks.lone_sides", name, url, str(messages)]
         done = subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     times: Times = json.loads(done.stdout.splitlines()[-1])
     return times

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -230,7 +231,7 @@ def measure(side: LoneSide, url: str, count: int) -> dict[str, dict[str, float]]
         clock.time("publish", side.publish)
         claimed = clock.time("claim", side.claim)
         assert claimed is not None
-        clock.time("complete", lambda message=claimed: side.complete(message))
+        clock.time("complete", partial(side.complete, claimed))
     for _ in range(count):
         assert clock.time("empty claim", side.claim) is None
     each = {"server": clock.server, "client": clock.client}
