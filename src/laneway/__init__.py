@@ -101,8 +101,9 @@ _MODULES = {
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 _ELSEWHERE = {
-    "client": "AsyncChannel AsyncDeadLetters AsyncEvents AsyncExecutor AsyncSchedules AsyncTopic "
-    "Channel DeadLetters Events Executor Schedules Shards Topic",
+    "client": "AsyncChannel AsyncDeadLetters AsyncEvents AsyncExecutor AsyncPublishedMessage "
+    "AsyncSchedules AsyncTopic Channel DeadLetters Events Executor PublishedMessage Schedules "
+    "Shards Topic",
     "errors": "BacklogFull ChannelClosed ConnectionUnavailable CountChanged DatabaseFailed "
     "DecodeError DriverMissing FlowMissing HandlerDied HandlerFailed InvalidCall InvalidInput "
     "InvalidName InvalidOption InvalidPayload InvalidSchedule InvalidTime MessageCancelled "

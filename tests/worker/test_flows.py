@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from laneway import AsyncMessage, AsyncQueue, Constant, Message, Queue, Worker
+from laneway import INJECTED, AsyncMessage, AsyncQueue, Constant, Message, Queue, Worker
 from tests.place import Place
 
 
@@ -22,7 +22,7 @@ def test_handlers_add_nodes_and_read_results(queue: Queue) -> None:
     attempts: list[int] = []
 
     @worker.task(retry=Constant(every=0))
-    async def split(pages: int, message: AsyncMessage) -> None:
+    async def split(pages: int, message: AsyncMessage = INJECTED) -> None:
         async with message.flow(keep_result=60) as flow:
             found = [flow.add(page, n) for n in range(pages)]
             flow.add(merge, after=found)
@@ -31,14 +31,14 @@ def test_handlers_add_nodes_and_read_results(queue: Queue) -> None:
             raise ValueError("added, and not completed")
 
     @worker.task(max_attempts=3)
-    def page(number: int, message: Message) -> int:
+    def page(number: int, message: Message = INJECTED) -> int:
         assert [parent.kind for parent in message.parents()] == []
         with message.flow() as flow:
             flow.add(note, f"page {number}")
         return number * 10
 
     @worker.task
-    async def merge(message: AsyncMessage) -> int:
+    async def merge(message: AsyncMessage = INJECTED) -> int:
         parents = await message.parents()
         return sum(parent.result(int) for parent in parents)
 
@@ -47,7 +47,7 @@ def test_handlers_add_nodes_and_read_results(queue: Queue) -> None:
         seen.append(text)
 
     @worker.task
-    def tell(message: Message) -> None:
+    def tell(message: Message = INJECTED) -> None:
         seen.append([(parent.kind, parent.state) for parent in message.parents()])
 
     with queue.flow("import:1") as flow:

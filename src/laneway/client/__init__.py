@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from .aio.dead_letters import AsyncDeadLetters
     from .aio.events import AsyncEvents
     from .aio.operate import AsyncChannel
-    from .aio.publish import AsyncTopic
+    from .aio.publish import AsyncPublishedMessage, AsyncTopic
     from .aio.schedules import AsyncSchedules
     from .shards import Shards
     from .sync.dead_letters import DeadLetters
     from .sync.events import Events
     from .sync.operate import Channel
-    from .sync.publish import Topic
+    from .sync.publish import PublishedMessage, Topic
     from .sync.schedules import Schedules
 
 __all__ = [
@@ -27,12 +27,14 @@ __all__ = [
     "AsyncDeadLetters",
     "AsyncEvents",
     "AsyncExecutor",
+    "AsyncPublishedMessage",
     "AsyncSchedules",
     "AsyncTopic",
     "Channel",
     "DeadLetters",
     "Events",
     "Executor",
+    "PublishedMessage",
     "Schedules",
     "Shards",
     "Topic",
@@ -43,12 +45,14 @@ _MODULE_OF = {
     "AsyncDeadLetters": ".aio.dead_letters",
     "AsyncEvents": ".aio.events",
     "AsyncExecutor": "laneway.drivers.caller.detect",
+    "AsyncPublishedMessage": ".aio.publish",
     "AsyncSchedules": ".aio.schedules",
     "AsyncTopic": ".aio.publish",
     "Channel": ".sync.operate",
     "DeadLetters": ".sync.dead_letters",
     "Events": ".sync.events",
     "Executor": "laneway.drivers.caller.detect",
+    "PublishedMessage": ".sync.publish",
     "Schedules": ".sync.schedules",
     "Shards": ".shards",
     "Topic": ".sync.publish",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import Parameter
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from laneway.client.aio.message import AsyncMessage
@@ -61,6 +61,9 @@ class Binding:
     """Of the arguments that a publisher gives."""
     by_position: tuple[str, ...]
     by_name: frozenset[str]
+    returned: Any = Any
+    """What the function says that it returns; Any also if that is nothing, because the handler may
+    have completed its message with a result."""
 
     def arguments(
         self, source: MessageFields, message: object, transaction: object
@@ -147,6 +150,7 @@ def bind(function: Callable[..., Any], name: str, is_async: bool | None = None) 
         frozenset(
             _of_kinds(published, Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD),
         ),
+        Any if hints.get("return", NoneType) is NoneType else hints["return"],
     )
     with suppress(Unresolved):  # it may be defined further down; the start of a run checks again
         parameters.check()

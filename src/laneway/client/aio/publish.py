@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 from laneway.client.shared.draft import (
     TaskTarget,
@@ -42,7 +42,7 @@ class AsyncTopic:
 
     async def subscribe(
         self,
-        queue: str | TaskTarget | None = None,
+        queue: str | TaskTarget[...] | None = None,
         *,
         channel: str | None = None,
         kind: str | None = None,
@@ -66,7 +66,7 @@ class AsyncTopic:
         await self._core.run(self._core.engine.subscribe(wanted), connection)
 
     async def unsubscribe(
-        self, queue: str | TaskTarget | None = None, *, connection: object = None
+        self, queue: str | TaskTarget[...] | None = None, *, connection: object = None
     ) -> bool:
         """Stops copies for this queue; returns whether it was subscribed. Its copies stay."""
         if isinstance(queue, TaskTarget):
@@ -168,17 +168,26 @@ class AsyncTopic:
 # What publish answers: the id and the status, and a way to wait for the end.
 
 T = TypeVar("T")
+R = TypeVar("R", covariant=True)
+_AS_THE_TASK_SAYS: Any = object()
 
 
-class AsyncPublishedMessage(Published):
+class AsyncPublishedMessage(Published, Generic[R]):
     """What happened to a message that was published; an ``id`` and a ``status``, and a tuple of the
-    two.
+    two. ``R`` is what the function of a task returns, Any if no task was published.
 
     >>> published = await queue.publish({"order": 9182}, keep_result=timedelta(hours=1))
     >>> receipt = await published.result(Receipt, timeout=30)
     """
 
     _waiting: AsyncListenVerbs
+    _returned: Any = Any
+
+    if TYPE_CHECKING:
+
+        @property
+        def id(self) -> int:
+            """A single publish that is refused raises."""
 
     @classmethod
     def of(cls, published: Published, waiting: AsyncListenVerbs) -> Self:
@@ -188,16 +197,21 @@ class AsyncPublishedMessage(Published):
 
     async def wait(self, timeout: Duration | None = None) -> MessageEnd:
         """Waits until the message has ended; see ``queue.wait``."""
-        assert self.id is not None  # publish raises if it was refused
         return await self._waiting.wait(self.id, timeout)
 
     @overload
+    async def result(self, *, timeout: Duration | None = None) -> R: ...
+    @overload
     async def result(self, wanted: type[T], *, timeout: Duration | None = None) -> T: ...
     @overload
-    async def result(self, wanted: Any = Any, *, timeout: Duration | None = None) -> Any: ...
-    async def result(self, wanted: Any = Any, *, timeout: Duration | None = None) -> Any:
-        """Waits for what the handler returns; see ``queue.result``."""
-        assert self.id is not None
+    async def result(self, wanted: Any, *, timeout: Duration | None = None) -> Any: ...
+    async def result(
+        self, wanted: Any = _AS_THE_TASK_SAYS, *, timeout: Duration | None = None
+    ) -> Any:
+        """Waits for what the handler returns: as ``wanted``, or, of a task, as its function is
+        annotated; see ``queue.result``."""
+        if wanted is _AS_THE_TASK_SAYS:
+            wanted = self._returned
         return await self._waiting.result(self.id, wanted, timeout=timeout)
 
     def __repr__(self) -> str:
@@ -234,7 +248,7 @@ class AsyncPublishVerbs(AsyncListenVerbs):
         keep_result: Duration | None = None,
         limits: Names | None = None,
         connection: object = None,
-    ) -> AsyncPublishedMessage:
+    ) -> AsyncPublishedMessage[Any]:
         """Publishes one message.
 
         The payload is bytes, text, or anything that is JSON. ``priority`` is 0 to 200, higher

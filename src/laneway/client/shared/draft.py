@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from operator import itemgetter
-from typing import Any, cast, get_args
+from typing import Any, Generic, ParamSpec, cast, get_args
 
 from laneway.contract import BATCH, DEFAULT_MAX_ATTEMPTS, HIGHEST_PRIORITY
 from laneway.durations import Duration, check_duration
@@ -30,8 +30,12 @@ from .checks import check_choice, check_delay_or_at, check_number
 # What the client's verbs know of a task: where its messages go.
 
 
-class TaskTarget:
-    """The base of tasks. Verbs that take a queue and a kind, or a payload, take a task too."""
+P = ParamSpec("P")
+
+
+class TaskTarget(Generic[P]):
+    """The base of tasks. Verbs that take a queue and a kind, or a payload, take a task too. ``P``
+    are the arguments of its calls."""
 
     @property
     def kind(self) -> str:
@@ -42,7 +46,7 @@ class TaskTarget:
         """None is the queue of the client that publishes."""
         raise NotImplementedError
 
-    def message(self, *args: Any, **kwargs: Any) -> NewMessage:
+    def message(self, *args: P.args, **kwargs: P.kwargs) -> NewMessage:
         """A call of the task as a message that is not published yet."""
         raise NotImplementedError
 

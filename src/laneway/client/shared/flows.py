@@ -1,8 +1,19 @@
 """The nodes of a flow while they are collected, in both worlds; and what came before one."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar, cast, overload
+from datetime import datetime
+from typing import (
+    Any,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 from laneway.contract import BATCH, Engine
 from laneway.durations import Duration
@@ -17,7 +28,7 @@ from laneway.errors import (
 )
 from laneway.event import MessageEnd, StoredResult
 from laneway.flow import WHEN, NodeDraft, PublishedFlow, When
-from laneway.model import NewMessage
+from laneway.model import Names, NewMessage
 from laneway.names import check_name
 from laneway.payload import check_keep_result, decode
 from laneway.plan import Plan
@@ -52,6 +63,31 @@ class AddedNode:
 
 
 Parents = AddedNode | int | Iterable[AddedNode | int] | None
+PlainPayload = bytes | str | float | Mapping[Any, Any] | Sequence[Any] | None
+P = ParamSpec("P")
+
+
+class CalledWithoutArguments(Protocol):
+    """A task that needs none."""
+
+    def message(self) -> NewMessage: ...
+
+
+class NodeOptions(TypedDict, total=False):
+    """Those of ``queue.publish`` that a node can have."""
+
+    channel: str | None
+    queue: str | None
+    headers: Mapping[str, Any] | None
+    priority: int
+    delay: Duration | None
+    at: datetime | None
+    expires_in: Duration | None
+    expires_at: datetime | None
+    max_attempts: int | None
+    content_type: str | None
+    keep_result: Duration | None
+    limits: Names | None
 
 
 class FlowNodes:
@@ -77,9 +113,44 @@ class FlowNodes:
             return "nothing was published"
         return "it is published when the with block ends"
 
+    # Python's types have no "the arguments of this function, and after=": with both, a call is
+    # checked as add(task.message(…), after=…).
+    @overload
+    def add(
+        self, call: NewMessage, /, *, after: Parents = None, when: When = "completed"
+    ) -> AddedNode: ...
+    @overload
+    def add(self, task: TaskTarget[P], /, *args: P.args, **kwargs: P.kwargs) -> AddedNode: ...
+    @overload
+    def add(
+        self, task: CalledWithoutArguments, /, *, after: Parents, when: When = "completed"
+    ) -> AddedNode: ...
+    @overload
     def add(
         self,
+        payload: PlainPayload,
+        /,
+        *,
+        kind: str = "",
+        after: Parents = None,
+        when: When = "completed",
+        **options: Unpack[NodeOptions],
+    ) -> AddedNode: ...
+    @overload
+    def add(
+        self,
+        payload: object,
+        /,
+        *,
+        kind: str,
+        after: Parents = None,
+        when: When = "completed",
+        **options: Unpack[NodeOptions],
+    ) -> AddedNode: ...
+    def add(  # type: ignore[misc]  # a task may have parameters of these names
+        self,
         target: Any,
+        /,
         *args: Any,
         after: Parents = None,
         when: When = "completed",
@@ -89,8 +160,8 @@ class FlowNodes:
         are none.
 
         With a task, the arguments are those of its function, and ``task.using(…)`` has the options
-        of the message; a payload takes the options of ``queue.publish``; a NewMessage is taken as
-        it is. ``when`` all parents have "completed", when all have "ended" in whatever way, or when
+        of the message; a payload takes the options of ``queue.publish``; a NewMessage, such as
+        ``task.message(…)``, is taken as it is. ``when`` all parents have "completed", when all have "ended" in whatever way, or when
         all have ended and one of them "failed", that is, did not complete. A dead letter counts as
         failed, and holds those who wait for it to complete until it is redriven or discarded.
 

@@ -11,10 +11,12 @@ from typing import Any, TypedDict, TypeVar
 from laneway.client.aio.queue import AsyncQueue
 from laneway.client.shards import Shards
 from laneway.client.shared.checks import blocks_a_loop
+from laneway.client.sync.publish import PublishedMessage
 from laneway.client.sync.queue import Queue
 from laneway.durations import Duration
 from laneway.errors import InvalidCall, InvalidOption, shown
-from laneway.model import KeyScope, Names, OnDuplicate
+from laneway.event import MessageEnd
+from laneway.model import KeyScope, Names, OnDuplicate, Published
 from laneway.shared_limits import check_limits
 
 # How the messages of a task are published: options of the task, of its collection, of one call.
@@ -218,17 +220,25 @@ def _routed(client: Any, args: Any, options: Any) -> Any:
 
 
 class _FromThread:
-    """A worker's client for a handler in a thread: the event loop publishes, the thread waits."""
+    """A worker's client for a handler in a thread: the event loop works, the thread waits."""
 
     def __init__(self, client: AsyncQueue, loop: asyncio.AbstractEventLoop) -> None:
         self._client = client
         self._loop = loop
 
-    def publish(self, *args: Any, **options: Any) -> Any:
-        return self._wait(self._client.publish(*args, **options))
+    def publish(self, *args: Any, **options: Any) -> PublishedMessage[Any]:
+        waiting: Any = self
+        published = self._wait(self._client.publish(*args, **options))
+        return PublishedMessage.of(published, waiting)
 
-    def publish_many(self, *args: Any, **options: Any) -> Any:
+    def publish_many(self, *args: Any, **options: Any) -> list[Published]:
         return self._wait(self._client.publish_many(*args, **options))
+
+    def wait(self, *args: Any) -> MessageEnd:
+        return self._wait(self._client.wait(*args))
+
+    def result(self, *args: Any, **options: Any) -> Any:
+        return self._wait(self._client.result(*args, **options))
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

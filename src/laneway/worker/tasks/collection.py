@@ -219,18 +219,19 @@ class Tasks(TaskDecorators):
     @overload
     def declare(
         self, kind: str, payload: type[T], **options: Unpack[PublishOptions]
-    ) -> Task[[T], NoReturn]: ...
+    ) -> Task[[T], Any]: ...
 
     @overload
     def declare(
         self, kind: str, payload: Any = ..., **options: Unpack[PublishOptions]
-    ) -> Task[[Any], NoReturn]: ...
+    ) -> Task[[Any], Any]: ...
 
     def declare(
         self, kind: Any, payload: Any = Any, **options: Unpack[PublishOptions]
     ) -> Task[..., Any]:
         """A task whose function is elsewhere, in another program or language: by its kind and the
-        type of its payload, or as a decorator by a function without a body.
+        type of its payload, or as a decorator by a function without a body. What the other function
+        returns is known by the annotation of the one here, or told to ``result(Receipt)``.
 
         >>> send_receipt = tasks.declare("send_receipt", Order, queue="emails")
         >>> send_receipt.publish(Order(9182))

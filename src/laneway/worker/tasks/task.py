@@ -2,15 +2,18 @@
 
 import functools
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from importlib import import_module
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, cast
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
+from laneway.client.aio.publish import AsyncPublishedMessage
 from laneway.client.shared.draft import TaskTarget
+from laneway.client.sync.publish import PublishedMessage
 from laneway.errors import InvalidCall, InvalidOption, shown
 from laneway.model import NewMessage, Published
 from laneway.worker.binding import Binding
 from laneway.worker.handlers import Handler
+from laneway.worker.outcomes import Defer, Fail, Throttled
 from laneway.worker.parameters import CarriedParameters
 
 from .clients import PublishOptions, TaskClients, merged, resolved
@@ -18,12 +21,14 @@ from .clients import PublishOptions, TaskClients, merged, resolved
 P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
-
+A = TypeVar("A")
+Out = Defer | Fail | Throttled
+"""Whoever waits for the result never sees these."""
 
 _FIXED = ("queue", "channel", "priority", "max_attempts")
 
 
-class TaskView(TaskTarget, Generic[P, R]):
+class TaskView(TaskTarget[P], Generic[P, R]):
     """A task with options for the calls that are published through it."""
 
     def __init__(
@@ -69,8 +74,17 @@ class TaskView(TaskTarget, Generic[P, R]):
         """What it publishes through; None before it is bound."""
         return self._clients.any
 
-    def publish(self, *args: P.args, **kwargs: P.kwargs) -> Published:
-        """Publishes a message that calls the function with these arguments, and returns its id.
+    @overload
+    def publish(
+        self: "TaskView[P, Awaitable[T | Out]]", *args: P.args, **kwargs: P.kwargs
+    ) -> PublishedMessage[T]: ...
+    @overload
+    def publish(
+        self: "TaskView[P, T | Out]", *args: P.args, **kwargs: P.kwargs
+    ) -> PublishedMessage[T]: ...
+    def publish(self, *args: P.args, **kwargs: P.kwargs) -> PublishedMessage[Any]:
+        """Publishes a message that calls the function with these arguments, and returns its id and
+        a way to wait for what the function returns.
 
         They are checked first: InvalidCall if they do not fit the signature, InvalidPayload for a
         value that is no JSON. Raises what ``queue.publish`` raises.
@@ -78,21 +92,29 @@ class TaskView(TaskTarget, Generic[P, R]):
         >>> send_receipt.publish(Order(9182), copy=True)
         """
         payload, options = self._call(args, kwargs)
-        result: Published = self._clients.publish(
+        published: PublishedMessage[Any] = self._clients.publish(
             self._kind, "publish", payload, connection=self._connection, **options
         )
-        return result
+        return self._returning(published)
 
-    async def apublish(self, *args: P.args, **kwargs: P.kwargs) -> Published:
+    @overload
+    async def apublish(
+        self: "TaskView[P, Awaitable[T | Out]]", *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncPublishedMessage[T]: ...
+    @overload
+    async def apublish(
+        self: "TaskView[P, T | Out]", *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncPublishedMessage[T]: ...
+    async def apublish(self, *args: P.args, **kwargs: P.kwargs) -> AsyncPublishedMessage[Any]:
         """The same for asyncio.
 
         >>> await send_receipt.apublish(Order(9182))
         """
         payload, options = self._call(args, kwargs)
-        result: Published = await self._clients.apublish(
+        published: AsyncPublishedMessage[Any] = await self._clients.apublish(
             self._kind, "publish", payload, connection=self._connection, **options
         )
-        return result
+        return self._returning(published)
 
     def message(self, *args: P.args, **kwargs: P.kwargs) -> NewMessage:
         """The checked call as a message: for ``publish_many``, schedules and topics.
@@ -137,6 +159,12 @@ class TaskView(TaskTarget, Generic[P, R]):
         return TaskView(
             self._kind, self._binding, clients, merged(self._options, options), connection
         )
+
+    def _returning(self, published: A) -> A:
+        """A double of a client answers with what it likes."""
+        if isinstance(published, PublishedMessage | AsyncPublishedMessage):
+            published._returned = self._binding.returned
+        return published
 
     def _call(self, args: Any, kwargs: Any) -> tuple[bytes, dict[str, Any]]:
         payload, content_type = self._binding.parameters.write(self._given(args, kwargs))

@@ -318,21 +318,21 @@ async def nonsense(world: World) -> None:
     async with world.queue.flow("one") as one:
         node = one.add(1)
         with raises(InvalidOption):
-            one.add(2, key="k")
+            one.add(2, key="k")  # type: ignore[call-overload]
         with raises(InvalidOption):
             one.add(2, when="ended")
         with raises(InvalidOption):
-            one.add(2, after=node, when="sometimes")  # type: ignore[arg-type]
+            one.add(2, after=node, when="sometimes")  # type: ignore[call-overload]
         with raises(InvalidOption):
             one.add(2, after=7)
         with raises(InvalidOption):
             one.add(2, after="x")  # type: ignore[arg-type]
         with raises(InvalidOption):
-            one.add(2, sooner=True)
+            one.add(2, sooner=True)  # type: ignore[call-overload]
         with raises(InvalidCall):
-            one.add(NewMessage(1), priority=1)
+            one.add(NewMessage(1), priority=1)  # type: ignore[call-overload]
         with raises(InvalidCall):
-            one.add("no task", 2)
+            one.add("no task", 2)  # type: ignore[call-overload]
         async with world.queue.flow("two") as two:
             with raises(InvalidOption):
                 two.add(2, after=node)
