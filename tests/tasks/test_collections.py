@@ -2,21 +2,27 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypedDict
 
 import pytest
 
-from laneway import AsyncQueue, Queue, Tasks, Worker
+from laneway import AsyncQueue, Message, Queue, Tasks, Worker
 from laneway.errors import InvalidCall, InvalidName, InvalidOption, InvalidSchedule
 from laneway.testing import assert_published, published
 
 
 @dataclass
 class Order:
+    id: int
+
+
+@dataclass
+class Invoice:
     id: int
 
 
@@ -256,3 +262,106 @@ def test_tasks_of_another_database_are_refused(queue: Queue, tmp_path: Path) -> 
         worker.run(until_empty=True)
     tasks.bind(queue)  # as each test of a suite does
     assert worker.check() == []
+
+
+def _module(name: str) -> Any:
+    """One with a function "send", as in a file of its own."""
+    module = ModuleType(name)
+    code = "def send(order): return __name__"
+    exec(compile(code, f"{name}.py", "exec"), module.__dict__)
+    return module
+
+
+def test_two_modules_with_a_function_of_one_name(queue: Queue, tmp_path: Path) -> None:
+    """Two workers, one for each module, would take each other's messages."""
+    mail, jobs, again, same = (Tasks() for _ in range(4))
+    url = f"sqlite:///{tmp_path}/queue.db"
+    mail.task(_module("shop.mail").send)
+    mail.bind(queue)
+    refusal = (
+        "two tasks of kind 'send' are published to the queue 'default': shop.jobs.send and "
+        "shop.mail.send; give one of them a kind or a queue of its own"
+    )
+    jobs.task(_module("shop.jobs").send)
+    for client in (queue, Queue(url), AsyncQueue(url)):
+        with pytest.raises(InvalidOption, match=refusal):
+            jobs.bind(client)
+    with pytest.raises(InvalidOption, match=refusal):
+        Worker(Queue(url)).task(_module("shop.jobs").send)
+    jobs.bind(Queue(url, name="jobs"))
+    jobs.bind(Queue(url, schema="other"))
+    again.bind(queue)
+    again.task("shop.jobs.send")(_module("shop.jobs").send)
+    again.task(queue="jobs")(_module("shop.jobs").send)
+    same.bind(queue)
+    same.task(_module("shop.mail").send)  # the same file, imported under two names
+    mail.bind(Queue(f"sqlite:///{tmp_path}/other.db"))
+    del again, same, jobs
+    Worker(queue).task(_module("shop.jobs").send)  # the other one is published elsewhere now
+
+
+def test_databases_in_memory_are_apart() -> None:
+    for name in ("shop.mail", "shop.jobs"):
+        with Queue("sqlite://") as queue:
+            assert Worker(queue).task(_module(name).send).kind == "send"
+
+
+def test_a_declared_task_fits_the_one_that_it_names(queue: Queue) -> None:
+    """As far as both are known in one process."""
+    worker = Worker(queue)
+
+    @worker.task
+    def send(order: Order, copy: bool = False) -> None: ...
+
+    @worker.task
+    def count(n: float) -> None: ...
+
+    @worker.task
+    def look(message: Message) -> None: ...
+
+    def declared(*what: Any) -> None:
+        tasks = Tasks()
+        tasks.bind(queue)
+        tasks.declare(*what)
+
+    class Orders:
+        @dataclass
+        class Order:  # the producer's own copy
+            id: int
+
+    class Call(TypedDict):
+        id: int
+
+    def of(function: Callable[..., None], name: str) -> Callable[..., None]:
+        function.__name__ = name
+        return function
+
+    for fits in (
+        ("send", Order),
+        ("send", Orders.Order),
+        ("send", Call),
+        ("send", dict),
+        ("send", dict[str, Any]),
+        ("send", bytes),
+        ("send", Order | Invoice),
+        ("send",),
+        ("count", int),
+        ("look", Invoice),
+        (of(lambda order, copy: None, "send"),),
+    ):
+        declared(*fits)
+
+    def days(order: Order, days: int) -> None: ...
+    def copies(order: Order, copy: str) -> None: ...
+    def bare(copy: bool, days: int) -> None: ...
+
+    for wrong, text in (
+        (("send", Invoice), "which takes Order, not Invoice"),
+        (("send", str), "which takes Order, not str"),
+        (("count", str), "which takes float, not str"),
+        ((of(days, "send"),), "which has no parameter 'days'"),
+        ((of(copies, "send"),), "whose 'copy' takes bool, not str"),
+        ((of(bare, "send"),), "which needs 'order'"),
+    ):
+        with pytest.raises(InvalidOption, match=rf"one that is declared does not .*, {text}; giv"):
+            declared(*wrong)

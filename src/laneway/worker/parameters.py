@@ -7,7 +7,7 @@ object of the arguments by name, and says so in its content type.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import Parameter
-from typing import Any
+from typing import Any, is_typeddict
 
 from laneway.client.shared.message_fields import MessageFields
 from laneway.convert import convert, never_decodable, reader_of
@@ -110,6 +110,24 @@ class CarriedParameters:
             if why and (name in self.required or name == self.bare):
                 raise InvalidOption(f"{self.owner} can never be given its {name!r}: {why}")
 
+    def misfit(self, reader: "CarriedParameters") -> str | None:
+        """Why calls that are written by these parameters cannot be read by those; None if they may
+        be: some types are known to differ only when a value comes."""
+        if len(self.hints) == 1 and self.bare is not None and reader.bare is not None:
+            why = _differ(self.hints[self.bare], reader.hints[reader.bare])
+            return why and f"which {why}"
+        if len(self.hints) == 1:
+            return None  # an object may have all fields, and a function may read the message itself
+        known = self.hints.keys() & reader.hints.keys()
+        for name in sorted(known):
+            if why := _differ(self.hints[name], reader.hints[name]):
+                return f"whose {name!r} {why}"
+        if missing := sorted(reader.required - self.hints.keys()):
+            return f"which needs {missing[0]!r}"
+        if reader.rest is None and (unknown := sorted(self.hints.keys() - known)):
+            return f"which has no parameter {unknown[0]!r}"
+        return None
+
     def _written_bare(self, name: str, value: object) -> tuple[bytes, str]:
         hint = self.hints[name]
         if hint is Parameter.empty or hint is Any or hint is object:
@@ -143,6 +161,24 @@ class CarriedParameters:
         except DecodeError:
             return False
         return isinstance(value, dict) and self.required <= value.keys() <= self.hints.keys()
+
+
+_LOOSE = (bytes, dict, Mapping, object, Any, Parameter.empty)
+
+
+def _differ(written: Any, read: Any) -> str | None:
+    """A class of the same name is taken for the producer's own copy."""
+    if not isinstance(written, type) or not isinstance(read, type):
+        return None
+    if any(one in _LOOSE or is_typeddict(one) for one in (written, read)):
+        return None
+    if written.__name__ == read.__name__:
+        return None
+    if issubclass(written, read) or issubclass(read, written) or {written, read} == {int, float}:
+        return None
+    if (written is str and reader_of(read).text) or (read is str and reader_of(written).text):
+        return None
+    return f"takes {read.__qualname__}, not {written.__qualname__}"
 
 
 def _is_null(source: MessageFields) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, TypedDict, TypeVar
+from weakref import WeakSet
 
 from laneway.client.aio.queue import AsyncQueue
 from laneway.client.shards import Shards
@@ -18,6 +19,8 @@ from laneway.errors import InvalidCall, InvalidOption, shown
 from laneway.event import MessageEnd
 from laneway.model import KeyScope, Names, OnDuplicate, Published
 from laneway.shared_limits import check_limits
+
+from .kinds import check_kinds
 
 # How the messages of a task are published: options of the task, of its collection, of one call.
 
@@ -123,6 +126,12 @@ class TaskClients:
         self._sync: Any = None
         self._async: Any = None
         self._lent = False
+        self._tasks = WeakSet[Any]()
+
+    def add(self, task: Any) -> None:
+        """A task that publishes through them, once they are there."""
+        check_kinds([task], self.queues())
+        self._tasks.add(task)
 
     @property
     def any(self) -> Any:
@@ -139,6 +148,7 @@ class TaskClients:
 
     def bind(self, *clients: Any) -> None:
         """A Queue, an AsyncQueue, Shards of them, or anything that publishes as a Queue does."""
+        before = self._sync, self._async, self._lent
         if self._lent:
             self._sync = self._async = None
             self._lent = False
@@ -149,6 +159,11 @@ class TaskClients:
                 self._sync = client
             else:
                 raise InvalidOption(f"{shown(client)} is neither a Queue nor an AsyncQueue")
+        try:
+            check_kinds(self._tasks, self.queues())
+        except InvalidOption:
+            self._sync, self._async, self._lent = before
+            raise
 
     def lend(self, client: Any) -> None:
         """A worker's, for tasks that are bound to none: until they are bound, or until another

@@ -175,6 +175,7 @@ class TaskDecorators:
     def _keep(self, task: V) -> V:
         if task.kind in self._tasks:
             raise InvalidOption(f"two tasks of kind {task.kind!r}")
+        self._clients.add(task)
         self._tasks[task.kind] = task
         return task
 

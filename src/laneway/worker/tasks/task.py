@@ -7,8 +7,10 @@ from importlib import import_module
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, cast, overload
 
 from laneway.client.aio.publish import AsyncPublishedMessage
+from laneway.client.aio.queue import AsyncQueue
 from laneway.client.shared.draft import TaskTarget
 from laneway.client.sync.publish import PublishedMessage
+from laneway.client.sync.queue import Queue
 from laneway.errors import InvalidCall, InvalidOption, shown
 from laneway.model import NewMessage, Published
 from laneway.worker.binding import Binding
@@ -73,6 +75,11 @@ class TaskView(TaskTarget[P], Generic[P, R]):
     def client(self) -> Any:
         """What it publishes through; None before it is bound."""
         return self._clients.any
+
+    @property
+    def clients(self) -> list[Queue | AsyncQueue]:
+        """Those that were chosen for it."""
+        return self._clients.queues()
 
     @overload
     def publish(
