@@ -375,8 +375,11 @@ def test_what_cannot_be_a_task(worker: Worker) -> None:
 
     def session(session: Session) -> None: ...
 
+    def one_and_many(order: Order, *orders: Order) -> None: ...
+
     for function, text in (
-        (many, r"has \*orders: the arguments of a task travel by name; take a list"),
+        (many, r"has \*orders, which gets nothing of the payload: name the parameters, or"),
+        (one_and_many, r"has \*orders: the arguments of a task travel by name; take a list"),
         (session, "can never be given its 'session'"),
     ):
         with pytest.raises(InvalidOption, match=text):

@@ -301,9 +301,10 @@ def test_two_modules_with_a_function_of_one_name(queue: Queue, tmp_path: Path) -
 
 
 def test_databases_in_memory_are_apart() -> None:
-    for name in ("shop.mail", "shop.jobs"):
-        with Queue("sqlite://") as queue:
-            assert Worker(queue).task(_module(name).send).kind == "send"
+    with Queue("sqlite://") as one, Queue("sqlite://") as other:
+        mail = Worker(one).task(_module("shop.mail").send)
+        jobs = Worker(other).task(_module("shop.jobs").send)
+        assert (mail.client, jobs.client) == (one, other)
 
 
 def test_a_declared_task_fits_the_one_that_it_names(queue: Queue) -> None:

@@ -108,6 +108,88 @@ def test_a_message_that_may_be_none_is_injected_too(queue: Queue) -> None:
     assert sorted(seen) == ["HandlerMessage", "ThreadHandlerMessage"]
 
 
+def logged(function: Any) -> Any:
+    """A decorator as many are written, without functools.wraps."""
+
+    def call(*args: Any, **options: Any) -> Any:
+        return function(*args, **options)
+
+    return call
+
+
+def test_a_function_that_would_get_nothing_of_the_payload_is_refused(queue: Queue) -> None:
+    """It was called without it, and the message "completed"."""
+
+    def perhaps(order: int | None = None) -> None: ...
+    def many(*orders: int) -> None: ...
+
+    for function in (logged(perhaps), many):
+        for way in WAYS:
+            with pytest.raises(InvalidOption, match=r"has \*.*, which gets nothing of the payload"):
+                way(Worker(queue))(function)
+    worker, seen = Worker(queue), list[object]()
+
+    @worker.handler
+    def named(**fields: int) -> None:
+        seen.append(fields)
+
+    @worker.handler
+    def first(fields: dict[str, int], *args: int, **more: int) -> None:
+        seen.append((fields, args, more))
+
+    @worker.handler
+    def by_itself(message: Message, *args: int, **more: int) -> None:
+        seen.append((message.payload, args, more))
+
+    for kind in ("named", "first", "by_itself"):
+        queue.publish({"a": 1}, kind=kind)
+    queue.publish(None, kind="named")
+    queue.publish(5, kind="named")
+    worker.run(until_empty=True)
+    assert sorted(map(str, seen)) == sorted(
+        map(str, [{"a": 1}, ({"a": 1}, (), {}), (b'{"a":1}', (), {}), {}])
+    )
+    (letter,) = queue.dead_letters.list()
+    assert letter.reason == "payload" and "takes its arguments as a JSON object" in str(
+        letter.error
+    )
+
+
+class Mailer:
+    def __init__(self) -> None:
+        self.sent: list[int] = []
+
+    def ping(self) -> None: ...
+    def send(self, n: int) -> None:
+        self.sent.append(n)
+
+    @classmethod
+    def make(cls, n: int) -> None: ...
+
+    @staticmethod
+    async def later(n: int, message: AsyncMessage) -> None: ...
+
+
+def test_a_method_needs_its_object(queue: Queue) -> None:
+    """``self`` would be the payload."""
+    ways: list[Any] = [Worker(queue).task, Worker(queue).handler, Worker(queue).batch_task]
+    for register in ways:
+        for method in (Mailer.ping, Mailer.send):
+            with pytest.raises(
+                InvalidOption, match="is a method, and nobody would pass its 'self'"
+            ):
+                register(method)
+    worker, mailer = Worker(queue), Mailer()
+    worker.handler(mailer.send)
+    worker.handler(Mailer.make)
+    later: Any = Mailer.__dict__["later"]  # as a decorator above @staticmethod gets it
+    worker.handler(later)
+    for kind in ("send", "make", "later"):
+        queue.publish(1, kind=kind)
+    worker.run(until_empty=True)
+    assert mailer.sent == [1] and not queue.dead_letters.list()
+
+
 async def work(done: list[int], payload: int) -> None:
     await asyncio.sleep(0)
     done.append(payload)

@@ -128,12 +128,20 @@ def bind(function: Callable[..., Any], name: str, is_async: bool | None = None) 
             local.add(parameter.name)
         else:
             carried[parameter.name] = parameter
+    by_kind = {each.kind: each.name for each in signature.parameters.values()}
+    empty = not carried and "message" not in injected
+    if empty and (many := by_kind.get(Parameter.VAR_POSITIONAL)):
+        raise InvalidOption(
+            f"{name} has *{many}, which gets nothing of the payload: name the parameters, or take a "
+            "list; a decorator needs functools.wraps"
+        )
     parameters = CarriedParameters(
         name,
         {each: hints.get(each, Parameter.empty) for each in carried},
         frozenset(n for n, each in carried.items() if each.default is Parameter.empty),
         rest,
         frozenset(local),
+        empty and Parameter.VAR_KEYWORD in by_kind,
     )
     published = _published(signature, {*injected.values(), *local})
     transaction = injected.get("transaction")

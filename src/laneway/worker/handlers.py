@@ -83,11 +83,14 @@ def make_handler(
     batch: BatchOptions | None = None,
 ) -> Handler:
     checked_function("handler", function)
+    if isinstance(function, staticmethod):
+        function = function.__func__  # which says whether it is async
     if not hasattr(function, "__qualname__"):
         raise InvalidOption(f"the handler is {shown(function)}: wrap it in a function, with def")
     name = f"{function.__module__}.{function.__qualname__}"
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise InvalidOption(f"{name} is a generator and would never run: it must not yield")
+    _check_no_method(function, name)
     is_async = inspect.iscoroutinefunction(function)
     if run is None:
         run = "async" if is_async else "thread"
@@ -116,6 +119,17 @@ def make_handler(
     keep = None if keep_result is None else check_keep_result(keep_result)
     chosen = DEFAULT_RETRY if retry is None else _strategy(name, retry)
     return Handler(name, function, run, ack, chosen, seconds, binding, queue, keep, batch)
+
+
+def _check_no_method(function: Function, name: str) -> None:
+    """In the body of a class there is no object yet, and the payload would be its ``self``."""
+    scope = function.__qualname__.rpartition(".")[0]
+    first = next(iter(inspect.signature(function).parameters), None)
+    if scope and not scope.endswith("<locals>") and first in ("self", "cls"):
+        raise InvalidOption(
+            f"{name} is a method, and nobody would pass its {first!r}: write a function, or register "
+            "the method of an object"
+        )
 
 
 def _strategy(name: str, retry: Any) -> Retry:

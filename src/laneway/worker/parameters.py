@@ -31,13 +31,15 @@ _ANY_SIZE = 2**62  # the client that publishes has the limit
 @dataclass(frozen=True, slots=True)
 class CarriedParameters:
     """``hints`` by name, in order. ``rest`` is the annotation of ``**kwargs``, None without them;
-    ``local`` are those with a default that no payload can hold, which keep it."""
+    ``local`` are those with a default that no payload can hold, which keep it; ``all_rest`` says that
+    nothing but ``**kwargs`` gets the payload."""
 
     owner: str
     hints: Mapping[str, Any]
     required: frozenset[str]
     rest: Any = None
     local: frozenset[str] = frozenset()
+    all_rest: bool = False
 
     @property
     def bare(self) -> str | None:
@@ -50,6 +52,8 @@ class CarriedParameters:
     def read(self, source: MessageFields) -> dict[str, object]:
         """The arguments by name; raises DecodeError."""
         if holds_arguments(source.content_type) or len(self.required) > 1:
+            return self.named(decode_json(source.payload))
+        if self.all_rest and not _is_null(source):
             return self.named(decode_json(source.payload))
         bare = self.bare
         if bare is None or (not self.required and _is_null(source)):
