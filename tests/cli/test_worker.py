@@ -199,6 +199,16 @@ def test_one_worker_for_the_tasks_of_several_modules(cli: Cli, queue: Queue, fol
     assert (process.returncode, out.splitlines()) == (0, ["placed 7", "receipt 7 True"]), errors
 
 
+def test_two_modules_with_a_task_of_one_name_are_refused(cli: Cli, tmp_path: Path) -> None:
+    module = "from laneway import Tasks\ntasks = Tasks()\n@tasks.task\ndef send(n): ...\n"
+    for name in ("shop_mail", "shop_texts"):
+        (tmp_path / f"{name}.py").write_text(module)
+    with start(cli, tmp_path, "shop_mail", "shop_texts", "--until-empty") as process:
+        out, errors = process.communicate(timeout=60)
+    assert process.returncode == 2, out + errors
+    assert "two handlers for kind 'send': shop_mail.send and shop_texts.send; give one" in errors
+
+
 _OWN = """
 from laneway import Queue, Tasks, Worker
 queue = Queue({url!r}, schema={schema!r})

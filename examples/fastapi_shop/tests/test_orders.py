@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 from httpx import AsyncClient
 
@@ -21,6 +23,16 @@ async def test_an_order_is_placed_and_its_invoice_made(client: AsyncClient) -> N
         "number": f"acme-{placed['order']}",
         "cents": 4200,
     }
+
+
+async def test_an_invoice_is_made_again_while_the_client_waits(client: AsyncClient) -> None:
+    placed = (await client.post("/tenants/acme/orders", json={"cents": 4200})).json()
+    await drain_async(worker)
+    address = f"/tenants/acme/orders/{placed['order']}/invoice"
+    async with asyncio.TaskGroup() as group:
+        asked = group.create_task(client.post(address))
+        group.create_task(worker.serve(max_messages=1))
+    assert asked.result().json()["order"] == placed["order"]
 
 
 async def test_an_order_that_is_refused_publishes_nothing(client: AsyncClient) -> None:

@@ -132,8 +132,8 @@ def bind(function: Callable[..., Any], name: str, is_async: bool | None = None) 
     empty = not carried and "message" not in injected
     if empty and (many := by_kind.get(Parameter.VAR_POSITIONAL)):
         raise InvalidOption(
-            f"{name} has *{many}, which gets nothing of the payload: name the parameters, or take a "
-            "list; a decorator needs functools.wraps"
+            f"{name} has *{many}, which gets nothing of the payload: name the parameters, or take "
+            "a list; a decorator needs functools.wraps"
         )
     parameters = CarriedParameters(
         name,

@@ -127,8 +127,8 @@ def _check_no_method(function: Function, name: str) -> None:
     first = next(iter(inspect.signature(function).parameters), None)
     if scope and not scope.endswith("<locals>") and first in ("self", "cls"):
         raise InvalidOption(
-            f"{name} is a method, and nobody would pass its {first!r}: write a function, or register "
-            "the method of an object"
+            f"{name} is a method, and nobody would pass its {first!r}: write a function, or "
+            "register the method of an object"
         )
 
 

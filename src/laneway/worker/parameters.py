@@ -31,8 +31,8 @@ _ANY_SIZE = 2**62  # the client that publishes has the limit
 @dataclass(frozen=True, slots=True)
 class CarriedParameters:
     """``hints`` by name, in order. ``rest`` is the annotation of ``**kwargs``, None without them;
-    ``local`` are those with a default that no payload can hold, which keep it; ``all_rest`` says that
-    nothing but ``**kwargs`` gets the payload."""
+    ``local`` are those with a default that no payload can hold, which keep it; ``all_rest`` says
+    that nothing but ``**kwargs`` gets the payload."""
 
     owner: str
     hints: Mapping[str, Any]

@@ -161,9 +161,10 @@ class FlowNodes:
 
         With a task, the arguments are those of its function, and ``task.using(…)`` has the options
         of the message; a payload takes the options of ``queue.publish``; a NewMessage, such as
-        ``task.message(…)``, is taken as it is. ``when`` all parents have "completed", when all have "ended" in whatever way, or when
-        all have ended and one of them "failed", that is, did not complete. A dead letter counts as
-        failed, and holds those who wait for it to complete until it is redriven or discarded.
+        ``task.message(…)``, is taken as it is. ``when`` all parents have "completed", when all have
+        "ended" in whatever way, or when all have ended and one of them "failed", that is, did not
+        complete. A dead letter counts as failed, and holds those who wait for it to complete until
+        it is redriven or discarded.
 
         >>> merged = flow.add(merge, after=pages)
         >>> flow.add({"import": 42}, kind="tell_owner", after=merged, when="ended")
