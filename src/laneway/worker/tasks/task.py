@@ -24,8 +24,8 @@ P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
 T = TypeVar("T")
 A = TypeVar("A")
-Out = Defer | Fail | Throttled
-"""Whoever waits for the result never sees these."""
+Outcome = Defer | Fail | Throttled
+"""Returned in place of a result: a caller that waits never gets one of these."""
 
 _FIXED = ("queue", "channel", "priority", "max_attempts")
 
@@ -83,11 +83,11 @@ class TaskView(TaskTarget[P], Generic[P, R]):
 
     @overload
     def publish(
-        self: "TaskView[P, Awaitable[T | Out]]", *args: P.args, **kwargs: P.kwargs
+        self: "TaskView[P, Awaitable[T | Outcome]]", *args: P.args, **kwargs: P.kwargs
     ) -> PublishedMessage[T]: ...
     @overload
     def publish(
-        self: "TaskView[P, T | Out]", *args: P.args, **kwargs: P.kwargs
+        self: "TaskView[P, T | Outcome]", *args: P.args, **kwargs: P.kwargs
     ) -> PublishedMessage[T]: ...
     def publish(self, *args: P.args, **kwargs: P.kwargs) -> PublishedMessage[Any]:
         """Publishes a message that calls the function with these arguments, and returns its id and
@@ -106,11 +106,11 @@ class TaskView(TaskTarget[P], Generic[P, R]):
 
     @overload
     async def apublish(
-        self: "TaskView[P, Awaitable[T | Out]]", *args: P.args, **kwargs: P.kwargs
+        self: "TaskView[P, Awaitable[T | Outcome]]", *args: P.args, **kwargs: P.kwargs
     ) -> AsyncPublishedMessage[T]: ...
     @overload
     async def apublish(
-        self: "TaskView[P, T | Out]", *args: P.args, **kwargs: P.kwargs
+        self: "TaskView[P, T | Outcome]", *args: P.args, **kwargs: P.kwargs
     ) -> AsyncPublishedMessage[T]: ...
     async def apublish(self, *args: P.args, **kwargs: P.kwargs) -> AsyncPublishedMessage[Any]:
         """The same for asyncio.
