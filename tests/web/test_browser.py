@@ -111,6 +111,16 @@ def address(queue: Queue) -> Iterator[str]:
         yield f"{base}/all/of/it/"
 
 
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[tuple[Queue, str]]:
+    """A queue of the test's own, filled alike, and its address: for a test that changes it."""
+    with Queue(f"sqlite:///{tmp_path / 'queue.db'}") as client:
+        client.install()
+        fill(client)
+        with serving(mounted(all=dashboard(client, trust_local=True))) as base:
+            yield client, f"{base}/all/of/it/"
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     program = chromium()
@@ -208,7 +218,8 @@ def test_the_theme_can_be_chosen(window: Window, address: str) -> None:
         pytest.param(False, id="no scripts", marks=pytest.mark.repeats("with scripts here")),
     ],
 )
-def test_every_action(browser: Browser, address: str, queue: Queue, scripts: bool) -> None:
+def test_every_action(browser: Browser, own: tuple[Queue, str], scripts: bool) -> None:
+    queue, address = own
     made = Window(browser, viewport={"width": 1280, "height": 800}, java_script_enabled=scripts)
     page = made.page
     result = page.locator("#result")
