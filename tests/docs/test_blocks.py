@@ -19,7 +19,7 @@ _WITH_BLOCKS = [
     if blocks(page) and not uses_spark(page)
 ]
 # Change it when another block is only shown, and say why in the comment above the block.
-_NOT_RUN = 23
+_NOT_RUN = 24
 
 
 @pytest.mark.timeout(300)
