@@ -4,11 +4,11 @@
 select array_agg(p.id), case when not bool_and(p.status = 'published') then array_agg(p.status) end
 from "laneway".publish_v1(
     CAST($1 AS bytea[]), CAST($2 AS text[]), CAST($3 AS text[]), CAST($4 AS text[]), CAST($5 AS text[]),
-    coalesce(CAST($6 AS text[]), '{}'), coalesce(CAST($7 AS text[]), '{}'),
-    coalesce(CAST($8 AS interval[]), '{}'), CAST($9 AS smallint[]),
-    coalesce(CAST($10 AS interval[]), '{}'), coalesce(CAST($11 AS timestamptz[]), '{}'),
-    coalesce(CAST($12 AS interval[]), '{}'), coalesce(CAST($13 AS timestamptz[]), '{}'),
-    CAST($14 AS integer[]), coalesce(CAST($15 AS text[]), '{}'), CAST($16 AS timestamptz)) p
+    CAST($6 AS text[]), CAST($7 AS text[]),
+    CAST($8 AS interval[]), CAST($9 AS smallint[]),
+    CAST($10 AS interval[]), CAST($11 AS timestamptz[]),
+    CAST($12 AS interval[]), CAST($13 AS timestamptz[]),
+    CAST($14 AS integer[]), CAST($15 AS text[]), CAST($16 AS timestamptz)) p
 
 -- name: may_copy
 -- Whether this role writes the tables itself: one of install --roles may only call publish_v1.

@@ -5,25 +5,25 @@
 -- Keys of one batch are taken in sorted order.
 --
 -- The arrays have one element per message. An array of one element holds for the whole batch,
--- an empty one means the default. Answers one row a message, in order:
+-- null or an empty one means the default. Answers one row a message, in order:
 -- status 'published', 'existing' (the key is in use, id is its message's), 'full' or 'closed'.
 -- p_key_scope: where a key holds: 'kind' (of this kind in this channel; the default), 'channel' or 'queue'.
 create or replace function "laneway".publish_v1(
     p_payload bytea[],
     p_queue text[],
     p_channel text[],
-    p_kind text[] default '{}',
-    p_content_type text[] default '{}',
-    p_headers text[] default '{}',
-    p_key text[] default '{}',
-    p_key_window interval[] default '{}',
-    p_priority smallint[] default '{}',
-    p_delay interval[] default '{}',
-    p_at timestamptz[] default '{}',
-    p_expires_in interval[] default '{}',
-    p_expires_at timestamptz[] default '{}',
-    p_max_attempts integer[] default '{}',
-    p_key_scope text[] default '{}',
+    p_kind text[] default null,
+    p_content_type text[] default null,
+    p_headers text[] default null,
+    p_key text[] default null,
+    p_key_window interval[] default null,
+    p_priority smallint[] default null,
+    p_delay interval[] default null,
+    p_at timestamptz[] default null,
+    p_expires_in interval[] default null,
+    p_expires_at timestamptz[] default null,
+    p_max_attempts integer[] default null,
+    p_key_scope text[] default null,
     p_now timestamptz default null
 ) returns table (id bigint, status text)
 language plpgsql
@@ -37,14 +37,25 @@ declare
     v_count integer := coalesce(cardinality(p_payload), 0);
     v_now timestamptz;
     v_ids bigint[];
-    v_status text[] := array_fill(null::text, array[v_count]);
+    v_status text[];
     v_channel_id uuid := only_channel_id_v1(p_queue, p_channel);
     v_due timestamptz;
     v_lane text;
 begin
-    perform check_messages_v1(
-        p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window, p_priority, p_delay, p_at, p_expires_in,
-        p_expires_at, p_max_attempts);
+    -- Most calls have one message with nothing that is seldom given. What fits here need not be asked again; all else is for
+    -- check_messages_v1 to decide. As few parts as can be: an expression is set up anew in every transaction.
+    if (v_count = 1 and v_channel_id is not null and octet_length(p_payload[1]) <= 1048576
+        and num_nonnulls(p_headers, p_key, p_key_window, p_delay, p_at, p_expires_in, p_expires_at) = 0
+        and (greatest(cardinality(p_kind), cardinality(p_content_type), cardinality(p_priority), cardinality(p_max_attempts)) <= 1) is not false
+        and least(octet_length(p_queue[1]), octet_length(p_channel[1])) >= 1
+        and greatest(octet_length(p_queue[1]), octet_length(p_channel[1]), octet_length(p_kind[1])) <= 255
+        and (p_content_type[1] in ('application/json', 'application/octet-stream', 'text/plain')) is not false
+        and (p_priority[1] between 0 and 200) is not false and (p_max_attempts[1] >= 1) is not false) is not true
+    then
+        perform check_messages_v1(
+            p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window, p_priority, p_delay, p_at,
+            p_expires_in, p_expires_at, p_max_attempts);
+    end if;
     v_now := write_time_v1(p_now);
     if v_count = 1 and v_channel_id is not null and p_key[1] is null
         and not exists (select from channel c where c.backlog is not null or c.closing) then
@@ -65,13 +76,14 @@ begin
             perform add_events_v1(array['published'], array[id], v_now);
         end if;
         if exists (select from sleeper s where s.until > v_now) and v_due < v_now + interval '2 seconds' then
-            perform notify_workers_v1(p_queue, v_now, case when cardinality(p_kind) = 0 then '{""}' else p_kind end);
+            perform notify_workers_v1(p_queue, v_now, case when cardinality(p_kind) > 0 then p_kind else '{""}' end);
         end if;
         status := 'published';
         return next;
         return;
     end if;
     v_ids := array(select nextval('message_id') from generate_series(1, v_count));
+    v_status := array_fill(null::text, array[v_count]);
 
     if array_length(array_remove(p_key, null), 1) > 0 then
         p_key := key_names_v1(p_key, p_key_scope, p_channel, p_kind);
@@ -131,13 +143,13 @@ begin
     if exists (select from sleeper s where s.until > v_now) then
         -- Not for what is due later: a sleeping worker looks every second, and learns the due time then.
         perform notify_workers_v1(
-            case when cardinality(p_delay) = 0 and cardinality(p_at) = 0 then p_queue else array(
+            case when coalesce(cardinality(p_delay), 0) = 0 and coalesce(cardinality(p_at), 0) = 0 then p_queue else array(
                 select distinct coalesce(x.queue, p_queue[1])
                 from unnest(v_ids, v_status, p_queue, p_delay, p_at) x(id, status, queue, delay, at)
                 where x.status is null and coalesce(
                     x.at, v_now + coalesce(x.delay, case when cardinality(p_delay) = 1 then p_delay[1] end), v_now
                 ) < v_now + interval '2 seconds')
-            end, v_now, case when cardinality(p_kind) = 0 then '{""}' else p_kind end);
+            end, v_now, case when cardinality(p_kind) > 0 then p_kind else '{""}' end);
     end if;
 
     return query
