@@ -444,6 +444,8 @@ def test_a_batch_has_as_many_of_everything(url: str) -> None:
         "10001 messages": f"array_fill('x'::bytea, array[{BATCH + 1}]), '{{q}}', '{{c}}'",
         "another length": "array['x', 'y', 'z']::bytea[], '{q, q}', '{c}'",
         "a column of 2": "array['x']::bytea[], '{q}', '{c, d}'",
+        "1 messages and a column of 2": "array['x']::bytea[], '{q}', '{c}', '{k, l}'",
+        "a column of 3": "array['x']::bytea[], '{q}', '{c}', p_delay => '{1 s, 2 s, 3 s}'",
         "is missing": "array['x', null]::bytea[], '{q}', '{c}'",
     }
     with connect(url, PRODUCER) as connection:

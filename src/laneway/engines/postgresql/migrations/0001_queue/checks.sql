@@ -52,15 +52,14 @@ language sql stable
 return octet_length(p_payload) <= 1048576 or octet_length(p_payload) <= "laneway".most_payload_v1();
 
 -- An object, not deeper than 100 levels, of numbers that every reader can hold: jsonb writes 1e131071 out in full.
--- What is short cannot be deep, and a number has no three digits in its exponent unless the text has: most are not looked
--- through.
+-- What is short cannot be deep. (A regular expression that finds long numbers costs eight times as much as to look at all.)
 create or replace function "laneway".is_headers_v1(p_headers text)
 returns boolean
 language sql immutable parallel safe
 return octet_length(p_headers) <= 65536 and jsonb_typeof(p_headers::jsonb) = 'object'
     and (octet_length(p_headers) < 200 or not jsonb_path_exists(p_headers::jsonb, 'strict $.**{100} ? (@.type() == "object" || @.type() == "array")'))
-    and (p_headers !~ '[0-9]{200}|[eE][+-]?[0-9]{3}' or not jsonb_path_exists(
-        p_headers::jsonb, 'strict $.** ? (@.type() == "number" && (@ > 1.8e308 || @ < -1.8e308 || (@ != 0 && @ < 1e-400 && @ > -1e-400)))'));
+    and not jsonb_path_exists(
+        p_headers::jsonb, 'strict $.** ? (@.type() == "number" && (@ > 1.8e308 || @ < -1.8e308 || (@ != 0 && @ < 1e-400 && @ > -1e-400)))');
 
 -- Names: of queues, channels, keys, topics, workers, limits. A kind, and the start of a name, may be empty.
 create or replace function "laneway".check_names_v1(p_what text, p_names text[], p_empty boolean default false)

@@ -35,6 +35,7 @@ set enable_nestloop = off
 as $$
 declare
     v_count integer := coalesce(cardinality(p_payload), 0);
+    v_fits boolean;
     v_now timestamptz;
     v_ids bigint[];
     v_status text[];
@@ -42,16 +43,20 @@ declare
     v_due timestamptz;
     v_lane text;
 begin
-    -- Most calls have one message with nothing that is seldom given. What fits here need not be asked again; all else is for
-    -- check_messages_v1 to decide. As few parts as can be: an expression is set up anew in every transaction.
-    if (v_count = 1 and v_channel_id is not null and octet_length(p_payload[1]) <= 1048576
-        and num_nonnulls(p_headers, p_key, p_key_window, p_delay, p_at, p_expires_in, p_expires_at) = 0
+    -- Most calls have one message with little that is seldom given. What fits here need not be asked again; all else is for
+    -- check_messages_v1 to decide. Few parts, and two steps: an expression is set up anew in every transaction.
+    v_fits := v_count = 1 and v_channel_id is not null and octet_length(p_payload[1]) <= 1048576
+        and num_nonnulls(p_key, p_key_window, p_at, p_expires_in, p_expires_at) = 0
         and (greatest(cardinality(p_kind), cardinality(p_content_type), cardinality(p_priority), cardinality(p_max_attempts)) <= 1) is not false
         and least(octet_length(p_queue[1]), octet_length(p_channel[1])) >= 1
         and greatest(octet_length(p_queue[1]), octet_length(p_channel[1]), octet_length(p_kind[1])) <= 255
         and (p_content_type[1] in ('application/json', 'application/octet-stream', 'text/plain')) is not false
-        and (p_priority[1] between 0 and 200) is not false and (p_max_attempts[1] >= 1) is not false) is not true
-    then
+        and (p_priority[1] between 0 and 200) is not false and (p_max_attempts[1] >= 1) is not false;
+    if v_fits and num_nonnulls(p_headers, p_delay) > 0 then
+        v_fits := (greatest(cardinality(p_headers), cardinality(p_delay)) <= 1) is not false
+            and is_headers_v1(p_headers[1]) is not false and is_length_v1(p_delay[1]) is not false;
+    end if;
+    if v_fits is not true then
         perform check_messages_v1(
             p_payload, p_queue, p_channel, p_kind, p_content_type, p_headers, p_key, p_key_window, p_priority, p_delay, p_at,
             p_expires_in, p_expires_at, p_max_attempts);
