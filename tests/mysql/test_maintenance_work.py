@@ -1,35 +1,168 @@
-"""What maintenance reads grows with what it deletes, not with its square."""
+"""One step of maintenance reads and locks a bounded number of rows, however many the tables hold.
 
+Its steps are a tenth as large here, so that a table ten times as small is one that must not be read
+from end to end. ``LANEWAY_MAINTENANCE=100000`` fills them as far as one likes.
+"""
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
 
 from laneway import Queue
 from laneway.dev.embedded import EmbeddedMariaDB
 from laneway.drivers.mysql.sync import _execute
 from laneway.drivers.runner import drive
-from laneway.engines.mysql import MysqlEngine
+from laneway.engines.mysql import MysqlEngine, flows_release, shared_limits
+from laneway.engines.mysql import upkeep as mysql_upkeep
+from laneway.engines.mysql.operate import minutes
+from laneway.plan import Row, Statement
+from laneway.sqlfile import read_blocks
 from tests.model.mysql import connect
 
+N = int(os.environ.get("LANEWAY_MAINTENANCE", "3500"))
+FOLDER = Path(__file__).parent
+UPKEEP = Path(mysql_upkeep.__file__).with_suffix(".sql")
+DAY = 86_400_000_000
 
-def _rows_read(url: str, idle: int) -> int:
-    """By a run of upkeep that forgets so many sets of limits that nothing waits for."""
-    with closing(connect(url)) as connection, connection.cursor() as cursor:
-        rows = [("q", f"limit {number}") for number in range(idle)]
-        cursor.executemany("insert into laneway_limit_queue (queue, limits) values (%s, %s)", rows)
+BATCHES = {
+    mysql_upkeep: ("_LIMIT", "_WAKES", "_STAMP_BATCH", "_STAMP_LIMIT"),
+    minutes: ("_CHUNK", "_GAPS", "_LATE"),
+    flows_release: ("_FORGOTTEN", "_FORGOTTEN_EDGES", "MOST_DECIDED"),
+    shared_limits: ("_FORGOTTEN",),
+}
+MOST_READ = 3_200
+"""By one statement. The most are 1,000 of which each is read in a list, in its table, and again
+when it is deleted."""
+MOST_READ_IDLE = 500
+MOST_OF_ALL = 100_000
+MOST_LOCKED = 20_000
+
+
+@dataclass
+class Work:
+    """Of one run of upkeep."""
+
+    most: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """By statement: the rows that its longest call read."""
+    read: int = 0
+    locked: int = 0
+
+    def __str__(self) -> str:
+        most = sorted(self.most.items(), key=lambda item: -item[1])[:8]
+        return f"read {self.read}, locked {self.locked}; most by {most}"
+
+
+class NamingEngine(MysqlEngine):
+    """Knows which statement it made last."""
+
+    last = ""
+
+    def _statement(self, name: str, *params: Any) -> Statement:
+        self.last = name
+        return super()._statement(name, *params)
+
+    def _union(self, name: str, rows: Sequence[Sequence[Any]]) -> Statement:
+        self.last = name
+        return super()._union(name, rows)
+
+
+def upkeep(connection: Any) -> Work:
+    work, engine = Work(), NamingEngine()
+    with connection.cursor() as cursor:
+        _rows_read(cursor)
+        own = -_rows_read(cursor) + _rows_read(cursor)
+
+        def execute(statement: Statement) -> Sequence[Row]:
+            name, before = engine.last, _rows_read(cursor)
+            rows = _execute(connection, statement)
+            read = _rows_read(cursor) - before - own
+            work.most[name] = max(work.most[name], read)
+            work.read += read
+            return rows
+
+        assert drive(engine.upkeep(), execute).ran
+        work.locked = _rows_locked(cursor)
         connection.commit()
-        cursor.execute("flush status")
-        drive(MysqlEngine().upkeep(), lambda statement: _execute(connection, statement))
-        cursor.execute("show session status like 'Handler_read%'")
-        read = sum(int(value) for _, value in cursor.fetchall())
-        connection.commit()
-        cursor.execute("select count(*) from laneway_limit_queue")
-        assert cursor.fetchone() == (0,)
-        return read
+    return work
 
 
-def test_idle_sets_of_limits_are_forgotten_one_by_one(mariadb: EmbeddedMariaDB) -> None:
+def _rows_read(cursor: Any) -> int:
+    cursor.execute("show session status like 'Handler_read%'")
+    return sum(int(value) for _, value in cursor.fetchall())
+
+
+def _rows_locked(cursor: Any) -> int:
+    """In this transaction. The server looks anew every tenth of a second."""
+    cursor.execute("do sleep(0.2)")
+    cursor.execute(
+        "select trx_rows_locked from information_schema.innodb_trx "
+        "where trx_mysql_thread_id = connection_id()"
+    )
+    return int(cursor.fetchone()[0])
+
+
+def fill(connection: Any, name: str) -> None:
+    with connection.cursor() as cursor:
+        for statement in read_statements(name):
+            cursor.execute(statement)
+    connection.commit()
+
+
+def read_statements(name: str) -> list[str]:
+    return [one for one in (FOLDER / name).read_text().split(";\n") if one.strip()]
+
+
+@pytest.fixture(scope="module")
+def works(mariadb: EmbeddedMariaDB) -> tuple[Work, Work, Work]:
+    """With full tables and nothing to do; with as much to do; and one more."""
     url = mariadb.create_database("maintenance work")
     with Queue(url, upkeep_every=None) as queue:
         queue.install()
         queue.upkeep()
-    few, many = _rows_read(url, 100), _rows_read(url, 400)
-    assert many < 5 * few + 200, f"{few} rows for 100 sets, {many} for 400"
+    with pytest.MonkeyPatch.context() as patch, closing(connect(url)) as connection:
+        for module, names in BATCHES.items():
+            for name in names:
+                patch.setattr(module, name, getattr(module, name) // 10)
+        with connection.cursor() as cursor:
+            now = time.time_ns() // 1000
+            cursor.execute(f"set @n = {N}, @now = {now}, @old = {now - 400 * DAY}")
+            cursor.execute("create table series (i int primary key)")
+            numbers = [(number + 1,) for number in range(N)]
+            cursor.executemany("insert into series values (%s)", numbers)
+        fill(connection, "maintenance_live.sql")
+        idle = upkeep(connection)
+        fill(connection, "maintenance_due.sql")
+        due = upkeep(connection)
+        with connection.cursor() as cursor:
+            # Listeners are forgotten when their mail is.
+            cursor.execute("delete from laneway_mail")
+        return idle, due, upkeep(connection)
+
+
+def test_no_statement_reads_more_where_tables_hold_more(works: tuple[Work, Work, Work]) -> None:
+    for work in works:
+        assert max(work.most.values()) <= MOST_READ < N, work
+
+
+def test_little_is_read_where_nothing_is_to_be_done(works: tuple[Work, Work, Work]) -> None:
+    idle, *_ = works
+    assert max(idle.most.values()) <= MOST_READ_IDLE, idle
+
+
+def test_a_step_reads_and_locks_a_bounded_number_of_rows(works: tuple[Work, Work, Work]) -> None:
+    for work in works:
+        assert work.read <= MOST_OF_ALL, work
+        assert work.locked <= MOST_LOCKED, work
+
+
+def test_every_statement_of_maintenance_was_at_work(works: tuple[Work, Work, Work]) -> None:
+    """One that is new needs rows in maintenance_due.sql."""
+    used = {name for work in works for name in work.most}
+    assert used >= read_blocks(UPKEEP.read_text()).keys()

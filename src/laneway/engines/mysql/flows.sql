@@ -331,9 +331,11 @@ from $1:ids x straight_join `laneway_flow` f force index (primary) on f.id = x.i
 for update skip locked
 
 -- name: flow_changes
--- $1: flows, locked by us. All that one transaction wrote is in the answer, or nothing of it.
+-- $1: flows in order, locked by us, $2: limit. Flow by flow. If there are fewer, all that one transaction wrote is in the
+-- answer, or nothing of it.
 select k.id, k.flow_id, k.held, k.live, k.dead, k.completed, k.failed, k.skipped
 from $1:ids x straight_join `laneway_flow_count` k force index (flow_count_flow) on k.flow_id = x.id
+limit $2
 
 -- name: lock_flow_changes
 -- $1: ids. Fewer than the flow_changes: those were read in an old snapshot.
@@ -365,9 +367,15 @@ select id from `laneway_flow` force index (flow_expiry) where expires_at <= $1 o
 -- $1: flow, $2: limit.
 select id from `laneway_flow_node` force index (flow_node_flow) where flow_id = $1 order by id limit $2
 
--- name: delete_node_edges
--- $1: ids of nodes.
-delete e from $1:ids x straight_join `laneway_flow_edge` e force index (primary) on e.parent = x.id
+-- name: edges_of_nodes
+-- $1: ids of nodes, $2: limit. Node by node.
+select e.parent, e.number from $1:ids x straight_join `laneway_flow_edge` e force index (primary) on e.parent = x.id
+limit $2
+
+-- name: delete_edges
+-- $1: (parent, number).
+delete e from $1:pairs x
+straight_join `laneway_flow_edge` e force index (primary) on e.parent = x.id and e.number = x.fence
 
 -- name: delete_nodes
 -- $1: ids.

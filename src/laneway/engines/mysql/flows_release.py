@@ -31,6 +31,7 @@ _ALIKE = 10
 """Nodes that become the same, from which on they have a statement of their own."""
 _FORGOTTEN = 100
 """Expired flows that one upkeep looks at."""
+_FORGOTTEN_EDGES = 5_000
 
 
 class ReachedEdge(NamedTuple):
@@ -300,7 +301,9 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         flows = yield self._statement("lock_free_flows", sorted(int(row[0]) for row in rows))
         if not flows:
             return
-        rows = yield self._statement("flow_changes", [int(row[0]) for row in flows])
+        rows = yield self._statement("flow_changes", [int(row[0]) for row in flows], limit + 1)
+        unread = {int(row[1]) for row in rows[limit:]}
+        rows = rows[:limit]
         changed = [int(row[0]) for row in rows]
         locked = 0
         for part in parts(changed):
@@ -313,30 +316,41 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         for part in parts(changed):
             yield self._statement("delete_flow_changes", part)
         for id, queue, name, held, live, dead, ended_at in flows:
-            more = sums[int(id)]
+            if (more := sums.get(int(id))) is None:
+                continue
             yield self._statement("add_to_flow", int(id), *(more[n] for n in range(6)))
             open_nodes = (int(held) + more[0], int(live) + more[1], int(dead) + more[2])
-            if ended_at is None and not any(open_nodes):
+            if ended_at is None and not any(open_nodes) and int(id) not in unread:
                 yield self._statement("end_flow", int(id), now)
                 yield self._statement("free_flow_name", pair_id(queue, name), int(id))
 
     def _forget_flows(self, now: int, limit: int) -> Plan[int]:
         rows = yield self._statement("expired_flows", now, _FORGOTTEN)
         flows = yield self._statement("lock_free_flows", sorted(int(row[0]) for row in rows))
-        done = 0
+        done, room = 0, _FORGOTTEN_EDGES
         for flow, *_ in flows:
             nodes = yield self._statement("nodes_of_flow", int(flow), limit - done)
-            ids = [int(row[0]) for row in nodes]
+            ids, edges = yield from self._forget_edges([int(row[0]) for row in nodes], room)
             if ids:
-                yield self._statement("delete_node_edges", ids)
                 keys = [(id, strict) for id in ids for strict in (0, 1)]
                 yield self._statement("delete_undecided", keys)
                 yield self._statement("delete_nodes", ids)
-            done += len(ids)
-            if done >= limit:
+            done, room = done + len(ids), room - edges
+            if done >= limit or len(ids) < len(nodes) or not room:
                 break
             yield self._statement("delete_flow", int(flow))
         return done
+
+    def _forget_edges(self, ids: list[int], room: int) -> Plan[tuple[list[int], int]]:
+        """Those of these nodes of which no edge is left, and how many edges were deleted."""
+        if not ids:
+            return ids, 0
+        edges = yield self._statement("edges_of_nodes", ids, room)
+        if edges:
+            yield self._statement("delete_edges", [(int(row[0]), int(row[1])) for row in edges])
+        if len(edges) == room:
+            ids = ids[: ids.index(int(edges[-1][0]))]
+        return ids, len(edges)
 
 
 def parts(items: Sequence[Any]) -> Iterator[Any]:

@@ -1,8 +1,9 @@
 """MySQL's side of :mod:`laneway.sqlfile`: the tables' prefix, ``%s``, and lists as tables.
 
 ``$1:ids``, ``$1:keys`` and ``$1:pairs`` stand for a table of what the parameter lists: numbers
-(column id), bytes (column id, in hexadecimal), and pairs (columns id and fence); ``$1:nodes`` for
-one of nodes of flows as they shall be, ``$1:new_nodes`` and ``$1:edges`` for new ones. Every
+(column id), bytes (column id, in hexadecimal), and pairs (columns id and fence); ``$1:names`` for
+one of longer bytes; ``$1:lanes`` for one of pairs of bytes; ``$1:nodes`` for one of nodes of flows
+as they shall be, ``$1:new_nodes`` and ``$1:edges`` for new ones. Every
 statement that locks rows by a list joins such a table, so that it looks the rows up one by one.
 With a plain ``in (…)`` the server may scan a small table from end to end and wait for rows that
 others hold. ``$1:numbers`` stands for numbers with commas between, and ``$1:sql`` for a piece of
@@ -25,6 +26,8 @@ FOLDER = files(_PACKAGE)
 _COLUMNS = {
     "ids": "id bigint path '$'",
     "keys": "id char(32) path '$'",
+    "names": "id varchar(840) path '$'",
+    "lanes": "limits varchar(840) path '$[0]', channel char(32) path '$[1]'",
     "pairs": "id bigint path '$[0]', fence bigint path '$[1]'",
     "nodes": "id bigint path '$[0]', pending int path '$[1]', missed int path '$[2]', "
     "children int path '$[3]', state varchar(16) path '$[4]', turned int path '$[5]'",
@@ -101,9 +104,7 @@ def _pieces(name: str, prefix: str) -> tuple[Piece, ...]:
 
 def _json_list(items: Sequence[Any]) -> str:
     """In ASCII, so that a connection's character set cannot change it."""
-    if items and isinstance(items[0], bytes):
-        items = [item.hex() for item in items]
-    return json.dumps(items, separators=(",", ":"))
+    return json.dumps(items, separators=(",", ":"), default=bytes.hex)
 
 
 def _flat(items: Sequence[Any]) -> Sequence[Any]:

@@ -25,7 +25,7 @@ values ($1, $2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_
 
 -- name: uninstall
 -- Drops everything that install creates, with its data.
-drop view if exists `laneway_minute_v1`, `laneway_worker_v1`, `laneway_lake_sure`, `laneway_subscription_v1`, `laneway_schedule_v1`, `laneway_queue_stats_v1`, `laneway_channel_stats_v1`, `laneway_stats`,
+drop view if exists `laneway_minute_v1`, `laneway_worker_v1`, `laneway_subscription_v1`, `laneway_schedule_v1`, `laneway_queue_stats_v1`, `laneway_channel_stats_v1`, `laneway_stats`,
     `laneway_channel_v1`, `laneway_history_v1`, `laneway_dead_letter_v1`, `laneway_message_v1`;
 drop table if exists `laneway_fair_channel`, `laneway_fair_queue`, `laneway_limit_clock`, `laneway_limit_queue`, `laneway_limit_wait`, `laneway_limit_lane`, `laneway_limit_lease`, `laneway_shared_limit`, `laneway_flow_undecided`, `laneway_flow_released`, `laneway_flow_added`, `laneway_flow_held`, `laneway_flow_edge`, `laneway_flow_node`, `laneway_flow_count`, `laneway_flow_name`, `laneway_flow`, `laneway_lane`, `laneway_kind_wake`, `laneway_kind_message`, `laneway_kind_queue`, `laneway_progress`, `laneway_result`, `laneway_dead_sum`, `laneway_dead_queue`, `laneway_minute`, `laneway_kind_count`, `laneway_gap`, `laneway_fold`, `laneway_cancel_request`, `laneway_worker`, `laneway_operation`, `laneway_audit`, `laneway_pause`, `laneway_lake_file`, `laneway_lake_commit`, `laneway_mail`, `laneway_listener`, `laneway_done`, `laneway_subscription`, `laneway_schedule`, `laneway_history`, `laneway_dead_count`, `laneway_dead`, `laneway_dedupe`,
     `laneway_stray`, `laneway_lease`, `laneway_wake`, `laneway_expiry`, `laneway_message`,

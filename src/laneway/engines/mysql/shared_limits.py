@@ -38,6 +38,9 @@ from .base import Clock, data, pair_id, repeatable, text
 from .settle.end import ParkedMessage
 from .settle.settle import MysqlCancel, WaitingMessage
 
+_FORGOTTEN = 100
+"""Sets of limits that one upkeep forgets: it locks each of their limits."""
+
 
 class MysqlSharedLimits(MysqlCancel, LimitPlans):
     _limit_one_lock = True
@@ -45,6 +48,7 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         super().__init__(schema, clock)
         self._limited = LimitedClaims(ahead=1)
+        self._limit_queues_after = (b"", b"")
 
     @repeatable
     def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
@@ -336,20 +340,43 @@ class MysqlSharedLimits(MysqlCancel, LimitPlans):
         before = now - 60 * SECOND
         if old := (yield self._statement("released_waits", before, limit)):
             yield self._statement("delete_limit_waits", sorted(int(row[0]) for row in old))
-        for (limits,) in (yield self._statement("idle_limit_clocks", before)):
-            yield self._statement("delete_limit_clock", bytes(limits))
-        queues = yield self._statement("limit_queues")
-        idle = sorted(
-            (text(limits) or "", bytes(queue)) for queue, limits, held in queues if not held
-        )
-        for limits, queue in idle[:limit]:
-            for name in names_in(limits):
-                yield from self._lock_limit(name)
+        yield from self._forget_clocks(before, limit)
+        yield from self._forget_queues(limit)
+        # The last: whoever holds a limit may wait for a lane.
+        rows = yield self._statement("idle_limit_lanes", before, limit)
+        lanes = sorted((bytes(row[0]), bytes(row[1]), bool(row[2])) for row in rows)
+        if idle := [lane for *lane, over in lanes if over]:
+            yield self._statement("delete_limit_lanes", idle)
+        if ahead := [lane for *lane, over in lanes if not over]:
+            yield self._statement("keep_limit_lanes", ahead, now)
+
+    def _forget_clocks(self, before: int, limit: int) -> Plan[None]:
+        """What is still needed comes last, so that every clock has its turn."""
+        rows = yield self._statement("old_limit_clocks", before, limit)
+        if not rows:
+            return
+        old = sorted(bytes(row[0]) for row in rows)
+        rows = yield self._statement("lock_free_clocks", old, before)
+        if idle := [bytes(row[0]) for row in rows if not row[1]]:
+            yield self._statement("delete_limit_clocks", idle)
+        if needed := [bytes(row[0]) for row in rows if row[1]]:
+            yield self._statement("keep_limit_clocks", needed, before)
+
+    def _forget_queues(self, limit: int) -> Plan[None]:
+        """Sets of limits that nothing of a queue waits for; from where the last upkeep came to."""
+        rows = yield self._statement("limit_queues", *self._limit_queues_after, limit)
+        looked = [(bytes(row[0]), bytes(row[1])) for row in rows]
+        idle = [pair for pair, row in zip(looked, rows, strict=True) if not row[2]][:_FORGOTTEN]
+        if len(idle) == _FORGOTTEN:
+            self._limit_queues_after = idle[-1]
+        else:
+            self._limit_queues_after = looked[-1] if len(rows) == limit else (b"", b"")
+        sets = [(queue, text(limits)) for queue, limits in idle]
+        for name in sorted({name for _, limits in sets for name in names_in(limits)}):
+            yield from self._lock_limit(name)
+        for queue, limits in sets:
             if (yield self._statement("idle_limit_queue", queue, data(limits))):
                 yield self._statement("delete_limit_queue", queue, data(limits))
-        # The last: whoever holds a limit may wait for a lane.
-        for limits, channel in (yield self._statement("idle_limit_lanes", before, limit)):
-            yield self._statement("delete_limit_lane", bytes(limits), bytes(channel))
 
 
 def _control(columns: Sequence[Any]) -> LimitControl:

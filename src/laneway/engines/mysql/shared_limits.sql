@@ -27,8 +27,10 @@ update `laneway_shared_limit` set concurrency = $2, set_concurrency = $3, rest_u
 where name = $1
 
 -- name: controlled_limits
--- Those that adapt or have a breaker.
-select name from `laneway_shared_limit` where adapt_min is not null or breaker_window is not null
+-- Those that adapt or have a breaker: people have set each of them. The others are not read.
+select name from `laneway_shared_limit` force index (shared_limit_adapt) where adapt_min is not null
+union
+select name from `laneway_shared_limit` force index (shared_limit_breaker) where breaker_window is not null
 
 -- name: controlled_among
 -- $1: names.
@@ -242,42 +244,66 @@ select l.channel_id, min(l.limits) from `laneway_limit_lane` l force index (limi
 where l.channel_id in ($1...) and l.waiting = 1 group by l.channel_id
 
 -- name: idle_limit_lanes
--- $1: until when, $2: limit. Lanes in which nothing waits, that were not used since and have had no more than those that
--- wait.
-select l.limits, l.channel_id from `laneway_limit_lane` l force index (limit_lane_idle)
-where l.waiting = 0 and l.used < $1 and l.pass <= coalesce((
+-- $1: until when, $2: limit. Lanes in which nothing waits and that were not used since; and whether they have had no more
+-- than those that wait: the others stay.
+select l.limits, l.channel_id, l.pass <= coalesce((
     select k.pass from `laneway_limit_lane` k force index (limit_lane_order)
-    where k.limits = l.limits and k.waiting = 1 order by k.pass limit 1), 1e300) limit $2
+    where k.limits = l.limits and k.waiting = 1 order by k.pass limit 1), 1e300)
+from (
+    select limits, channel_id, pass from `laneway_limit_lane` force index (limit_lane_idle)
+    where waiting = 0 and used < $1 order by used limit $2) l
 
--- name: idle_limit_clocks
--- $1: until when. Of sets that have no lane, as far as nobody holds them.
-select c.limits from `laneway_limit_clock` c where c.`at` < $1 and not exists (
-    select 1 from `laneway_limit_lane` l force index (primary) where l.limits = c.limits)
+-- name: old_limit_clocks
+-- $1: until when, $2: limit. Clocks of sets behind which nothing has started since.
+select limits from `laneway_limit_clock` force index (limit_clock_at) where `at` < $1 order by `at` limit $2
+
+-- name: lock_free_clocks
+-- $1: sets of limits in order, $2: until when. As far as nobody holds them, and whether they have a lane: then they are needed.
+select c.limits, (
+    select l.channel_id from `laneway_limit_lane` l force index (primary) where l.limits = c.limits limit 1) is not null
+from $1:names x straight_join `laneway_limit_clock` c force index (primary) on c.limits = unhex(x.id)
+where c.`at` < $2
 for update skip locked
 
--- name: delete_limit_clock
--- $1: limits, whose clock we have locked.
-delete from `laneway_limit_clock` where limits = $1
+-- name: delete_limit_clocks
+-- $1: sets of limits, whose clocks we have locked.
+delete c from $1:names x straight_join `laneway_limit_clock` c force index (primary) on c.limits = unhex(x.id)
 
--- name: delete_limit_lane
--- $1: limits, $2: channel.
-delete from `laneway_limit_lane` where limits = $1 and channel_id = $2 and waiting = 0
+-- name: keep_limit_clocks
+-- $1: sets of limits, whose clocks we have locked, $2: until when the others were written.
+update $1:names x straight_join `laneway_limit_clock` c force index (primary) on c.limits = unhex(x.id) set c.`at` = $2
+
+-- name: delete_limit_lanes
+-- $1: (limits, channel) in order. Waits for who holds them.
+delete l from $1:lanes x
+straight_join `laneway_limit_lane` l force index (primary)
+    on l.limits = unhex(x.limits) and l.channel_id = unhex(x.channel) and l.waiting = 0
+
+-- name: keep_limit_lanes
+-- $1: (limits, channel) in order, $2: now. Waits for who holds them.
+update $1:lanes x
+straight_join `laneway_limit_lane` l force index (primary)
+    on l.limits = unhex(x.limits) and l.channel_id = unhex(x.channel) and l.waiting = 0
+set l.used = $2
 
 -- name: released_waits
 -- $1: until when, $2: limit. What is known of messages that were made due a while ago.
 select message_id from `laneway_limit_wait` force index (limit_wait_released) where released < $1 limit $2
 
 -- name: limit_queues
-select q.queue, q.limits, exists (
-    select 1 from `laneway_limit_lane` l force index (limit_lane_order)
-    where l.limits = q.limits and l.waiting = 1 and l.queue = q.queue)
-from `laneway_limit_queue` q
+-- $1: queue and $2: limits after which, $3: limit. And whether something waits there.
+select q.queue, q.limits, (
+    select 1 from `laneway_limit_lane` l force index (limit_lane_queue)
+    where l.limits = q.limits and l.queue = q.queue and l.waiting = 1 limit 1) is not null
+from `laneway_limit_queue` q force index (primary)
+where q.queue > $1 or (q.queue = $1 and q.limits > $2)
+order by q.queue, q.limits limit $3
 
 -- name: idle_limit_queue
 -- $1: queue, $2: limits, which we have locked. A row if nothing waits there.
-select 1 from `laneway_limit_queue` q where q.queue = $1 and q.limits = $2 and not exists (
-    select 1 from `laneway_limit_lane` l force index (limit_lane_order)
-    where l.limits = q.limits and l.waiting = 1 and l.queue = q.queue)
+select 1 from `laneway_limit_queue` q force index (primary) where q.queue = $1 and q.limits = $2 and (
+    select 1 from `laneway_limit_lane` l force index (limit_lane_queue)
+    where l.limits = q.limits and l.queue = q.queue and l.waiting = 1 limit 1) is null
 
 -- name: delete_limit_queue
 -- $1: queue, $2: limits, which we have locked.

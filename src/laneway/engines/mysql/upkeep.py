@@ -130,16 +130,18 @@ def _requeued(lease: EndedLease, settings: UpkeepSettings) -> Requeue:
 
 
 _DEAD_COUNTS = 100  # rows that looks add up; more are added up here
+_WAKES = 5_000
+_ALL = 2**62
 
 
 class MysqlCleanup(MysqlSettleEnd):
     """Part of upkeep: delete what is no longer needed."""
 
-    def _settle_strays(self, now: int) -> Plan[int]:
+    def _settle_strays(self, now: int, limit: int) -> Plan[int]:
         """Strays are leases that were charged to a channel's new limit while somebody was writing
         to them. If the lease exists, mark it as counted, so that its end frees the slot. If it is
         gone, free the slot now."""
-        rows = yield self._statement("stray_leases")
+        rows = yield self._statement("stray_leases", limit)
         if not rows:
             return 0
         gone = [row for row in rows if not row[5]]
@@ -193,22 +195,33 @@ class MysqlCleanup(MysqlSettleEnd):
         rows = yield self._statement("lock_removed_channels", ids)
         if not rows:
             return 0
-        locked = [bytes(row[0]) for row in rows]
-        wakes = yield self._statement("channel_wakes", locked)
-        kind_wakes = yield self._statement("channel_kind_wakes", locked)
+        locked = sorted(bytes(row[0]) for row in rows)
+        locked, wakes = yield from self._all_wakes("channel_wakes", locked)
+        locked, kind_wakes = yield from self._all_wakes("channel_kind_wakes", locked)
         in_use = {bytes(row[0]) for row in (yield self._statement("channels_in_use", locked))}
-        empty = [id for id in locked if id not in in_use]
-        read = [row[0] for row in wakes if bytes(row[1]) not in in_use]
-        if read and empty:
+        empty = {id for id in locked if id not in in_use}
+        if read := [row[0] for row in wakes if bytes(row[1]) in empty]:
             yield self._statement("delete_wakes", read)
-        kinds = [row[0] for row in kind_wakes if bytes(row[1]) not in in_use]
-        if kinds and empty:
+        if kinds := [row[0] for row in kind_wakes if bytes(row[1]) in empty]:
             yield self._statement("delete_kind_wakes", kinds)
         if empty:
-            yield self._statement("delete_lanes", empty)
-            yield self._statement("delete_times", empty)
-            yield self._statement("delete_channels", empty)
+            yield from self._delete_channels(sorted(empty))
         return len(empty)
+
+    def _all_wakes(self, name: str, ids: list[bytes]) -> Plan[tuple[list[bytes], Sequence[Row]]]:
+        """All wakes of as many of these channels as a step may read, and of one at least."""
+        rows = yield self._statement(name, ids, _WAKES)
+        if len(rows) < _WAKES:
+            return ids, rows
+        last = bytes(rows[-1][1])
+        if ids[0] == last:
+            return ids[:1], (yield self._statement(name, ids[:1], _ALL))
+        return [id for id in ids if id < last], rows
+
+    def _delete_channels(self, ids: Sequence[bytes]) -> Plan[None]:
+        yield self._statement("delete_lanes", ids)
+        yield self._statement("delete_times", ids)
+        yield self._statement("delete_channels", ids)
 
     def _delete_orphaned_mail(self, now: int, limit: int) -> Plan[int]:
         """Mail of listeners that are gone. The listeners themselves are deleted an hour later: what
@@ -216,7 +229,7 @@ class MysqlCleanup(MysqlSettleEnd):
         rows = yield self._statement("orphaned_mail", now, limit)
         if rows:
             yield self._statement("delete_mail", [int(row[0]) for row in rows])
-        elif gone := (yield self._statement("expired_listeners", now - HOUR)):
+        elif gone := (yield self._statement("expired_listeners", now - HOUR, limit)):
             yield self._statement("delete_listeners", [int(row[0]) for row in gone])
         return len(rows)
 
@@ -241,11 +254,21 @@ class MysqlCleanup(MysqlSettleEnd):
     def _delete_old_history(self, end: int, kept: int, limit: int) -> Plan[int]:
         """Entries past their retention that no lake and no minute still needs: the oldest, one
         batch."""
-        rows = yield self._statement("oldest_history", limit, kept)
+        stamp = yield from self._lakes_sure()
+        rows = yield self._statement("oldest_history", limit, kept, stamp)
         old = [row[0] for row in rows if int(row[1]) < end and row[2]]
         if old:
             yield self._statement("delete_history", old)
         return len(old)
+
+    def _lakes_sure(self) -> Plan[int | None]:
+        """Before which stamp every lake is certain to have the history; None if there is none."""
+        stamps, lake = [], b""
+        while rows := (yield self._statement("next_lake", lake)):
+            lake = bytes(rows[0][0])
+            ((stamp,),) = yield self._statement("lake_sure", lake)
+            stamps.append(int(stamp))
+        return min(stamps, default=None)
 
 
 _STAMP_BATCH = 2_000
@@ -310,11 +333,11 @@ class MysqlUpkeep(
         yield from self._fold(settings.now, bytes(settings.history))
         done = yield from self._expire(self._lease_floor, _LIMIT, settings)
         lapsed = yield from self._lapse(settings.now, _LIMIT)
-        strays = yield from self._settle_strays(settings.now)
+        strays = yield from self._settle_strays(settings.now, _LIMIT)
         tidied, forgotten = yield from self._clean_up(settings.now, settings.history_days, _LIMIT)
         tidied += yield from self._delete_expired_once(settings.now, _LIMIT)
         tidied += yield from self._clean_up_control(settings.now, _LIMIT)
-        tidied += yield from self._forget_workers(settings.now)
+        tidied += yield from self._forget_workers(settings.now, _LIMIT)
         tidied += yield from self._delete_expired_results(settings.now, _LIMIT)
         tidied += yield from self._delete_old_progress(settings.now, _LIMIT)
         counted, expired, undecided = (bool(column) for column in settings[-3:])

@@ -17,13 +17,15 @@ for update skip locked
 
 -- name: lapsed_messages
 -- $1: now, $2: limit. Expired messages that are not leased (the second column is their id), and expiries of
--- messages that have ended otherwise (it is null).
+-- messages that have ended otherwise (it is null). It reads past those that are leased: no more than workers hold.
 select e.message_id, m.id, m.channel_id, m.queue, m.channel
-from `laneway_expiry` e force index (expiry_order)
-left join `laneway_message` m on m.id = e.message_id and m.expires_at = e.expires_at
-where e.expires_at <= $1
-    and not exists (select 1 from `laneway_lease` l where l.message_id = e.message_id)
-order by e.expires_at limit $2
+from (
+    select e.message_id, e.expires_at from `laneway_expiry` e force index (expiry_order)
+    where e.expires_at <= $1
+        and (select l.message_id from `laneway_lease` l where l.message_id = e.message_id) is null
+    order by e.expires_at limit $2
+) e
+left join `laneway_message` m force index (primary) on m.id = e.message_id and m.expires_at = e.expires_at
 
 -- name: lock_free_keys
 -- $1: key ids in order. Those that nobody else has locked.
@@ -32,17 +34,18 @@ for update skip locked
 
 -- name: still_lapsed
 -- $1: message ids, $2: now. We have locked their channels.
-select id from `laneway_message` where id in ($1...) and expires_at <= $2 order by id
+select m.id from $1:ids x straight_join `laneway_message` m force index (primary) on m.id = x.id
+where m.expires_at <= $2 order by m.id
 
 -- name: delete_expiries
 -- $1: message ids.
 delete t from $1:ids x straight_join `laneway_expiry` t force index (primary) on t.message_id = x.id
 
 -- name: stray_leases
--- The last column: whether the lease still exists.
+-- $1: limit. The last column: whether the lease still exists.
 select s.message_id, s.fence, s.channel_id, s.queue, s.channel, l.message_id is not null
 from `laneway_stray` s left join `laneway_lease` l on l.message_id = s.message_id and l.fence = s.fence
-limit 1000
+limit $1
 
 -- name: delete_stray_leases
 -- $1: (message id, fence).
@@ -61,10 +64,10 @@ straight_join `laneway_dedupe` t force index (primary) on t.id = unhex(x.id) and
 for update skip locked
 
 -- name: removed_channels
--- $1: limit. Channels that are being removed and seem empty.
+-- $1: limit. Channels that are being removed and seem empty. It reads past those that are not.
 select c.id from `laneway_channel` c force index (channel_gate)
-where c.gated = 1 and c.closing
-    and not exists (select 1 from `laneway_message` m where m.channel_id = c.id)
+where c.gated = 1 and c.closing = 1
+    and (select m.id from `laneway_message` m force index (message_order) where m.channel_id = c.id limit 1) is null
 limit $1
 
 -- name: lock_removed_channels
@@ -74,12 +77,14 @@ straight_join `laneway_channel` c force index (primary) on c.id = unhex(x.id) an
 for update skip locked
 
 -- name: channel_wakes
--- $1: channel ids, locked by us.
-select id, channel_id from `laneway_wake` where channel_id in ($1...)
+-- $1: channel ids, locked by us, $2: limit. In the order of channels.
+select id, channel_id from `laneway_wake` force index (wake_channel)
+where channel_id in ($1...) order by channel_id limit $2
 
 -- name: channel_kind_wakes
--- $1: channel ids, locked by us.
-select id, channel_id from `laneway_kind_wake` where channel_id in ($1...)
+-- $1: channel ids, locked by us, $2: limit. In the order of channels.
+select id, channel_id from `laneway_kind_wake` force index (kind_wake_channel)
+where channel_id in ($1...) order by channel_id limit $2
 
 -- name: delete_lanes
 -- $1: channel ids, locked by us.
@@ -91,24 +96,23 @@ delete t from $1:keys x straight_join `laneway_fair_channel` t force index (prim
 
 -- name: channels_in_use
 -- $1: channel ids, locked by us. Those that have messages or strays after all.
-select c.id from `laneway_channel` c
-where c.id in ($1...) and (
-    exists (select 1 from `laneway_message` m where m.channel_id = c.id)
-    or exists (select 1 from `laneway_stray` s where s.channel_id = c.id))
+select c.id from $1:keys x straight_join `laneway_channel` c force index (primary) on c.id = unhex(x.id)
+where (select m.id from `laneway_message` m force index (message_order) where m.channel_id = c.id limit 1) is not null
+    or (select s.fence from `laneway_stray` s force index (stray_channel) where s.channel_id = c.id limit 1) is not null
 
 -- name: delete_channels
 -- $1: channel ids, locked by us.
 delete t from $1:keys x straight_join `laneway_channel` t force index (primary) on t.id = unhex(x.id)
 
 -- name: orphaned_mail
--- $1: now, $2: limit. Mail of listeners that are gone.
+-- $1: now, $2: limit. Mail of listeners that are gone. It reads past those without any, until they are deleted.
 select m.number from `laneway_listener` l force index (listener_until)
-join `laneway_mail` m force index (mail_order) on m.listener_id = l.id
+straight_join `laneway_mail` m force index (mail_order) on m.listener_id = l.id
 where l.until <= $1 limit $2
 
 -- name: expired_listeners
--- $1: a time. Listeners that had expired by then.
-select id from `laneway_listener` force index (listener_until) where until <= $1
+-- $1: a time, $2: limit. Listeners that had expired by then.
+select id from `laneway_listener` force index (listener_until) where until <= $1 limit $2
 
 -- name: delete_listeners
 -- $1: ids.
@@ -151,16 +155,31 @@ select id from `laneway_fence` order by id limit $1
 -- $1: ids.
 delete t from $1:ids x straight_join `laneway_fence` t force index (primary) on t.id = x.id
 
+-- name: next_lake
+-- $1: lake. The one after it.
+select lake from `laneway_lake_commit` force index (primary) where lake > $1 order by lake limit 1
+
+-- name: lake_sure
+-- $1: lake. Before which stamp it is certain to have the history.
+select coalesce((
+    select min(o.stamp) from (
+        (select from_xid as stamp from `laneway_lake_commit` force index (lake_commit_open)
+        where lake = $1 and state = 'planned' order by from_xid limit 1)
+        union all
+        (select from_xid from `laneway_lake_commit` force index (lake_commit_open)
+        where lake = $1 and state = 'written' order by from_xid limit 1)) o), (
+    select to_xid from `laneway_lake_commit` force index (primary) where lake = $1 order by batch desc limit 1))
+
 -- name: oldest_history
--- $1: limit, $2: when the oldest minute begins. Ids follow the time, except for entries of long transactions. The
--- last column: whether every lake in use is certain to have the entry (if a batch ends within a stamp, none of that
--- stamp is certain), and it was counted by minute or is older than minutes.
-select h.id, h.ended_at, coalesce(h.settled < s.stamp, s.stamp is null)
+-- $1: limit, $2: when the oldest minute begins, $3: before which stamp every lake in use is certain to have the history, null
+-- if there is none. Ids follow the time, except for entries of long transactions. The last column: whether the lakes have
+-- the entry (if a batch ends within a stamp, none of that stamp is certain), and it was counted by minute or is older than
+-- minutes.
+select h.id, h.ended_at, coalesce(h.settled < $3, $3 is null)
     and (h.ended_at < $2 or h.settled < f.settled or (h.settled = f.settled and h.id <= f.history_id))
-from `laneway_history` h
-cross join `laneway_lake_sure` s
+from (select id, ended_at, settled from `laneway_history` force index (primary) order by id limit $1) h
 cross join `laneway_fold` f
-order by h.id limit $1
+order by h.id
 
 -- name: delete_history
 -- $1: ids.
@@ -192,6 +211,6 @@ select n from `laneway_turnstile` where name = $1 for update skip locked
 select coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
     history, history_days, backoff_initial, backoff_max,
     exists (select 1 from `laneway_flow_count`),
-    exists (select 1 from `laneway_flow` where expires_at <= coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))),
+    exists (select 1 from `laneway_flow` force index (flow_expiry) where expires_at <= coalesce($1, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6)))),
     exists (select 1 from `laneway_flow_undecided`)
 from `laneway_setting`

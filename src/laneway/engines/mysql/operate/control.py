@@ -229,13 +229,13 @@ class MysqlWorkers(MysqlCancel):
                 found |= {int(row[0]): Cancelled(int(row[0]), "requested") for row in rows}
         return [found[id] for id in ids]
 
-    def _forget_workers(self, now: int) -> Plan[int]:
+    def _forget_workers(self, now: int, limit: int) -> Plan[int]:
         """For upkeep: workers that vanished long ago, and requests whose lease has ended."""
         end = now - micros(FORGOTTEN_AFTER)
-        old = yield self._statement("old_workers", end)
+        old = yield self._statement("old_workers", end, limit)
         if old:
             yield self._statement("delete_workers", [row[0] for row in old], end)
-        requests = yield self._statement("old_requests")
+        requests = yield self._statement("old_requests", limit)
         if requests:
             yield self._statement("delete_requests", [(int(r[0]), int(r[1])) for r in requests])
         return len(old) + len(requests)

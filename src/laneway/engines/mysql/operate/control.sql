@@ -50,14 +50,16 @@ set fair = (select count(*) from `laneway_fair_queue`) where name = 'pause'
 select turn, since from `laneway_fair_queue` where queue = $1
 
 -- name: control_to_delete
--- $1: now, $2: limit. Ended pauses (0) and old rows of the audit (1), with their ids; whether pauses of
--- channels have ended (2).
+-- $1: now, $2: limit. Ended pauses (0; they are few, so they need no index) and old rows of the audit (1), with their ids;
+-- whether pauses of channels have ended (2). Ids of the audit follow the time.
 (select 0, id from `laneway_pause` where until <= $1 limit $2)
 union all
-(select 1, a.id from `laneway_setting` s
-straight_join `laneway_audit` a on a.at < $1 - s.audit_days * 86400000000
-where (select b.at from `laneway_audit` b order by b.id limit 1) < $1 - s.audit_days * 86400000000
-order by a.id limit $2)
+select 1, a.id from (
+    select id, at from `laneway_audit` force index (primary)
+    where (select b.at from `laneway_audit` b order by b.id limit 1)
+        < $1 - (select s.audit_days from `laneway_setting` s) * 86400000000
+    order by id limit $2) a
+where a.at < $1 - (select s.audit_days from `laneway_setting` s) * 86400000000
 union all
 (select 2, 0 from `laneway_channel` force index (channel_timed) where paused_until <= $1 limit 1)
 
@@ -121,18 +123,18 @@ where l.fence > 0
 insert ignore into `laneway_cancel_request` (message_id, fence, worker, requested_at) values $1...
 
 -- name: old_workers
--- $1: those seen before this time.
-select id from `laneway_worker` where seen_at < $1 limit 1000
+-- $1: those seen before this time, $2: limit.
+select id from `laneway_worker` force index (worker_seen) where seen_at < $1 limit $2
 
 -- name: delete_workers
 -- $1: ids, $2: only if they were not seen since this time.
 delete from `laneway_worker` where id in ($1...) and seen_at < $2
 
 -- name: old_requests
--- Those whose lease has ended.
-select r.message_id, r.fence from `laneway_cancel_request` r
-where not exists (select 1 from `laneway_lease` l where l.message_id = r.message_id and l.fence = r.fence)
-limit 1000
+-- $1: limit. Those whose lease has ended. It reads past the others: what is running and was asked to stop.
+select r.message_id, r.fence from `laneway_cancel_request` r force index (primary)
+where (select l.fence from `laneway_lease` l where l.message_id = r.message_id and l.fence = r.fence) is null
+limit $1
 
 -- name: delete_requests
 -- $1: (message id, fence).

@@ -1,7 +1,9 @@
 """The figures by minute: upkeep folds new history entries and new messages into them."""
 
+import json
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from laneway.engines.minutes import OUTCOMES
@@ -23,7 +25,7 @@ from .looks import MysqlOldest
 _CHUNK = 5_000
 _MAX_CHUNKS = 4
 _GAPS = 100
-_LATE = 2_000  # late messages of a gap that one upkeep counts, and released nodes
+_LATE = 2_000  # late messages that one upkeep counts, and released nodes
 _MAX_AGE = DAY
 
 
@@ -75,55 +77,98 @@ class MysqlPublishedFold(MysqlBase):
     def _check_gaps(self, figures: PublishedSums, now: int) -> Plan[None]:
         """Later each time, in proportion to the age of the gap: a transaction that was open for a
         minute is counted five minutes after it began at the latest. Where as many appeared as one
-        look reads, the next upkeep goes on, whatever the age."""
+        look reads, the next upkeep goes on, whatever the age. Nodes that were released are looked
+        up by their ids."""
         rows = yield self._statement("gaps_to_check", now, _GAPS, _LATE)
-        gaps = [tuple(map(int, row)) for row in rows if row[1]]
-        released, nodes = _some([(int(row[0]), int(row[2])) for row in rows if not row[1]])
-        if released:
-            found = yield self._statement("gaps_of_nodes", released)
-            gaps = sorted({*gaps, *(tuple(map(int, row)) for row in found)})
-            yield self._statement("delete_released_nodes", released)
-        if not gaps:
-            return
-        ranges = [(first, last, max(_LATE, nodes)) for first, last, _ in gaps]
-        late = yield self._union("published_in_gap", ranges)
-        ids = set()
-        for id, at, queue, kind in late:
+        gaps = sorted(Gap(*map(int, row)) for row in rows if row[1])
+        late: dict[int, Row] = {}
+        again: dict[int, int | None] = {}
+        if gaps:
+            most = _LATE // len(gaps)
+            ranges = [(gap.first, gap.last, most) for gap in gaps]
+            late |= {int(row[0]): row for row in (yield self._union("published_in_gap", ranges))}
+            ids = sorted(late)
+            again = {gap.first: gap.again(now, len(gap.among(ids)) >= most) for gap in gaps}
+        if numbers := _some([(int(row[0]), int(row[2])) for row in rows if not row[1]]):
+            nodes = yield from self._released(numbers)
+            gaps = sorted({*gaps, *(yield from self._gaps_of(sorted(nodes), gaps))})
+            late |= {id: nodes[id] for gap in gaps for id in gap.among(sorted(nodes))}
+        for _, at, queue, kind in late.values():
             figures.add_published(int(at), queue, kind, 1)
-            ids.add(int(id))
-        yield self._statement("delete_gaps", [first for first, _, _ in ranges])
-        left: list[Row] = []
-        for first, last, noted_at in gaps:
-            age = now - noted_at
-            more = sum(first <= id <= last for id in ids) >= max(_LATE, nodes)
-            if more or age < _MAX_AGE:
-                again = now if more else now + max(4 * age, SECOND)
-                left += [(*part, noted_at, again) for part in _without(first, last, ids)]
-        yield from self._insert("add_gaps", left)
+        if gaps:
+            yield self._statement("delete_gaps", [gap.first for gap in gaps])
+            ids = sorted(late)
+            left = [
+                (*part, gap.noted_at, check_at)
+                for gap in gaps
+                if (check_at := again.get(gap.first, gap.check_at)) is not None
+                for part in gap.without(ids)
+            ]
+            yield from self._insert("add_gaps", left)
+
+    def _released(self, numbers: Sequence[int]) -> Plan[dict[int, Row]]:
+        """Messages that nodes have become."""
+        rows = yield self._statement("released_nodes", numbers)
+        ids = sorted({id for row in rows for id in json.loads(row[0])})
+        yield self._statement("delete_released_nodes", numbers)
+        return {int(row[0]): row for row in (yield self._statement("published_nodes", ids))}
+
+    def _gaps_of(self, ids: Sequence[int], known: Sequence["Gap"]) -> Plan[set["Gap"]]:
+        """The gaps that these are in, except for those that are known. A statement looks up some:
+        the server opens the table for each of them."""
+        had = {id for gap in known for id in gap.among(ids)}
+        left = [id for id in ids if id not in had]
+        found: set[Gap] = set()
+        while left:
+            asked = left[:_GAPS]
+            rows = yield self._union("gap_before", [(id,) for id in asked])
+            gaps = {Gap(*map(int, row)) for row in rows}
+            found |= {gap for gap in gaps if gap.among(left)}
+            last = max(asked[-1], max((gap.last for gap in gaps), default=0))
+            left = left[bisect_right(left, last) :]
+        return found
 
 
-def _some(rows: Iterable[tuple[int, int]]) -> tuple[list[int], int]:
-    """Numbers of the first of these rows, until they have enough nodes for one upkeep; and how many
-    they have."""
+class Gap(NamedTuple):
+    """Ids from the first to the last: those that are there are not counted."""
+
+    first: int
+    last: int
+    noted_at: int
+    check_at: int
+
+    def among(self, ids: Sequence[int]) -> Sequence[int]:
+        """Those of these, which are in order, that are in it."""
+        return ids[bisect_left(ids, self.first) : bisect_right(ids, self.last)]
+
+    def again(self, now: int, more: bool) -> int | None:
+        """When to look at it again; None: not any more."""
+        age = now - self.noted_at
+        if more:
+            return now
+        return now + max(4 * age, SECOND) if age < _MAX_AGE else None
+
+    def without(self, ids: Sequence[int]) -> list[tuple[int, int]]:
+        """The parts that are left without these ids, which are in order."""
+        parts, start = [], self.first
+        for id in self.among(ids):
+            if id > start:
+                parts.append((start, id - 1))
+            start = id + 1
+        if start <= self.last:
+            parts.append((start, self.last))
+        return parts
+
+
+def _some(rows: Iterable[tuple[int, int]]) -> list[int]:
+    """Numbers of the first of these rows, until they have enough nodes for one upkeep."""
     numbers, nodes = [], 0
     for number, n in rows:
         if nodes >= _LATE:
             break
         numbers.append(number)
         nodes += n
-    return numbers, nodes
-
-
-def _without(first: int, last: int, ids: Iterable[int]) -> list[tuple[int, int]]:
-    """The parts of a range that are left without these ids."""
-    parts, start = [], first
-    for id in sorted(id for id in ids if first <= id <= last):
-        if id > start:
-            parts.append((start, id - 1))
-        start = id + 1
-    if start <= last:
-        parts.append((start, last))
-    return parts
+    return numbers
 
 
 MINUTE = 60_000_000

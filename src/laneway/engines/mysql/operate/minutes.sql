@@ -51,36 +51,49 @@ insert into `laneway_gap` (first_id, last_id, noted_at, check_at) values $1...
 -- name: gaps_to_check
 -- $1: now, $2: limit, $3: limit of rows of nodes of flows that were released since the last look: those have no last id,
 -- and how many nodes they have.
-(select first_id, last_id, noted_at from `laneway_gap` force index (gap_check)
+(select first_id, last_id, noted_at, check_at from `laneway_gap` force index (gap_check)
 where check_at <= $1 order by check_at limit $2)
 union all
-(select number, 0, n from `laneway_flow_released` force index (primary) order by number limit $3)
+(select number, 0, n, 0 from `laneway_flow_released` force index (primary) order by number limit $3)
 
--- name: gaps_of_nodes
--- $1: numbers of rows of released nodes. The gaps that they are in.
-select distinct g.first_id, g.last_id, g.noted_at
-from (
-    select l.id, (select max(k.first_id) from `laneway_gap` k where k.first_id <= l.id) as first_id
-    from $1:ids x straight_join `laneway_flow_released` r force index (primary) on r.number = x.id
-    straight_join json_table(convert(r.ids using utf8mb4), '$[*]' columns (id bigint path '$')) l
-) n join `laneway_gap` g on g.first_id = n.first_id and g.last_id >= n.id
+-- name: released_nodes
+-- $1: numbers of rows of released nodes.
+select r.ids from $1:ids x straight_join `laneway_flow_released` r force index (primary) on r.number = x.id
+
+-- name: published_nodes
+-- $1: ids. As published_messages, of these.
+select m.id, m.first_published_at div 60000000, m.queue, m.kind
+from $1:ids x straight_join `laneway_message` m force index (primary) on m.id = x.id
+union
+select d.id, d.first_published_at div 60000000, d.queue, d.kind
+from $1:ids x straight_join `laneway_dead` d force index (primary) on d.id = x.id
+union
+select h.message_id, h.first_published_at div 60000000, h.queue, h.kind
+from $1:ids x straight_join `laneway_history` h force index (history_message) on h.message_id = x.id
+where h.first_published_at is not null
+
+-- name: gap_before
+-- $1: message id. The gap that it is in, if any, or one before it.
+select * from (
+    select first_id, last_id, noted_at, check_at from `laneway_gap` force index (primary)
+    where first_id <= $1 order by first_id desc limit 1) g
 
 -- name: delete_released_nodes
 -- $1: numbers.
 delete t from $1:ids x straight_join `laneway_flow_released` t force index (primary) on t.number = x.id
 
 -- name: published_in_gap
--- $1: first and $2: last id of the gap, $3: limit.
+-- $1: first and $2: last id of the gap, $3: limit of each table.
 select * from (
-    select id, first_published_at div 60000000 as at, queue, kind from `laneway_message` force index (primary)
-    where id between $1 and $2
+    (select id, first_published_at div 60000000 as at, queue, kind from `laneway_message` force index (primary)
+    where id between $1 and $2 order by id limit $3)
     union
-    select id, first_published_at div 60000000, queue, kind from `laneway_dead` force index (primary)
-    where id between $1 and $2
+    (select id, first_published_at div 60000000, queue, kind from `laneway_dead` force index (primary)
+    where id between $1 and $2 order by id limit $3)
     union
-    select message_id, first_published_at div 60000000, queue, kind from `laneway_history` force index (history_message)
-    where message_id between $1 and $2 and first_published_at is not null
-    limit $3) g
+    (select distinct message_id, first_published_at div 60000000, queue, kind
+    from `laneway_history` force index (history_message)
+    where message_id between $1 and $2 and first_published_at is not null limit $3)) g
 
 -- name: delete_gaps
 -- $1: first ids.
@@ -184,30 +197,36 @@ delete from `laneway_minute` where span = $1 and at < $2 order by span, at limit
 delete from `laneway_kind_count` where live = 0 and dead = 0
 
 -- name: recount_size
--- $1 and $2: position in the history, $3: limit. Up to so many messages, dead letters, and history entries that
--- were not counted yet.
+-- $1 and $2: position in the history, $3: limit. Up to so many messages, dead letters, history entries that
+-- were not counted yet, and gaps.
 select (select count(*) from (select 1 from `laneway_message` limit $3) m),
     (select count(*) from (select 1 from `laneway_dead` limit $3) d),
     (select count(*) from (
         select 1 from `laneway_history` force index (history_settled) where settled is null limit $3) h),
     (select count(*) from (
         select 1 from `laneway_history` force index (history_settled)
-        where (settled = $1 and id > $2) or settled > $1 limit $3) h)
+        where (settled = $1 and id > $2) or settled > $1 limit $3) h),
+    (select count(*) from (select 1 from `laneway_gap` limit $3) g)
 
 -- name: recount_kinds
 -- $1 and $2: position in the history, $3: last message id counted. What kind_count should hold: what is there,
--- without what history entries that are not counted yet say. One statement, so of one snapshot.
+-- without what history entries that are not counted yet say, and without what is in a gap. One statement, so of one
+-- snapshot. Gaps are read once: of those before a row the last to begin ends last.
 select t.queue, t.kind, sum(t.live), sum(t.dead) from (
-    select id, queue, kind, 1 as live, 0 as dead from `laneway_message`
-    union all
-    select id, queue, kind, 0, 1 from `laneway_dead`
-    union all
-    select message_id, queue, kind, (outcome in ('completed', 'cancelled', 'lapsed')) + dead - (outcome = 'redriven'),
-        (outcome in ('redriven', 'discarded')) - dead
-    from `laneway_history` force index (history_settled)
-    where (settled is null or (settled = $1 and id > $2) or settled > $1) and outcome <> 'stale'
+    select t.*, max(t.gap) over (order by t.id, t.live is not null rows unbounded preceding) as gap_end from (
+        select id, queue, kind, 1 as live, 0 as dead, null as gap from `laneway_message`
+        union all
+        select id, queue, kind, 0, 1, null from `laneway_dead`
+        union all
+        select message_id, queue, kind, (outcome in ('completed', 'cancelled', 'lapsed')) + dead - (outcome = 'redriven'),
+            (outcome in ('redriven', 'discarded')) - dead, null
+        from `laneway_history` force index (history_settled)
+        where (settled is null or (settled = $1 and id > $2) or settled > $1) and outcome <> 'stale'
+        union all
+        select first_id, '', '', null, null, last_id from `laneway_gap`
+    ) t
 ) t
-where t.id <= $3 and not exists (select 1 from `laneway_gap` g where t.id between g.first_id and g.last_id)
+where t.id <= $3 and t.live is not null and coalesce(t.gap_end < t.id, true)
 group by t.queue, t.kind
 
 -- name: delete_kind_counts

@@ -112,7 +112,7 @@ from $1:ids x straight_join `laneway_progress` p on p.message_id = x.id
 straight_join `laneway_lease` l on l.message_id = p.message_id and l.fence = p.fence
 
 -- name: old_progress
--- $1: now, $2: limit. What holders said whose leases are gone.
+-- $1: now, $2: limit. What holders said whose leases are gone. It reads past the others: no more than workers hold.
 select p.message_id from `laneway_progress` p force index (progress_at)
 left join `laneway_lease` l on l.message_id = p.message_id and l.fence = p.fence
 where p.at < $1 - 60000000 and l.message_id is null limit $2

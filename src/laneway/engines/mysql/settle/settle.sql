@@ -4,14 +4,14 @@ select id, channel_id, queue, channel from `laneway_message` where id in ($1...)
 
 -- name: waiting_messages
 -- $1: ids, $2: now. Those that are not leased. We have locked their channels. The last columns: how many queues are
--- claimed by kind, and its flow.
+-- claimed by kind, and its flow. (The server would read all leases for a "not exists".)
 select m.id, m.channel_id, m.queue, m.channel, m.kind, m.`key`, m.key_window, m.priority, m.attempt, m.due,
     m.published_at, m.first_published_at, octet_length(m.payload),
     coalesce($2, timestampdiff(microsecond, timestamp '1970-01-01 00:00:00', utc_timestamp(6))),
     (select s.history from `laneway_setting` s),
     (select t.by_kind from `laneway_turnstile` t force index (primary) where t.name = 'pause'), m.flow_id
-from `laneway_message` m
-where m.id in ($1...) and not exists (select 1 from `laneway_lease` l where l.message_id = m.id)
+from `laneway_message` m force index (primary)
+where m.id in ($1...) and (select l.message_id from `laneway_lease` l where l.message_id = m.id) is null
 order by m.id
 
 -- name: message_states

@@ -90,7 +90,7 @@ create table if not exists `laneway_channel` (
     oldest bigint,
     places varbinary(9000) not null default '',
     key channel_ring (queue, turn),
-    key channel_gate (gated),
+    key channel_gate (gated, closing),
     key channel_timed (paused_until)
 ) engine = InnoDB;
 
@@ -170,7 +170,8 @@ create table if not exists `laneway_stray` (
     channel_id binary(16) not null,
     queue varbinary(255) not null,
     channel varbinary(255) not null,
-    primary key (message_id, fence)
+    primary key (message_id, fence),
+    key stray_channel (channel_id)
 ) engine = InnoDB;
 
 -- Publish keys in use, by name: the scope in which one holds (16 characters, engines/keys.py), then the key itself. The id is
@@ -330,7 +331,9 @@ create table if not exists `laneway_shared_limit` (
     recent varbinary(1000),
     round bigint not null default 0,
     adapt_round bigint not null default 0,
-    breaker_round bigint not null default 0
+    breaker_round bigint not null default 0,
+    key shared_limit_adapt (adapt_min),
+    key shared_limit_breaker (breaker_window)
 ) engine = InnoDB;
 
 -- Who runs behind a limit. A row counts while its lease exists; the next who needs the number deletes the others.
@@ -347,8 +350,8 @@ create table if not exists `laneway_limit_lease` (
 ) engine = InnoDB;
 
 -- A channel that waits for a set of limits (their names, sorted, with commas between), guarded by the channel's lock.
--- pass: how much it has had, by weight: the lowest is next. used: when it began to wait or started something. A row stays
--- for a minute after its last message, so that nobody gains by coming back.
+-- pass: how much it has had, by weight: the lowest is next. used: when it began to wait or started something, or
+-- when upkeep last saw that it has to stay. A row stays for a minute after its last message, so that nobody gains by coming back.
 create table if not exists `laneway_limit_lane` (
     limits varbinary(420) not null,
     channel_id binary(16) not null,
@@ -359,14 +362,17 @@ create table if not exists `laneway_limit_lane` (
     primary key (limits, channel_id),
     key limit_lane_order (limits, waiting, pass),
     key limit_lane_idle (waiting, used),
+    key limit_lane_queue (limits, queue, waiting),
     key limit_lane_channel (channel_id, waiting)
 ) engine = InnoDB;
 
--- How far a set of limits has come: LimitClock. Guarded by the locks of its limits. at: when it was written.
+-- How far a set of limits has come: LimitClock. Guarded by the locks of its limits. at: when it was written; upkeep moves
+-- on what is still needed.
 create table if not exists `laneway_limit_clock` (
     limits varbinary(420) primary key,
     points blob not null,
-    `at` bigint not null
+    `at` bigint not null,
+    key limit_clock_at (`at`)
 ) engine = InnoDB;
 
 -- A message that waits for its limits: put back for an hour, and made due when its turn comes (released). place: by
