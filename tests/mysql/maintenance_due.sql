@@ -23,8 +23,8 @@ select unhex(substr(sha2(concat('1:qy', i), 256), 1, 32)), 'q', concat('y', i), 
 -- Leases that ran out, some of messages that have used up their attempts; and messages that have lapsed.
 insert into `laneway_message` (id, channel_id, due, published_at, first_published_at, max_attempts, priority,
     queue, channel, kind, `key`, content_type, payload)
-select 3 * @n + i, unhex(substr(sha2(concat('1:qc', 1 + i % 100), 256), 1, 32)), 0, 0, 0, if(i % 100, 20, 1), 0, 'q',
-    concat('c', 1 + i % 100), 'k', if(i % 100, null, concat('dying', i)), 't', 'p' from series;
+select 3 * @n + i, unhex(substr(sha2(concat('1:qc', 1 + i % 100), 256), 1, 32)), 0, 0, 0, if(i % 10, 20, 1), 0, 'q',
+    concat('c', 1 + i % 100), 'k', if(i % 10, null, concat('dying', i)), 't', 'p' from series;
 insert into `laneway_lease` select 3 * @n + i, 1, @old + i, 0, x'', 0, 'w' from series;
 insert into `laneway_message` (id, channel_id, due, published_at, first_published_at, expires_at, max_attempts, priority,
     queue, channel, kind, content_type, payload)

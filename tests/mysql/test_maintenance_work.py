@@ -1,7 +1,7 @@
 """One step of maintenance reads and locks a bounded number of rows, however many the tables hold.
 
-Its steps are a tenth as large here, so that a table ten times as small is one that must not be read
-from end to end. ``LANEWAY_MAINTENANCE=100000`` fills them as far as one likes.
+Its steps are a twentieth of the usual here, so that the same holds for tables that are filled
+quickly. ``LANEWAY_MAINTENANCE=5000`` fills them as they would be with 100,000.
 """
 
 import os
@@ -26,23 +26,23 @@ from laneway.plan import Row, Statement
 from laneway.sqlfile import read_blocks
 from tests.model.mysql import connect
 
-N = int(os.environ.get("LANEWAY_MAINTENANCE", "3500"))
+N = int(os.environ.get("LANEWAY_MAINTENANCE", "1800"))
 FOLDER = Path(__file__).parent
 UPKEEP = Path(mysql_upkeep.__file__).with_suffix(".sql")
 DAY = 86_400_000_000
 
 BATCHES = {
-    mysql_upkeep: ("_LIMIT", "_WAKES", "_STAMP_BATCH", "_STAMP_LIMIT"),
+    mysql_upkeep: ("_LIMIT", "_DEAD_COUNTS", "_WAKES", "_STAMP_BATCH", "_STAMP_LIMIT"),
     minutes: ("_CHUNK", "_GAPS", "_LATE"),
     flows_release: ("_FORGOTTEN", "_FORGOTTEN_EDGES", "MOST_DECIDED"),
     shared_limits: ("_FORGOTTEN",),
 }
-MOST_READ = 3_200
-"""By one statement. The most are 1,000 of which each is read in a list, in its table, and again
-when it is deleted."""
-MOST_READ_IDLE = 500
-MOST_OF_ALL = 100_000
-MOST_LOCKED = 20_000
+MOST_READ = 1_600
+"""By one statement. The most are 500 of which each is read in a list, in its table, and again when
+it is deleted."""
+MOST_READ_IDLE = 250
+MOST_OF_ALL = 50_000
+MOST_LOCKED = 12_000
 
 
 @dataclass
@@ -53,10 +53,6 @@ class Work:
     """By statement: the rows that its longest call read."""
     read: int = 0
     locked: int = 0
-
-    def __str__(self) -> str:
-        most = sorted(self.most.items(), key=lambda item: -item[1])[:8]
-        return f"read {self.read}, locked {self.locked}; most by {most}"
 
 
 class NamingEngine(MysqlEngine):
@@ -129,7 +125,7 @@ def works(mariadb: EmbeddedMariaDB) -> tuple[Work, Work, Work]:
     with pytest.MonkeyPatch.context() as patch, closing(connect(url)) as connection:
         for module, names in BATCHES.items():
             for name in names:
-                patch.setattr(module, name, getattr(module, name) // 10)
+                patch.setattr(module, name, getattr(module, name) // 20)
         with connection.cursor() as cursor:
             now = time.time_ns() // 1000
             cursor.execute(f"set @n = {N}, @now = {now}, @old = {now - 400 * DAY}")
@@ -147,22 +143,22 @@ def works(mariadb: EmbeddedMariaDB) -> tuple[Work, Work, Work]:
 
 
 def test_no_statement_reads_more_where_tables_hold_more(works: tuple[Work, Work, Work]) -> None:
-    for work in works:
-        assert max(work.most.values()) <= MOST_READ < N, work
+    assert MOST_READ < N
+    dear = [item for work in works for item in work.most.items() if item[1] > MOST_READ]
+    assert not dear
 
 
 def test_little_is_read_where_nothing_is_to_be_done(works: tuple[Work, Work, Work]) -> None:
     idle, *_ = works
-    assert max(idle.most.values()) <= MOST_READ_IDLE, idle
+    assert not [item for item in idle.most.items() if item[1] > MOST_READ_IDLE]
 
 
 def test_a_step_reads_and_locks_a_bounded_number_of_rows(works: tuple[Work, Work, Work]) -> None:
-    for work in works:
-        assert work.read <= MOST_OF_ALL, work
-        assert work.locked <= MOST_LOCKED, work
+    assert max(work.read for work in works) <= MOST_OF_ALL
+    assert max(work.locked for work in works) <= MOST_LOCKED
 
 
 def test_every_statement_of_maintenance_was_at_work(works: tuple[Work, Work, Work]) -> None:
     """One that is new needs rows in maintenance_due.sql."""
     used = {name for work in works for name in work.most}
-    assert used >= read_blocks(UPKEEP.read_text()).keys()
+    assert not sorted(read_blocks(UPKEEP.read_text()).keys() - used)

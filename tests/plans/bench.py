@@ -28,6 +28,15 @@ LEASE = timedelta(hours=1)
 SMALL = ("dead_count", "stray")
 HOT = ("message", "wake", "token", "lease", "stray", "channel", "dedupe", "dead", "history")
 
+QUIET = """
+do $$ declare r record; begin
+    for r in select c.oid::regclass as name from pg_class c
+        where c.relnamespace = 'laneway'::regnamespace and c.relkind = 'r' loop
+        execute format('alter table %s set (autovacuum_enabled = false)', r.name);
+    end loop;
+end $$
+"""
+
 _COUNTERS = """
 select c.relname, c.relkind = 'i' as is_index, pg_stat_get_xact_numscans(c.oid) as scans,
     pg_stat_get_xact_tuples_returned(c.oid) as returned,

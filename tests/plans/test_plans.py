@@ -17,7 +17,7 @@ import pytest
 
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.engines.postgresql.schema import install_sql
-from tests.plans.bench import SIZE, Bench, Cost, load, measure
+from tests.plans.bench import QUIET, SIZE, Bench, Cost, load, measure
 from tests.stores import POSTGRESQL_SERVERS
 
 BASELINE = Path(__file__).with_name("baseline.json")
@@ -27,15 +27,6 @@ TOLERANCE = 1.30
 # Counts are whole pages of a batch of 100: one more or less is no news.
 SLACK = 0.05
 
-_QUIET = """
-do $$ declare r record; begin
-    for r in select c.oid::regclass as name from pg_class c
-        where c.relnamespace = 'laneway'::regnamespace and c.relkind = 'r' loop
-        execute format('alter table %s set (autovacuum_enabled = false)', r.name);
-    end loop;
-end $$
-"""
-
 
 @pytest.fixture(scope="module", params=POSTGRESQL_SERVERS)
 def benches(request: pytest.FixtureRequest) -> Iterator[tuple[int, Bench, Bench]]:
@@ -44,7 +35,7 @@ def benches(request: pytest.FixtureRequest) -> Iterator[tuple[int, Bench, Bench]
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(install_sql().encode())
         version = connection.info.server_version // 10_000
-        connection.execute(_QUIET.encode())
+        connection.execute(QUIET.encode())
     with closing(Bench(url)) as early, closing(Bench(url)) as late:
         early.publish(5000)
         measure(early, 2)

@@ -363,17 +363,17 @@ begin
     end if;
     if exists (select from channel c where c.paused_until <= v_now) then
         update channel c set paused = false, paused_until = null, throttled = false
-        where c.id in (
+        where c.id = any(array(
             select k.id from channel k where k.paused_until <= v_now
-            order by k.paused_until limit p_limit for no key update skip locked);
+            order by k.paused_until limit p_limit for no key update skip locked));
         get diagnostics v_count = row_count;
         v_done := v_done + v_count;
     end if;
     -- Ids follow the time, except for those of long transactions.
     v_kept := v_now - (select s.audit_days from setting s) * interval '1 day';
     if (select a.at < v_kept from audit a order by a.id limit 1) then
-        delete from audit a where a.id in (
-            select k.id from audit k where k.at < v_kept order by k.id limit p_limit);
+        delete from audit a where a.id = any(array(
+            select k.id from (select o.id, o.at from audit o order by o.id limit p_limit) k where k.at < v_kept));
         get diagnostics v_count = row_count;
         v_done := v_done + v_count;
     end if;

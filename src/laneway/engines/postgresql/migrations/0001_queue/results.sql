@@ -232,10 +232,9 @@ begin
     -- Who still holds a lease has said something lately, or is looked up here.
     if exists (select from progress p where p.at < v_now - interval '1 minute') then
         delete from progress p where p.message_id = any(array(
-            select k.message_id from (
-                select o.message_id, o.fence from progress o where o.at < v_now - interval '1 minute'
-                order by o.at limit p_limit) k
-            where not exists (select from lease l where l.message_id = k.message_id and l.fence = k.fence offset 0)));
+            select k.message_id from progress k where k.at < v_now - interval '1 minute'
+                and not exists (select from lease l where l.message_id = k.message_id and l.fence = k.fence offset 0)
+            order by k.at limit p_limit));
         get diagnostics v_count = row_count;
     end if;
     return v_done + v_count;

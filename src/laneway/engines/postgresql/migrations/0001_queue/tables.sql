@@ -70,6 +70,7 @@ create table "laneway".channel (
 );
 -- The channels that may refuse a publish: usually none, so that the check reads one page.
 create index channel_gate on "laneway".channel (id) where backlog is not null or closing;
+create index channel_closing on "laneway".channel (id) where closing;
 -- The same for a claim that must know how much each of many channels may start.
 create index channel_bound on "laneway".channel (id) where weight <> 1 or concurrency is not null or rate is not null or paused;
 

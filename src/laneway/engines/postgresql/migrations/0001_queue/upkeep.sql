@@ -52,8 +52,8 @@ begin
             perform decide_locked_v1(v_left, v_locked, write_time_v1(p_now));
         end if;
     end if;
-    tidied := coalesce(cardinality(v_left), 0) + settle_strays_v1(p_now) + cleanup_v1(p_limit, p_now)
-        + control_cleanup_v1(p_limit, p_now) + cleanup_workers_v1(p_now) + cleanup_results_v1(p_limit, p_now)
+    tidied := coalesce(cardinality(v_left), 0) + settle_strays_v1(p_limit, p_now) + cleanup_v1(p_limit, p_now)
+        + control_cleanup_v1(p_limit, p_now) + cleanup_workers_v1(p_limit, p_now) + cleanup_results_v1(p_limit, p_now)
         + cleanup_flows_v1(p_limit, p_now) + cleanup_limits_v1(p_limit, p_now)
         + case when exists (select from staged_part) or exists (select from staged) then sweep_staged_v1(10 * p_limit) else 0 end;
     partitioned := partition_v1(p_now);
@@ -210,7 +210,7 @@ $$;
 
 -- Part of upkeep: leases that were charged to a channel's new limit while another transaction had them
 -- locked. Still there: mark them as counted, so that their end frees the slot. Gone: free it now.
-create or replace function "laneway".settle_strays_v1(p_now timestamptz default null)
+create or replace function "laneway".settle_strays_v1(p_limit integer, p_now timestamptz default null)
 returns bigint
 language plpgsql
 set search_path = "laneway", pg_temp
@@ -224,16 +224,24 @@ begin
         return 0;
     end if;
     v_now := write_time_v1(p_now);
-    with open as (
-        select l.message_id, l.fence from lease l join stray s on s.message_id = l.message_id and s.fence = l.fence
-        order by l.message_id for update of l skip locked
+    with found as materialized (
+        select s.ctid as row, s.message_id, s.fence, s.channel_id, s.queue, s.channel, exists (
+            select from lease l where l.message_id = s.message_id and l.fence = s.fence offset 0) as held
+        from stray s limit p_limit
+    ),
+    open as materialized (
+        select l.message_id, l.fence from lease l
+        where l.message_id = any(array(select s.message_id from found s where s.held))
+        order by l.message_id for update skip locked
     ),
     alive as (
-        update lease l set counted = true from open o where l.message_id = o.message_id returning l.message_id, l.fence
+        update lease l set counted = true
+        where l.message_id = any(array(
+            select o.message_id from open o join found s on s.message_id = o.message_id and s.fence = o.fence))
+        returning l.message_id, l.fence
     ),
     gone as (
-        select s.message_id, s.fence, s.channel_id, s.queue, s.channel from stray s
-        where not exists (select from lease l where l.message_id = s.message_id and l.fence = s.fence)
+        select s.row, s.channel_id, s.queue, s.channel from found s where not s.held
     ),
     freed as (
         insert into wake (at, channel_id, due, message_id, n, freed, priority, queue, channel, lane)
@@ -242,10 +250,12 @@ begin
         from gone g group by g.channel_id, g.queue, g.channel
     ),
     settled as (
-        delete from stray s
-        where exists (select from alive a where a.message_id = s.message_id and a.fence = s.fence)
-            or exists (select from gone g where g.message_id = s.message_id and g.fence = s.fence)
-        returning s.message_id
+        delete from stray t
+        where t.ctid = any(array(
+            select g.row from gone g
+            union all
+            select s.row from found s join alive a on a.message_id = s.message_id and a.fence = s.fence))
+        returning t.message_id
     )
     select count(*) into v_done from settled;
     return v_done;
@@ -323,29 +333,31 @@ begin
     if exists (select from dedupe d where d.expires_at <= v_now) then
         delete from dedupe d using (
             select k.queue, k.key from dedupe k where k.expires_at <= v_now
-            order by k.queue, k.key limit p_limit for update skip locked) k
+            order by k.expires_at limit p_limit for update skip locked) k
         where d.queue = k.queue and d.key = k.key;
         get diagnostics v_count = row_count;
         v_done := v_done + v_count;
     end if;
 
     -- The lock excludes lock_channels_v1: nobody relies on a row that is deleted here.
-    if exists (select from channel c where c.closing)
+    -- (In this order only the index of these has them.)
+    if (select c.id from channel c where c.closing order by c.id limit 1) is not null
         and pg_try_advisory_xact_lock(hashtextextended(current_schema() || '.channels', 0)) then
         v_channel_ids := array(
             select c.id from channel c
-            where c.closing and not exists (select from message m where m.channel_id = c.id)
+            where c.closing and not exists (select from message m where m.channel_id = c.id offset 0)
             order by c.id limit p_limit for no key update skip locked);
         -- Locked now: read again. Where one snapshot shows no message, the token and the wakes of that
         -- snapshot add up to zero and are deleted together; a publish that commits later has its own wake.
+        -- This reads all wakes: an index of theirs by channel would cost every publish more than that.
         with empty as materialized (
             select l.id from unnest(v_channel_ids) l(id)
-            where not exists (select from message m where m.channel_id = l.id)
-                and not exists (select from stray s where s.channel_id = l.id)
+            where not exists (select from message m where m.channel_id = l.id offset 0)
+                and l.id <> all(array(select s.channel_id from stray s))
         ),
-        tokens as (delete from token t where t.channel_id in (select e.id from empty e)),
-        wakes as (delete from wake w where w.channel_id in (select e.id from empty e))
-        delete from channel c where c.id in (select e.id from empty e);
+        tokens as (delete from token t where t.channel_id = any(array(select e.id from empty e))),
+        wakes as (delete from wake w where w.channel_id = any(array(select e.id from empty e)))
+        delete from channel c where c.id = any(array(select e.id from empty e));
         get diagnostics v_count = row_count;
         v_done := v_done + v_count;
     end if;
@@ -379,10 +391,11 @@ begin
     delete from mail m where m.ctid = any(array(
         select k.ctid from listener l cross join lateral (
             select e.ctid from mail e where e.listener_id = l.id limit p_limit) k
-        where l.until <= p_now));
+        where l.until <= p_now limit p_limit));
     get diagnostics v_done = row_count;
-    if exists (select from listener l where l.until <= p_now - interval '1 hour') then
-        delete from mail m where m.listener_id < (select min(l.id) from listener l);
+    if v_done = 0 and exists (select from listener l where l.until <= p_now - interval '1 hour') then
+        delete from mail m where m.ctid = any(array(
+            select k.ctid from mail k where k.listener_id < (select min(l.id) from listener l) limit p_limit));
         delete from listener l where l.until <= p_now - interval '1 hour';
     end if;
     return v_done;

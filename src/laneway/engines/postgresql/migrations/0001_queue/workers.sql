@@ -16,6 +16,7 @@ create table "laneway".worker (
     started_at timestamptz not null,
     seen_at timestamptz not null
 ) with (fillfactor = 50);
+create index worker_seen on "laneway".worker (seen_at);
 
 -- The holder of this lease is to stop its handler. It is told when it next says that it is alive; the
 -- next holder has another fence. Upkeep deletes what has no lease.
@@ -217,10 +218,11 @@ end
 $$;
 
 -- Part of upkeep: forget workers that vanished a day ago, and requests whose lease has ended.
-create or replace function "laneway".cleanup_workers_v1(p_now timestamptz default null)
+create or replace function "laneway".cleanup_workers_v1(p_limit integer, p_now timestamptz default null)
 returns bigint
 language plpgsql
 set search_path = "laneway", pg_temp
+set enable_seqscan = off
 as $$
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
@@ -228,13 +230,18 @@ declare
     v_count bigint;
 begin
     if exists (select from worker w where w.seen_at < v_now - interval '1 day') then
-        delete from worker w where w.seen_at < v_now - interval '1 day';
+        delete from worker w where w.id = any(array(
+            select k.id from worker k where k.seen_at < v_now - interval '1 day' order by k.seen_at limit p_limit
+            for update skip locked));
         get diagnostics v_count = row_count;
         v_done := v_done + v_count;
     end if;
     if exists (select from cancel_request) then
-        delete from cancel_request r
-        where not exists (select from lease l where l.message_id = r.message_id and l.fence = r.fence);
+        -- It reads past those whose leases are held: what runs and was asked to stop.
+        delete from cancel_request r where r.ctid = any(array(
+            select k.ctid from cancel_request k
+            where not exists (select from lease l where l.message_id = k.message_id and l.fence = k.fence offset 0)
+            limit p_limit));
         get diagnostics v_count = row_count;
         v_done := v_done + v_count;
     end if;

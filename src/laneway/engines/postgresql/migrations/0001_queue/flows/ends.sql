@@ -383,19 +383,25 @@ language plpgsql
 set search_path = "laneway", pg_temp
 set jit = off
 set enable_seqscan = off
+set enable_bitmapscan = off
 as $$
 declare
     v_now timestamptz := coalesce(p_now, clock_timestamp());
     v_flows bigint[];
     v_nodes bigint[];
     v_done bigint := 0;
+    v_left bigint := 10 * p_limit;
+    v_flow bigint;
 begin
     if exists (select from flow_count) then
         v_flows := array(
             select f.id from flow f
             where f.id = any(array(select distinct k.flow_id from (select c.flow_id from flow_count c order by c.flow_id limit 10 * p_limit) k))
             order by f.id for no key update skip locked);
-        perform close_flow_v1(x.id, v_now) from unnest(v_flows) x(id);
+        foreach v_flow in array v_flows loop
+            v_left := v_left - close_flow_v1(v_flow, v_now, v_left);
+            exit when v_left <= 0;
+        end loop;
     end if;
     if exists (select from flow f where f.expires_at <= v_now) then
         v_flows := array(
@@ -403,8 +409,15 @@ begin
         v_nodes := array(
             select n.id from unnest(v_flows) f(id)
             cross join lateral (select k.id from flow_node k where k.flow_id = f.id order by k.id limit p_limit) n limit p_limit);
-        delete from flow_edge e where e.parent = any(v_nodes);
-        delete from flow_edge e where e.child = any(v_nodes);
+        -- A node may have any number of edges: it goes when they have gone.
+        delete from flow_edge e where e.ctid = any(array(
+            select k.ctid from flow_edge k where k.parent = any(v_nodes) limit 5 * p_limit));
+        delete from flow_edge e where e.ctid = any(array(
+            select k.ctid from flow_edge k where k.child = any(v_nodes) limit 5 * p_limit));
+        v_nodes := array(
+            select n.id from unnest(v_nodes) n(id)
+            where not exists (select from flow_edge e where e.parent = n.id offset 0)
+                and not exists (select from flow_edge e where e.child = n.id offset 0));
         delete from flow_undecided u where u.parent = any(v_nodes);
         delete from flow_node n where n.id = any(v_nodes);
         delete from flow f where f.id = any(v_flows) and not exists (select from flow_node n where n.flow_id = f.id offset 0);
@@ -415,20 +428,30 @@ end
 $$;
 
 -- Part of upkeep and of publishing a flow of the same name: add up what has changed, and note if the flow has ended. Nothing
--- can come to it then: only its own running messages add to it.
-create or replace function "laneway".close_flow_v1(p_flow_id bigint, p_now timestamptz)
-returns void
+-- can come to it then: only its own running messages add to it. Upkeep adds up p_limit rows, and goes on with the others.
+-- Answers how many there were.
+create or replace function "laneway".close_flow_v1(p_flow_id bigint, p_now timestamptz, p_limit bigint default null)
+returns bigint
 language plpgsql
 set search_path = "laneway", pg_temp
 set enable_seqscan = off
+set enable_bitmapscan = off
 as $$
+declare
+    v_rows tid[];
+    v_rest boolean;
 begin
     perform 1 from flow f where f.id = p_flow_id and f.ended_at is null for no key update;
     if not found then
-        return;
+        return 0;
+    end if;
+    v_rows := array(select c.ctid from flow_count c where c.flow_id = p_flow_id limit p_limit + 1);
+    v_rest := cardinality(v_rows) > p_limit;
+    if v_rest then
+        v_rows := v_rows[:p_limit];
     end if;
     with gone as (
-        delete from flow_count c where c.flow_id = p_flow_id
+        delete from flow_count c where c.ctid = any(v_rows)
         returning c.held, c.live, c.dead, c.completed, c.failed, c.skipped
     ),
     more as (
@@ -436,11 +459,15 @@ begin
             coalesce(sum(g.completed), 0) as completed, coalesce(sum(g.failed), 0) as failed, coalesce(sum(g.skipped), 0) as skipped,
             count(*) as n
         from gone g
+    ),
+    sums as (
+        select f.held + m.held = 0 and f.live + m.live = 0 and f.dead + m.dead = 0 and v_rest is not true as over, m.*
+        from flow f cross join more m where f.id = p_flow_id and m.n > 0
     )
     update flow f set held = f.held + m.held, live = f.live + m.live, dead = f.dead + m.dead,
         completed = f.completed + m.completed, failed = f.failed + m.failed, skipped = f.skipped + m.skipped,
-        ended_at = case when f.held + m.held = 0 and f.live + m.live = 0 and f.dead + m.dead = 0 then p_now end,
-        expires_at = case when f.held + m.held = 0 and f.live + m.live = 0 and f.dead + m.dead = 0 then p_now + f.keep end
-    from more m where f.id = p_flow_id and m.n > 0;
+        ended_at = case when m.over then p_now end, expires_at = case when m.over then p_now + f.keep end
+    from sums m where f.id = p_flow_id;
+    return coalesce(cardinality(v_rows), 0);
 end
 $$;

@@ -415,14 +415,25 @@ begin
         returning w.message_id
     )
     select count(*) into v_count from gone;
-    for v_limits in select q.limits from limit_queue q union select c.limits from limit_clock c loop
-        with idle as (
-            select l.channel_id from limit_lane l
-            where l.limits = v_limits and not l.waiting and l.used < v_now - interval '1 minute' and l.pass <= coalesce((
-                select k.pass from limit_lane k where k.limits = v_limits and k.waiting order by k.pass limit 1), 'infinity')
+    -- Some sets, whichever: their names are read, as every claim behind a limit does, and no more of the others.
+    for v_limits in
+        select s.limits from (select q.limits from limit_queue q union select c.limits from limit_clock c) s
+        order by random() limit greatest(p_limit / 10, 1)
+    loop
+        with old as materialized (
+            select l.channel_id, l.pass <= coalesce((
+                select k.pass from limit_lane k where k.limits = v_limits and k.waiting order by k.pass limit 1), 'infinity') as idle
+            from limit_lane l
+            where l.limits = v_limits and not l.waiting and l.used < v_now - interval '1 minute'
             order by l.used limit p_limit for update skip locked
+        ),
+        -- The others stay for now, behind those that were not looked at.
+        kept as (
+            update limit_lane l set used = v_now
+            where l.limits = v_limits and l.channel_id = any(array(select o.channel_id from old o where not o.idle))
         )
-        delete from limit_lane l using idle i where l.limits = v_limits and l.channel_id = i.channel_id;
+        delete from limit_lane l
+        where l.limits = v_limits and l.channel_id = any(array(select o.channel_id from old o where o.idle));
         delete from limit_clock c where c.limits = any(array(
             select k.limits from limit_clock k
             where k.limits = v_limits and k.times[cardinality(k.times)] < v_now - interval '1 minute'

@@ -59,8 +59,8 @@ create table "laneway".limit_lease (
 );
 
 -- A channel that starts or waits behind a set of limits (their names, sorted, with commas between). pass: how much it has
--- had, by weight: the lowest is next. used: when it began to wait or started something. A row stays for a minute after its
--- last message, so that nobody gains by coming back.
+-- had, by weight: the lowest is next. used: when it began to wait or started something, or when upkeep last saw that it
+-- has to stay. A row stays for a minute after its last message, so that nobody gains by coming back.
 create table "laneway".limit_lane (
     limits text collate "C" not null,
     channel_id uuid not null,

@@ -122,12 +122,22 @@ begin
         noted_at = v_state.noted_at, as_of = v_state.as_of, depth_at = v_state.depth_at,
         history_changes = v_state.history_changes, changes_before = v_state.changes_before;
     delete from staged_count s where s.counted and s.last_id <= v_state.counted;
-    for v_span in 0 .. 1 loop
-        delete from minute m where (m.span, m.at, m.queue, m.kind) in (
-            select k.span, k.at, k.queue, k.kind from minute k
-            where k.span = 1 + 59 * v_span and k.at < v_now - interval '14 days' order by k.span, k.at limit 1000);
-    end loop;
+    perform forget_minutes_v1(v_now - interval '14 days');
 end
+$$;
+
+-- Part of counting: delete old minutes and hours, some at a time. (Without statistics a bitmap would have all of them.)
+create or replace function "laneway".forget_minutes_v1(p_before timestamptz)
+returns void
+language sql
+set search_path = "laneway", pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+    delete from minute m where m.ctid = any(array(
+        select o.ctid from (values (1::smallint), (60)) s(span)
+        cross join lateral (
+            select k.ctid from minute k where k.span = s.span and k.at < p_before order by k.at limit 1000) o))
 $$;
 
 -- Part of counting: up to where no message has an id after this one, if that was before this life of the server: between
