@@ -93,7 +93,7 @@ VERBS = {
 # What verbs are made of: called by them, with the owner's rights, and by nobody else.
 PARTS = (
     "numbers_skipped add_counts count_begin count_depth count_effect count_history "
-    "count_published look "
+    "count_published forget_minutes look "
     "oldest_due waits_for "
     "add_events advanced_positions channel_id only_channel_id channel_part claim_open "
     "claim_own claim_part "
