@@ -87,6 +87,51 @@ def test_logs_as_json(cli: Cli, queue: Queue, folder: Path) -> None:
     )
 
 
+_LOGGING = """
+import asyncio, logging, os
+from laneway import Queue, Worker
+
+log = logging.getLogger("shop")
+queue = Queue(os.environ["DATABASE_URL"], schema=os.environ["LANEWAY_SCHEMA"])
+worker = Worker(queue, processes=1)
+
+@worker.handler("loop")
+async def loop(n: int) -> None:
+    log.info("in the loop", extra={"order": n})
+
+@worker.handler("thread")
+def thread(n: int) -> None:
+    log.info("in a thread", extra={"order": n})
+
+def process(n: int) -> None:
+    log.info("in a process", extra={"order": n})
+
+worker.handler("process", run="process")(process)
+"""
+_WAYS = {"loop": "in the loop", "thread": "in a thread", "process": "in a process"}
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_what_handlers_log_names_their_message(
+    cli: Cli, queue: Queue, folder: Path, as_json: bool
+) -> None:
+    (folder / "logging_jobs.py").write_text(_LOGGING)
+    ids = {kind: queue.publish(7, kind=kind, channel="tenant-1").id for kind in _WAYS}
+    options = ["--json"] if as_json else []
+    with start(cli, folder, "logging_jobs:worker", "--until-empty", *options) as process:
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    for kind, text in _WAYS.items():
+        (line,) = [line for line in errors.splitlines() if text in line]
+        if not as_json:
+            about = f"message {ids[kind]}, {kind}, channel tenant-1, attempt 1"
+            assert line.endswith(f"INFO shop: {text} [{about}]")
+            continue
+        found = json.loads(line)
+        assert (found["message_id"], found["kind"], found["attempt"]) == (ids[kind], kind, 1)
+        assert (found["channel"], found["order"]) == ("tenant-1", 7)
+
+
 def test_check(cli: Cli, folder: Path) -> None:
     with start(cli, folder, "shop_jobs:worker", "--check", "--json") as process:
         out, errors = process.communicate(timeout=60)

@@ -6,6 +6,7 @@ import logging
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -109,6 +110,58 @@ async def test_metrics_count_what_became_of_messages(place: Place) -> None:
         assert claimed == 6 + given_back
         labels = {"queue": "default", "kind": "good"}
         assert registry.get_sample_value("laneway_worker_handler_seconds_count", labels) == 2
+
+
+@run_async
+async def test_metrics_say_what_the_database_answered(place: Place) -> None:
+    """Not what the worker meant to write: a handler may have settled its message itself, or lost
+    it."""
+    async with client(place) as queue:
+        registry = CollectorRegistry()
+        metrics = [Metrics(registry), Metrics(registry)]  # of two workers in one process
+        for observer in metrics:
+            worker = Worker(queue, observers=[observer], max_messages=4)
+
+            @worker.handler
+            async def transaction(payload: int, tx: psycopg.AsyncConnection) -> None: ...
+
+            @worker.handler
+            async def itself(payload: int, message: AsyncMessage) -> None:
+                await message.complete()
+
+            @worker.handler(retry=Constant(every=0))
+            async def last(payload: int) -> None:
+                raise ValueError
+
+            @worker.handler
+            async def taken(payload: int, message: AsyncMessage) -> None:
+                await queue.give_back([message], delay=3600)
+
+            @worker.handler
+            async def taken_in_transaction(
+                payload: int, tx: psycopg.AsyncConnection, message: AsyncMessage
+            ) -> None:
+                await queue.give_back([message], delay=3600)
+
+            lost = "taken" if observer is metrics[0] else "taken_in_transaction"
+            for kind in ("transaction", "itself", lost):
+                await queue.publish(1, kind=kind)
+            await queue.publish(1, kind="last", max_attempts=1)
+            await worker.serve()
+
+        def count(kind: str, outcome: str) -> float | None:
+            labels = {"queue": "default", "kind": kind, "outcome": outcome}
+            return registry.get_sample_value("laneway_worker_messages_total", labels)
+
+        def lost_leases(kind: str) -> float | None:
+            labels = {"queue": "default", "kind": kind}
+            return registry.get_sample_value("laneway_worker_leases_lost_total", labels)
+
+        assert count("transaction", "completed") == count("itself", "completed") == 2
+        assert count("last", "failed") == 2 and count("last", "retried") is None
+        for kind in ("taken", "taken_in_transaction"):
+            assert (count(kind, "lost"), lost_leases(kind)) == (1, 1)
+            assert count(kind, "completed") is count(kind, "left") is None
 
 
 @run_async

@@ -10,10 +10,12 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, is_dataclass
 from dataclasses import fields as members
 from datetime import UTC, datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
@@ -213,11 +215,21 @@ class _Lines(logging.Formatter):
     """Escapes control characters, so that no name can break a line or control the terminal."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802, theirs
-        return printable(super().formatMessage(record))
+        return printable(super().formatMessage(record) + _about(record))
+
+
+def _about(record: logging.LogRecord) -> str:
+    """Which message the line is about, unless it says so itself."""
+    fields = vars(record)
+    if "message_id" not in fields or f"message {fields['message_id']} " in record.message:
+        return ""
+    kind, channel, attempt = (fields.get(name) for name in ("kind", "channel", "attempt"))
+    named = f", {kind}" if kind else ""
+    return f" [message {fields['message_id']}{named}, channel {channel}, attempt {attempt}]"
 
 
 def log_to_stderr(*, verbose: bool = False, as_json: bool = False) -> None:
-    from laneway.worker.telemetry.logs import JsonFormatter
+    from laneway.worker.telemetry.logs import JsonFormatter, MessageContext
 
     lines = _Lines("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler = logging.StreamHandler(sys.stderr)
@@ -229,3 +241,27 @@ def log_to_stderr(*, verbose: bool = False, as_json: bool = False) -> None:
             if type(there) is logging.StreamHandler and there.stream in (sys.stderr, sys.stdout):
                 there.setFormatter(JsonFormatter())
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])
+    for there in logging.getLogger().handlers:
+        there.addFilter(MessageContext())
+
+
+def log_in_processes(*, verbose: bool, as_json: bool) -> None:
+    """Processes of handlers log as the worker does."""
+    from laneway.worker.telemetry.process_wide import Carried, carried
+
+    place = f"{__name__}:{logging_of_worker.__name__}"
+    values = {name: "yes" for name, on in (("verbose", verbose), ("json", as_json)) if on}
+    carried[:] = [one for one in carried if one.place != place]
+    carried.append(Carried(lambda: values, place))
+
+
+@cache
+def _set_up_once(verbose: bool, as_json: bool) -> None:
+    log_to_stderr(verbose=verbose, as_json=as_json)
+
+
+@contextmanager
+def logging_of_worker(values: Mapping[str, str]) -> Iterator[None]:
+    """Entered in the process of a handler."""
+    _set_up_once("verbose" in values, "json" in values)
+    yield

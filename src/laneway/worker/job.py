@@ -15,9 +15,11 @@ from laneway.retry import Exponential, FailedAttempt, Retry
 
 from .clock import now
 from .outcomes import CANCEL, COMPLETE, GIVE_BACK, LEAVE, Complete, Defer, Fail, Outcome, Throttled
+from .telemetry.logs import log_fields
 
 if TYPE_CHECKING:
     from .handlers import Handler
+    from .telemetry.observer import OutcomeName
 
 _log = logging.getLogger("laneway.worker")
 
@@ -35,6 +37,7 @@ class Job(MessageFields):
 
     __slots__ = (
         "cancel_requested",
+        "closed",
         "content_type",
         "deadline",
         "failure",
@@ -44,7 +47,9 @@ class Job(MessageFields):
         "in_transaction",
         "interruption",
         "lost",
+        "lost_reported",
         "maybe_locked",
+        "outcome",
         "own_result",
         "payload",
         "progress_noted",
@@ -91,7 +96,10 @@ class Job(MessageFields):
         # in which it had settled the message was committed.
         self.failure: tuple[BaseException, Outcome] | None = None
         self.own_result: Settled | None = None  # what its handler's call was answered
+        self.outcome: OutcomeName | None = None  # to be written; None before its handler ended
         self.lost = False
+        self.lost_reported = False
+        self.closed = False  # nothing more is written for it
         self.cancel_requested = False
         self.progress_noted: tuple[float | None, str | None] | None = None
 
@@ -109,15 +117,7 @@ class Job(MessageFields):
         return self.handler.keep_result if asked is None and self.handler else asked
 
     def log_fields(self) -> dict[str, object]:
-        """For ``extra=`` of a log call."""
-        return {
-            "message_id": self.id,
-            "queue": self.queue,
-            "channel": self.channel,
-            "kind": self.kind,
-            "attempt": self.attempt,
-            "fence": self.fence,
-        }
+        return log_fields(self)
 
 
 class UnstorableResult(Exception):

@@ -261,9 +261,10 @@ def worker(
         _warn_of_environment(found, bool(url), typed_schema is not None)
         _check(" ".join(targets), found, as_json)
         return
-    from laneway.cli.output import log_to_stderr
+    from laneway.cli.output import log_in_processes, log_to_stderr
 
     log_to_stderr(verbose=verbose, as_json=as_json)
+    log_in_processes(verbose=verbose, as_json=as_json)
     _warn_of_environment(found, bool(url), typed_schema is not None)
     if spark:
         if max_messages is not None or max_runtime is not None:

@@ -14,6 +14,7 @@ from laneway.worker.clock import now
 from laneway.worker.handlers import Handler, timing_out
 from laneway.worker.job import Job, UndecodablePayload
 from laneway.worker.outcomes import Defer, Fail, Throttled
+from laneway.worker.telemetry.logs import handling
 
 from .handler_message import LeaseCheck, TooLate
 from .threads import Threads
@@ -124,6 +125,7 @@ class Batches:
         make = self._for_async if handler.run == "async" else self._for_thread
         if handler.batch.messages is not None:
             named[handler.batch.messages] = [make(member.job) for member in ready]
+        handling([member.job for member in ready])
         for member in ready:
             member.job.started = now()
             if handler.timeout is not None:

@@ -9,13 +9,12 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
-import laneway.worker.telemetry.logs  # noqa: F401, its filter
 from laneway.client.aio.core import AsyncCore
 from laneway.client.shared.error_text import LOG_CHARACTERS, said, shortened
 from laneway.client.shared.settle_items import held, limit_notes
 from laneway.client.sync.core import Core
 from laneway.durations import to_seconds
-from laneway.errors import DecodeError, LanewayError
+from laneway.errors import DecodeError, LanewayError, LeaseLost
 from laneway.limits import AttemptEnd
 from laneway.model import Settled
 from laneway.plan import Plan
@@ -35,6 +34,7 @@ from laneway.worker.outcomes import (
     TracebackRule,
 )
 from laneway.worker.settle import entry_for, settle_in_transaction
+from laneway.worker.telemetry.logs import handling
 
 from .batches import Batches
 from .handler_message import (
@@ -151,6 +151,7 @@ class HandlerExecutor:
 
     async def execute(self, job: Job, handler: Handler) -> Outcome:
         """Never raises what the handler raised; only the worker itself cancels this."""
+        handling(job)
         outcome = await self._outcome(job, handler)
         return await self._throttle(job, outcome) if isinstance(outcome, Throttled) else outcome
 
@@ -216,6 +217,8 @@ class HandlerExecutor:
 
     async def _failed(self, job: Job, handler: Handler, error: BaseException) -> Outcome:
         outcome = after_error(job, handler, error)
+        if isinstance(error, LeaseLost) and error.message_id == job.id and job.own_result is None:
+            job.lost = True  # the completion in its transaction was refused
         if outcome is CANCEL:
             return outcome
         if job.settled and handler.ack != "first":

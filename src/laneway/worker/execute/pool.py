@@ -5,6 +5,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextvars import copy_context
 from datetime import timedelta
 from typing import Any
 
@@ -113,6 +114,8 @@ class HandlerPool:
         slots.attach(self)
         self._queued: deque[Job] = deque()
         self._running: set[Job] = set()
+        # What one handler sets is not there for the next, whose task it may start.
+        self._context = copy_context()
         self._idle = asyncio.Event()
         self._idle.set()
         self._refill_below = 0
@@ -191,7 +194,9 @@ class HandlerPool:
                 extra=job.log_fields(),
             )
             kept = CANCEL if job.cancel_requested else GIVE_BACK
-            self._settler.put(job, LEAVE if job.settled or job.lost else kept)
+            outcome: Outcome = LEAVE if job.settled or job.lost else kept
+            job.outcome = outcome_name(outcome)
+            self._settler.put(job, outcome)
             job.lost = True
             if job.task is not None:
                 tasks.append(job.task)
@@ -233,14 +238,22 @@ class HandlerPool:
     def _settled(self, job: Job, result: Settled | None) -> None:
         """Nothing more is written for the job; ``result`` is the database's."""
         self._heartbeat.release(job)
+        if not job.closed:  # a handler that was abandoned may end later
+            job.closed = True
+            self._tell_settled(job, result)
+        self._freed()
+
+    def _tell_settled(self, job: Job, result: Settled | None) -> None:
         if job.failure is not None:
             self._executor.report_later(job, result)
-        if result is not None and result.status == "lost" and not job.lost:
+        if result is None and job.own_result is None and job.lost:  # before anything was written
+            result = Settled(job.id, job.fence, "lost")
+        answer = result or job.own_result
+        if answer is not None and answer.lost and not job.lost_reported:
             self._report_lost(job)
         job.lost = True  # what a handler that goes on in its thread does to it is refused
         for observer in self._observers:
             observer.settled(job, result)
-        self._freed()
 
     def refill(self) -> None:
         """A place came free by itself: start what is queued, or have more claimed."""
@@ -255,7 +268,7 @@ class HandlerPool:
         while self._queued and self._slots.take(self.busy):
             job = self._queued.popleft()
             self._running.add(job)
-            job.task = asyncio.create_task(self._run(job))
+            job.task = asyncio.create_task(self._run(job), context=self._context.copy())
 
     async def _run(self, job: Job) -> None:
         outcome: Outcome = LEAVE
@@ -297,6 +310,7 @@ class HandlerPool:
     def _settle(self, job: Job, outcome: Outcome) -> None:
         """An outcome that cannot be written is an error of its handler: a state may be anything,
         and raise anything."""
+        job.outcome = outcome_name(outcome)
         try:
             self._settler.put(job, outcome)
         except Exception as error:
@@ -308,12 +322,15 @@ class HandlerPool:
     def _settle_as_error(self, job: Job, error: Exception) -> None:
         try:
             assert job.handler is not None
-            self._settler.put(job, after_error(job, job.handler, error))
+            outcome = after_error(job, job.handler, error)
+            job.outcome = outcome_name(outcome)
+            self._settler.put(job, outcome)
         except Exception:
             _log.exception("cannot write the error either", extra=job.log_fields())
             self._settler.put(job, _LAST_RESORT)
 
     def _report_lost(self, job: Job) -> None:
+        job.lost_reported = True
         for observer in self._observers:
             observer.lost(job)
         _log.warning("lost the lease: another worker may have the message", extra=job.log_fields())

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from contextvars import copy_context
 from datetime import datetime
 from functools import cache, reduce
 from importlib import import_module
@@ -26,6 +27,7 @@ from laneway.to_json import plain
 from laneway.worker.binding import Binding, bind
 from laneway.worker.handlers import check_result, handler_in
 from laneway.worker.outcomes import Defer, Fail, Throttled
+from laneway.worker.telemetry.logs import handling
 
 Reply = dict[str, Any]
 
@@ -52,7 +54,7 @@ def main(pipe: Connection) -> None:
         except EOFError:
             return
         pipe.send_bytes(TAKEN)
-        reply = _handle(head, state, payload, pipe)
+        reply = copy_context().run(_handle, head, state, payload, pipe)
         sys.stdout.flush()
         pipe.send_bytes(json.dumps(reply).encode())
 
@@ -89,6 +91,7 @@ def _handle(head: dict[str, Any], state: bytes, payload: bytes, pipe: Connection
     try:
         function, binding = _load(head["module"], head["function"])
         message = ProcessMessage(row, claimed_at, until, pipe)
+        handling(message)
         try:
             placed, named = binding.arguments(message, message, None)
         except DecodeError as error:

@@ -11,7 +11,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -22,6 +21,7 @@ from laneway.worker.definition import Database, WorkerDefinition, WorkerOptions
 from laneway.worker.execute.pool import MAX_PREFETCH, HandlerPool, Slots
 from laneway.worker.execute.transactions import check_transactions
 from laneway.worker.handlers import check_payload
+from laneway.worker.telemetry import logs
 from laneway.worker.telemetry.health import Health, PartlyReady
 from laneway.worker.telemetry.observer import Observer
 
@@ -249,14 +249,12 @@ class SlotsOfOne(Slots):
 
 # The databases.
 
-_database: ContextVar[str | None] = ContextVar("laneway_database", default=None)
-
 
 class _Named(logging.Filter):
     """Log lines say which database they are about."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if (name := _database.get()) is not None and not hasattr(record, "database"):
+        if (name := logs.database.get()) is not None and not hasattr(record, "database"):
             record.database = name
             record.msg = f"{name.replace('%', '%%') if record.args else name}: {record.msg}"
         return True
@@ -286,7 +284,7 @@ class DatabaseLoop:
 
     async def work(self) -> None:
         """Until it is stopped."""
-        _database.set(self.name)
+        logs.database.set(self.name)
         backoff = Backoff(0.5, 10.0)
         while not self._shutdown.requested.is_set():
             try:

@@ -9,7 +9,7 @@ from laneway.worker.job import Job
 from laneway.worker.outcomes import Cancel, Complete, Defer, Fail, GiveBack, Outcome, Throttled
 
 OutcomeName = Literal[
-    "completed", "deferred", "retried", "failed", "cancelled", "given_back", "left"
+    "completed", "deferred", "retried", "failed", "cancelled", "given_back", "lost", "left"
 ]
 
 
@@ -19,13 +19,14 @@ class Observer(Protocol):
     def claimed(self, messages: int, status: ClaimStatus, seconds: float) -> None: ...
 
     def ended(self, job: Job, outcome: OutcomeName, seconds: float) -> None:
-        """A handler has ended after ``seconds``, and its message gets this outcome."""
+        """A handler has ended after ``seconds``, and this outcome is to be written."""
         ...
 
     def lost(self, job: Job) -> None: ...
 
     def settled(self, job: Job, result: Settled | None) -> None:
-        """Nothing more is written for the message; None if the database gave no result."""
+        """Once for each message, when nothing more is written for it; None if the database gave
+        no result. ``settled_name`` says what became of it."""
         ...
 
 
@@ -55,3 +56,15 @@ def outcome_name(outcome: Outcome) -> OutcomeName:
     if isinstance(outcome, Cancel):
         return "cancelled"
     return "given_back" if isinstance(outcome, GiveBack | Throttled) else "left"
+
+
+def settled_name(intended: OutcomeName, answer: Settled | None) -> OutcomeName:
+    """What became of a message: as the database answered, to the worker or to the handler itself;
+    without an answer as it was intended."""
+    if answer is None or answer.status == "extended":
+        return intended
+    if answer.status == "failed" or answer.status == "dead":
+        return "failed"
+    if answer.status == "deferred":
+        return "retried" if intended == "retried" else "deferred"
+    return answer.status
