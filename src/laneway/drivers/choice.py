@@ -110,6 +110,10 @@ def open_async_runner(
     return runner
 
 
+OWN_POOL = "laneway"
+"""The logging name of the pools behind ``open_sessions``, by which others know them."""
+
+
 def open_sessions(url: str, pool_size: int, pooler: bool, *, is_async: bool) -> Any:
     """Lends sessions of SQLAlchemy, on PostgreSQL."""
     from .sessions import AsyncSessionLender, SessionLender

@@ -8,6 +8,7 @@ from typing import Any
 from laneway.errors import InvalidCall
 from laneway.extras import needs
 
+from .choice import OWN_POOL
 from .deadline import CONNECT_TIMEOUT
 
 with needs("Handlers that ask for a session", "SQLAlchemy", "sqlalchemy"):
@@ -17,7 +18,12 @@ with needs("Handlers that ask for a session", "SQLAlchemy", "sqlalchemy"):
 
 # A connection that the server has ended meanwhile is found out before a handler gets it, and the
 # verbs of a queue need this isolation.
-_ENGINE = {"max_overflow": 0, "pool_pre_ping": True, "isolation_level": "READ COMMITTED"}
+_ENGINE = {
+    "max_overflow": 0,
+    "pool_pre_ping": True,
+    "pool_logging_name": OWN_POOL,
+    "isolation_level": "READ COMMITTED",
+}
 
 
 class AsyncSessionLender:

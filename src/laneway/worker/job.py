@@ -14,7 +14,19 @@ from laneway.plan import Row
 from laneway.retry import Exponential, FailedAttempt, Retry
 
 from .clock import now
-from .outcomes import CANCEL, COMPLETE, GIVE_BACK, LEAVE, Complete, Defer, Fail, Outcome, Throttled
+from .connection_pools import RETRY_AFTER, is_exhausted
+from .outcomes import (
+    CANCEL,
+    COMPLETE,
+    GIVE_BACK,
+    LEAVE,
+    Complete,
+    Defer,
+    Fail,
+    GiveBack,
+    Outcome,
+    Throttled,
+)
 from .telemetry.logs import log_fields
 
 if TYPE_CHECKING:
@@ -166,6 +178,8 @@ def after_error(job: Job, handler: "Handler", error: BaseException) -> Outcome:
         return LEAVE
     if isinstance(error, Defer | Fail | Throttled):
         return error
+    if is_exhausted(error):
+        return GiveBack(RETRY_AFTER)
     if isinstance(error, UnstorableResult):
         return Fail("result", error=error.__cause__)
     if isinstance(error, UndecodablePayload):

@@ -55,6 +55,9 @@ M = TypeVar("M", bound=Middleware)
 
 _log = logging.getLogger("laneway.worker")
 
+# Below the 15 connections of SQLAlchemy's pool: a handler that takes one of its application's
+# waits for none.
+CONCURRENCY = 10
 GRACE = timedelta(seconds=30)
 UNHANDLED_DELAY = timedelta(seconds=30)
 UNHANDLED_TIMEOUT = timedelta(hours=1)
@@ -76,7 +79,7 @@ class Worker(TaskDecorators):
     ``traceback`` says what a dead letter keeps of it: "keep", "none", or a function that returns
     the text without what is secret.
 
-    >>> worker = Worker(queue, concurrency=50)
+    >>> worker = Worker(queue, concurrency=20)
     >>> @worker.task(retry=Exponential(initial=1, max_delay=300, attempts=8))
     ... async def send_receipt(order: Order) -> None: ...
     >>> worker.run()
@@ -87,7 +90,7 @@ class Worker(TaskDecorators):
         queue: Client | Iterable[Client] | Mapping[str, Client],
         *,
         weights: Iterable[int] | Mapping[str, int] | None = None,
-        concurrency: int = 50,
+        concurrency: int = CONCURRENCY,
         queues: Iterable[str] | None = None,
         lease: Duration | None = None,
         grace: Duration = GRACE,

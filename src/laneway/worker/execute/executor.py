@@ -19,6 +19,7 @@ from laneway.limits import AttemptEnd
 from laneway.model import Settled
 from laneway.plan import Plan
 from laneway.worker.clock import now
+from laneway.worker.connection_pools import is_exhausted
 from laneway.worker.definition import Hooks, Middleware, Next
 from laneway.worker.handlers import Handler, check_result, timing_out
 from laneway.worker.job import Job, UndecodablePayload, after_error, after_return, rule_of
@@ -92,6 +93,12 @@ def _consequence(
     if isinstance(outcome, Fail):
         rule = rule_of(handler.retry, job, error) if outcome.reason == "gave_up" else None
         return logging.ERROR, f"now a dead letter ({rule})" if rule else "now a dead letter"
+    if isinstance(outcome, GiveBack) and is_exhausted(error):
+        seconds = to_seconds(outcome.delay or 0)
+        return logging.WARNING, (
+            f"put back for {seconds:g} s without counting the attempt: the handler's pool had no "
+            "free connection, so it is too small for the worker's concurrency, or not given back to"
+        )
     done = "acknowledged" if job.own_result is None else job.own_result.status.replace("_", " ")
     return logging.ERROR, f"after it was {done}"
 

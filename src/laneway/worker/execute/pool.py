@@ -13,6 +13,7 @@ from laneway.client.shared.error_text import LOG_CHARACTERS, said
 from laneway.errors import LanewayError
 from laneway.model import HeldLease, Settled
 from laneway.worker.clock import now
+from laneway.worker.connection_pools import watch
 from laneway.worker.heartbeat.heartbeat import Heartbeat
 from laneway.worker.job import Interruption, Job, after_error
 from laneway.worker.outcomes import CANCEL, GIVE_BACK, LEAVE, Defer, Outcome
@@ -116,6 +117,7 @@ class HandlerPool:
         self._running: set[Job] = set()
         # What one handler sets is not there for the next, whose task it may start.
         self._context = copy_context()
+        self._context.run(watch, slots.total)
         self._idle = asyncio.Event()
         self._idle.set()
         self._refill_below = 0
