@@ -147,3 +147,38 @@ def test_the_version(folder: Path) -> None:
     for words in (["--version"], ["-V"], ["version"]):
         done = run(folder, *words)
         assert (done.returncode, done.stdout) == (0, f"{__version__}\n")
+
+
+_WITH_A_QUEUE = {
+    "top": ["top", "--once"],
+    "limits": ["limits"],
+    "flows": ["flows", "list"],
+    "tail": ["tail", "--count", "1"],
+    "events": ["events", "--count", "1"],
+    "schedules": ["schedules", "list"],
+    "fairness": ["fairness"],
+    "pause": ["pause"],
+    "publish": ["publish", "1"],
+    "subscribe": ["topics", "subscribe", "orders"],
+}
+
+
+@pytest.mark.parametrize("command", _WITH_A_QUEUE)
+def test_a_queue_that_nothing_knows_is_noted(cli: Cli, queue: Queue, command: str) -> None:
+    queue.topic("orders").subscribe("emails")
+    note = "Note: queue {!r} has no messages, workers, schedules or subscriptions"
+    words = _WITH_A_QUEUE[command]
+    if command in ("tail", "events"):  # which wait for what comes
+        with cli.process(*words, "--queue", "emials") as process:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            process.kill()
+        assert line == f"{note.format('emials')}: did you mean 'emails'?\n"
+        return
+    done = cli.run(*words, "--queue", "emials")
+    assert f"{note.format('emials')}: did you mean 'emails'?" in done.stderr
+    done = cli.run(*words, "--queue", "invoices")
+    may_be_new = command in ("publish", "subscribe")
+    assert (note.format("invoices") in done.stderr) is not may_be_new
+    assert "Note: " not in cli.run(*words, "--queue", "emails").stderr
+    assert "Note: " not in cli.run(*words).stderr

@@ -100,6 +100,38 @@ def note_unused_channels(client: "Queue", names: Iterable[str]) -> None:
             )
 
 
+def note_unknown_queue(client: "Queue", name: str | None, *, may_be_new: bool = False) -> None:
+    """A queue is there as soon as something is published to it, but a name that nothing else knows
+    may be a typo. ``name`` is what was typed; one that ``may_be_new`` is noted only if it is nearly
+    that of another queue."""
+    if name is None:
+        return
+    from laneway.errors import ConnectionUnavailable, LanewayError
+
+    try:
+        known = _known_queues(client)
+    except ConnectionUnavailable:
+        raise
+    except LanewayError:  # no schema, or no right to look: the command itself says what is wrong
+        return
+    if name in known:
+        return
+    near = get_close_matches(name, known, 1, 0.8)
+    if near or not may_be_new:
+        hint = f": did you mean {near[0]!r}?" if near else "."
+        say(f"Note: queue {name!r} has no messages, workers, schedules or subscriptions{hint}")
+
+
+def _known_queues(client: "Queue") -> set[str]:
+    return {
+        *(stats.queue for stats in client.stats()),
+        *(queue for worker in client.workers() for queue in worker.queues),
+        *(schedule.queue for schedule in client.schedules.list()),
+        *(subscription.queue for subscription in client.subscriptions()),
+        *(pause.queue for pause in client.pauses()),
+    }
+
+
 def existing(what: str, name: str, names: Iterable[str]) -> str:
     """The most similar name, or which names there are."""
     found = sorted(names)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from laneway.cli.connect import acting, open_queue
-from laneway.cli.dialog import confirm
+from laneway.cli.dialog import confirm, note_unknown_queue
 from laneway.cli.exits import Code
 from laneway.cli.options import For, InQueue, Json, Limit, OnlyQueue, Schema, Url, Yes, age, length
 from laneway.cli.output import Column, emit, emit_all, say, table
@@ -63,6 +63,7 @@ def pause(
     """Stop starting messages of a queue, or of one kind of it."""
     duration = None if for_ is None else length(for_)
     with open_queue(url, schema, queue) as client:
+        note_unknown_queue(client, queue)
         done = acting(client).pause(kind=kind, duration=duration, reason=reason)
     if as_json:
         emit(done)
@@ -79,6 +80,7 @@ def resume(
 ) -> None:
     """End the pause of a queue, or of one kind of it."""
     with open_queue(url, schema, queue) as client:
+        note_unknown_queue(client, queue)
         done = acting(client).resume(kind=kind)
     if as_json:
         emit({"queue": client.name, "kind": kind, "resumed": done})
@@ -107,6 +109,7 @@ def fairness(
 ) -> None:
     """Show or set a queue's fairness: by starts or by run time."""
     with open_queue(url, schema, queue) as client:
+        note_unknown_queue(client, queue)
         if by is None:
             found = acting(client).fairness()
         else:
@@ -146,6 +149,7 @@ def limits(
 ) -> None:
     """List channels that have limits, and how full they are."""
     with open_queue(url, schema) as client:
+        note_unknown_queue(client, queue)
         found = acting(client).channels(queue=queue, limited=True, limit=limit)
     if as_json:
         emit_all(found)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from laneway.cli.connect import open_queue
+from laneway.cli.dialog import note_unknown_queue
 from laneway.cli.exits import Code
 from laneway.cli.options import Json, OnlyChannel, OnlyKind, OnlyQueue, Schema, Url, age, length
 from laneway.cli.output import emit, printable, say
@@ -42,6 +43,7 @@ def events(
     """
     wanted: Any = what or None
     with open_queue(url, schema) as client:
+        note_unknown_queue(client, queue)
         found = client.events(
             what=wanted,
             queues=None if queue is None else [queue],
@@ -140,6 +142,7 @@ def tail(
     No attempt is missed, so the output waits for write transactions that are still open.
     """
     with open_queue(url, schema) as client:
+        note_unknown_queue(client, queue)
         kept = client.settings().history
         if kept != "all":
             say(f"Not all attempts are shown: this schema keeps history {kept!r} only.")

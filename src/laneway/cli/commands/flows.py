@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from laneway.cli.connect import acting, open_queue
-from laneway.cli.dialog import confirm
+from laneway.cli.dialog import confirm, note_unknown_queue
 from laneway.cli.exits import Code, ListGroup
 from laneway.cli.options import Json, Limit, OnlyQueue, Schema, Url, Yes, age
 from laneway.cli.output import Column, emit, emit_all, say, table
@@ -63,6 +63,7 @@ def list_flows(
 ) -> None:
     """List flows that run or ended not long ago, the newest first."""
     with open_queue(url, schema) as client:
+        note_unknown_queue(client, queue)
         found = client.flows.list(queue=queue, state=cast("FlowState", state), limit=limit)
     if as_json:
         emit_all(found)

@@ -21,6 +21,7 @@ from laneway.cli.bulk_publish import (
     read_message,
 )
 from laneway.cli.connect import open_queue
+from laneway.cli.dialog import note_unknown_queue
 from laneway.cli.exits import Code
 from laneway.cli.options import InQueue, Json, Schema, Url, length, moment
 from laneway.cli.output import OutputLost, emit, say
@@ -186,6 +187,7 @@ def publish(
         limits=limit,
     )
     with open_queue(url, schema, queue) as client:
+        note_unknown_queue(client, queue, may_be_new=True)
         if lines is not None:
             _publish_lines(client, lines, form, pattern, skip, rejects, as_json)
         else:

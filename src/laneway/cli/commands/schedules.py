@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from laneway.cli.connect import acting, open_queue
-from laneway.cli.dialog import confirm, existing
+from laneway.cli.dialog import confirm, existing, note_unknown_queue
 from laneway.cli.exits import Code, ListGroup
 from laneway.cli.options import InQueue, Json, Limit, OnlyQueue, Schema, Url, Yes, age, short
 from laneway.cli.output import Column, emit, emit_all, say, table
@@ -45,6 +45,7 @@ def list_schedules(
 ) -> None:
     """List schedules, with their next run and last error."""
     with open_queue(url, schema) as client:
+        note_unknown_queue(client, queue)
         found = client.schedules.list(queue=queue, limit=limit)
     if as_json:
         emit_all(map(_document, found))

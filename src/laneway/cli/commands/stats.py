@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from laneway.cli.dialog import note_unknown_queue
 from laneway.cli.exits import Code
 from laneway.cli.options import Json, OnlyQueue, Schema, Urls, age
 from laneway.cli.output import Column, by_database, emit_all, rich_table, say, table
@@ -186,6 +187,8 @@ def top(
         raise typer.Exit(Code.USAGE)
     found = sources(url, schema)
     with open_watched(found) as watched:
+        if len(watched) == 1:
+            note_unknown_queue(watched[0][1], queue)
         watch = Watch(watched, queue, channels)
         if as_json:
             _stream(watch, every, once)

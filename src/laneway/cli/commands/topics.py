@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from laneway.cli.connect import acting, open_queue
+from laneway.cli.dialog import note_unknown_queue
 from laneway.cli.exits import Code, ListGroup
 from laneway.cli.options import InQueue, Json, Schema, Url
 from laneway.cli.output import Column, emit, emit_all, say, table
@@ -51,6 +52,7 @@ def subscribe(
 ) -> None:
     """Copy what is published to a topic from now on into a queue."""
     with open_queue(url, schema, queue) as client:
+        note_unknown_queue(client, queue, may_be_new=True)
         acting(client).subscribe(topic, channel=channel, kind=kind)
     if as_json:
         emit({"topic": topic, "queue": client.name, "channel": channel, "kind": kind})
