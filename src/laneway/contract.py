@@ -69,6 +69,9 @@ from .topic import Subscription, TopicCopy
 DEFAULT_MAX_ATTEMPTS = 20
 HIGHEST_PRIORITY = 200
 """From 0, which messages have that name none and which costs least."""
+TELL_WITHIN = timedelta(days=1)
+"""How long somebody is told of a dead letter: whoever asks for the first time is not told of all
+that there are."""
 BATCH = 10_000
 """The most messages in one statement."""
 
@@ -326,6 +329,18 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
         backoff_max: timedelta | None,
         audit_days: int | None,
     ) -> Plan[Settings]: ...
+
+    def untold_dead_letters(
+        self, queues: Names, limit: int, hold: timedelta
+    ) -> Plan[list[DeadLetter]]:
+        """Those of these queues that died in the last TELL_WITHIN and that nobody was told of, the
+        oldest first. Nobody else gets them for ``hold``, and nobody at all after
+        ``dead_letters_told``. Writes nothing if there is none."""
+        ...
+
+    def dead_letters_told(self, letters: Sequence[DeadLetterPosition]) -> Plan[None]:
+        """One that was redriven and died again meanwhile is another letter."""
+        ...
 
     def add_operation(self, order: OperationOrder) -> Plan[Operation]:
         """Takes dead letters that died until now, and only those."""

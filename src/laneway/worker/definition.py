@@ -183,14 +183,14 @@ _log = logging.getLogger("laneway.worker")
 Hook = Callable[..., Any]
 Next = Callable[[], Awaitable[object]]
 Middleware = Callable[[MessageFields, Next], Awaitable[object]]
-When = Literal["start", "stop", "error"]
+When = Literal["start", "stop", "error", "dead"]
 
 
 class Hooks:
     """Ordinary or async functions, in the order in which they were registered."""
 
     def __init__(self) -> None:
-        self._hooks: dict[When, list[Hook]] = {"start": [], "stop": [], "error": []}
+        self._hooks: dict[When, list[Hook]] = {"start": [], "stop": [], "error": [], "dead": []}
 
     def add(self, when: When, hook: Hook) -> None:
         self._hooks[when].append(hook)

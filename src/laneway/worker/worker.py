@@ -355,6 +355,26 @@ class Worker(TaskDecorators):
         """Called with the message and the exception of a failed handler, e.g. to report it."""
         return self._hook("error", hook)
 
+    @overload
+    def on_dead(self, hook: H, /) -> H: ...
+
+    @overload
+    def on_dead(self) -> Callable[[H], H]: ...
+
+    def on_dead(self, hook: H | None = None) -> H | Callable[[H], H]:
+        """Called with each DeadLetter of the worker's queues, whoever made it one: a handler here
+        or elsewhere, or a lease that ran out when a worker was killed.
+
+        One worker of all that have such a hook calls it, at least once for each letter: again if
+        the hook raises, takes longer than a minute, or its worker dies meanwhile. Letters that died
+        while no worker ran are told of for a day.
+
+        >>> @worker.on_dead
+        ... async def report(letter: DeadLetter) -> None:
+        ...     await alert(letter.kind, letter.id, letter.reason, letter.attempt, letter.error)
+        """
+        return self._hook("dead", hook)
+
     def _hook(self, when: When, hook: H | None) -> H | Callable[[H], H]:
         def register(hook: H) -> H:
             self._hooks.add(when, checked_function(f"on_{when}", hook))

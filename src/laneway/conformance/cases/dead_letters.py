@@ -1,11 +1,15 @@
 """Dead letters: list, redrive, discard."""
 
 from datetime import timedelta
+from inspect import isawaitable
+from typing import Any
 
 from laneway.conformance.registry import case, raises
 from laneway.conformance.world import World
+from laneway.contract import TELL_WITHIN
 from laneway.errors import InvalidOption
-from laneway.model import NewMessage
+from laneway.inspection import DeadLetterPosition
+from laneway.model import DeadLetter, NewMessage
 
 
 async def six(world: World) -> None:
@@ -243,3 +247,69 @@ def _odd(left: int) -> None:
 
 def _fall() -> None:
     raise LookupError("at the bottom")
+
+
+HOLD = timedelta(minutes=1)
+
+
+async def untold(world: World, limit: int = 100) -> list[DeadLetter]:
+    """A worker's verb, which clients do not have."""
+    core = world.queue._core
+    answer: Any = core.run(core.engine.untold_dead_letters((world.name,), limit, HOLD))
+    found: list[DeadLetter] = await answer if isawaitable(answer) else answer
+    return found
+
+
+async def told(world: World, *letters: DeadLetter) -> None:
+    core = world.queue._core
+    positions = [DeadLetterPosition(letter.died_at, letter.id) for letter in letters]
+    answer: Any = core.run(core.engine.dead_letters_told(positions))
+    if isawaitable(answer):
+        await answer
+
+
+@case("dead letter", "who is to tell of one gets it alone, and again if nobody was told in time")
+async def untold_letters(world: World) -> None:
+    await six(world)
+    first = await untold(world, 2)
+    rest = await untold(world)
+    assert [int(letter.payload) for letter in first + rest] == [0, 1, 2, 3, 4, 5]
+    oldest = (await world.queue.dead_letters.list(queue=world.name))[-1]
+    assert first[0] == oldest
+    assert not await untold(world)
+    await told(world, *rest)
+    world.clock.advance(HOLD.total_seconds() + 1)
+    assert await untold(world) == first
+    await told(world, *first)
+    world.clock.advance(HOLD.total_seconds() + 1)
+    assert not await untold(world)
+    assert len(await world.queue.dead_letters.list(queue=world.name)) == 6
+
+
+@case("dead letter", "one that upkeep made is told of too, and one of long ago is not")
+async def untold_lapsed(world: World) -> None:
+    (id,) = await world.publish(1, max_attempts=1)
+    await world.claim_one()
+    world.clock.advance(60)
+    await world.queue.upkeep()
+    (letter,) = await untold(world)
+    assert (letter.id, letter.reason, letter.attempt) == (id, "max_attempts", 1)
+    world.clock.advance(TELL_WITHIN.total_seconds() + 1)
+    assert not await untold(world)
+
+
+@case("dead letter", "one that died again is another one")
+async def untold_again(world: World) -> None:
+    await world.publish(1)
+    await (await world.claim_one()).fail("first")
+    (first,) = await untold(world)
+    assert await world.queue.dead_letters.redrive([first.id]) == 1
+    assert not await untold(world)
+    world.clock.advance(1)
+    await (await world.claim_one()).fail("second")
+    await told(world, first)
+    (second,) = await untold(world)
+    assert (second.id, second.reason) == (first.id, "second")
+    await told(world, second)
+    world.clock.advance(HOLD.total_seconds() + 1)
+    assert not await untold(world)

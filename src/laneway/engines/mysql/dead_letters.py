@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple, cast
 
+from laneway.contract import TELL_WITHIN
 from laneway.engines.dead_letters import (
     ERROR_START,
     CountedError,
@@ -210,6 +211,23 @@ class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
     @repeatable
     def discard(self, wanted: Sequence[int] | DeadLetterFilter) -> Plan[int]:
         return (yield from self._batches(wanted, self._discard))
+
+    @repeatable
+    def untold_dead_letters(
+        self, queues: Sequence[str], limit: int, hold: timedelta
+    ) -> Plan[list[DeadLetter]]:
+        ((moment_now,),) = yield self._statement("clock", self._now())
+        now, names = int(moment_now), [data(queue) for queue in queues]
+        since = now - micros(TELL_WITHIN)
+        rows = yield self._statement("untold_dead_letters", names, since, now, limit)
+        if rows:
+            yield self._statement("hold_dead_letters", [int(row[0]) for row in rows], now + micros(hold))
+        return sorted(map(_letter, rows), key=lambda letter: (letter.died_at, letter.id))
+
+    @repeatable
+    def dead_letters_told(self, letters: Sequence[DeadLetterPosition]) -> Plan[None]:
+        for one in letters:
+            yield self._statement("dead_letters_told", one.id, micros(one.died_at))
 
     def _redrive(self, ids: Sequence[int], max_attempts: int | None, delay: int) -> Plan[int]:
         letters = yield from self._lock_dead_letters(ids)

@@ -228,6 +228,25 @@ select d.id, $2, $2 + cast(1000000 * greatest(least(json_extract(convert(d.heade
 from $1:ids x straight_join `laneway_dead` d force index (primary) on d.id = x.id
 where d.headers is not null and json_type(json_extract(convert(d.headers using utf8mb4), '$."laneway-keep-result"')) in ('INTEGER', 'UNSIGNED INTEGER', 'DOUBLE', 'DECIMAL')
 
+-- name: untold_dead_letters
+-- $1: queues, $2 and $3: between which times, $4: limit. Skips those that are locked.
+select id, queue, channel, kind, substr(`key`, 17) as `key`, priority, died_at, published_at, first_published_at, attempt,
+    max_attempts, content_type, headers, payload, reason, error_type, error, traceback
+from `laneway_dead` force index (dead_untold)
+where queue in ($1...) and tell_at > $2 and tell_at <= $3 and died_at > $2
+order by tell_at, id
+limit $4
+for update skip locked
+
+-- name: hold_dead_letters
+-- $1: ids, locked by us, $2: until when.
+update $1:ids x straight_join `laneway_dead` d force index (primary) on d.id = x.id
+set d.tell_at = $2
+
+-- name: dead_letters_told
+-- $1: id, $2: when it died.
+update `laneway_dead` set tell_at = null where id = $1 and died_at = $2
+
 -- name: add_operation
 -- $1: action, $2: filter as JSON, $3: options as JSON, $4: how many, $5: actor, $6: now.
 insert into `laneway_operation` (action, wanted, options, total, actor, started_at)

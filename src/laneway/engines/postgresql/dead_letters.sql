@@ -198,6 +198,18 @@ from "laneway".redrive_v1(
 -- $1: ids, $2: now.
 select id from "laneway".discard_v1(CAST($1 AS bigint[]), CAST($2 AS timestamptz))
 
+-- name: untold_dead_letters
+-- $1: queues, $2: limit, $3: for how long, $4: of how long, $5: now.
+select id, queue, channel, kind, key, priority, died_at, published_at, first_published_at, attempt, max_attempts,
+    content_type, CAST(headers AS text) as headers, payload, reason, error_type, error, traceback
+from "laneway".untold_dead_v1(
+    CAST($1 AS text[]), CAST($2 AS integer), CAST($3 AS interval), CAST($4 AS interval), CAST($5 AS timestamptz))
+order by died_at, id
+
+-- name: dead_letters_told
+-- $1: ids, $2: when they died.
+select CAST("laneway".told_dead_v1(CAST($1 AS bigint[]), CAST($2 AS timestamptz[])) AS text)
+
 -- name: add_operation
 -- $1: action, $2: filter as JSON, $3: options as JSON, $4: how many, $5: actor, $6: now.
 insert into "laneway".operation (action, wanted, options, total, actor, started_at)

@@ -106,6 +106,8 @@ alter function "laneway".set_fairness_v1 security definer;
 alter function "laneway".time_ahead_v1 security definer;
 alter function "laneway".redrive_v1 security definer;
 alter function "laneway".discard_v1 security definer;
+alter function "laneway".untold_dead_v1 security definer;
+alter function "laneway".told_dead_v1 security definer;
 alter function "laneway".waiting_work_v1 security definer;
 alter function "laneway".look_expired_v1 security definer;
 alter function "laneway".messages_v1 security definer;
@@ -126,7 +128,7 @@ grant execute on function "laneway".claim_v1, "laneway".by_kind_v1, "laneway".co
     "laneway".notify_channel_v1, "laneway".upkeep_v1, "laneway".decide_left_v1, "laneway".count_v1, "laneway".worker_seen_v1,
     "laneway".worker_gone_v1, "laneway".free_dead_keys_v1, "laneway".step_operation_v1,
     "laneway".stage_nodes_v1, "laneway".parents_v1, "laneway".throttle_v1, "laneway".admit_v1, "laneway".start_limited_v1, "laneway".sweep_limited_v1,
-    "laneway".rest_shared_limit_v1, "laneway".note_limits_v1
+    "laneway".rest_shared_limit_v1, "laneway".note_limits_v1, "laneway".untold_dead_v1, "laneway".told_dead_v1
     to "laneway_consumer";
 -- To fire due schedules; these hold payloads.
 grant select, update (next_at, look_at, last_at, fired, error) on "laneway".schedule to "laneway_consumer";

@@ -224,6 +224,22 @@ from json_each($1) j cross join "laneway_dead" d
 where d.id = j.value and d.headers is not null and json_type(d.headers, '$."laneway-keep-result"') in ('integer', 'real')
 on conflict (message_id) do nothing
 
+-- name: untold_dead_letter_ids
+-- $1: queues, $2 and $3: between which times, $4: limit.
+select d.id from json_each($1) j cross join "laneway_dead" d indexed by "laneway_dead_untold"
+where d.queue = j.value and d.tell_at > $2 and d.tell_at <= $3 and d.died_at > $2
+order by d.tell_at, d.id limit $4
+
+-- name: hold_dead_letters
+-- $1: ids, $2: until when.
+update "laneway_dead" set tell_at = $2 where id in (select value from json_each($1))
+returning id, queue, channel, kind, substr(key, 17) as key, priority, died_at, published_at, first_published_at, attempt,
+    max_attempts, content_type, headers, payload, reason, error_type, error, traceback
+
+-- name: dead_letters_told
+-- $1: id, $2: when it died.
+update "laneway_dead" set tell_at = null where id = $1 and died_at = $2
+
 -- name: add_operation
 -- $1: action, $2: filter as JSON, $3: options as JSON, $4: how many, $5: actor, $6: now.
 insert into "laneway_operation" (action, wanted, options, total, actor, started_at)

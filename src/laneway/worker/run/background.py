@@ -27,15 +27,17 @@ _log = logging.getLogger("laneway.worker")
 _SHORTEST_WAIT = 0.02
 
 
-async def run_upkeep(client: AsyncQueue) -> None:
-    """Runs until it is cancelled."""
+async def run_upkeep(client: AsyncQueue, buried: Callable[[], None]) -> None:
+    """Runs until it is cancelled; ``buried`` is called when it made dead letters."""
     every = client._core.options.upkeep_every
     seconds = 1.0 if every is None else every.total_seconds()
     while True:
         wait = seconds * random.uniform(0.8, 1)
         try:
             if every is not None:
-                await client.upkeep()
+                report = await client.upkeep()
+                if report.buried:
+                    buried()
             look_again = (await client.fire_schedules()).look_again
         except LanewayError as error:
             # It is tried again, here or by another process.

@@ -24,6 +24,7 @@ from laneway.worker.telemetry.observer import Observer
 from laneway.worker.telemetry.tally import Tally
 
 from .background import Registration, run_upkeep
+from .dead_letters import DeadLetterNotices
 from .idle import BUSY_CLAIMS, ClaimWait
 from .runtime import Runtime
 from .shutdown import (
@@ -44,11 +45,12 @@ _log = logging.getLogger("laneway.worker")
 _MAX_UNSETTLED = 2000
 # Seconds that a message waits for its handler here before it is given back for other workers.
 _LONGEST_QUEUED = 1.0
-# Seconds that a shutdown waits for a claim under way, for handlers that were cancelled, and for the
-# last writes.
+# Seconds that a shutdown waits for a claim under way, for handlers that were cancelled, for the
+# last writes, and for the hooks that are told of dead letters.
 _CLAIM_TIMEOUT = 5.0
 _CANCEL_TIMEOUT = 5.0
 _WRITE_TIMEOUT = 10.0
+_NOTICE_TIMEOUT = 10.0
 # Seconds since the last claim after which a worker is not ready.
 _LONGEST_SILENCE = 30.0
 NO_WRITES = "the server takes no writes: it is a standby, or read-only"
@@ -68,8 +70,11 @@ class WorkerLoop:
         self._slots = slots
         self._client = client
         self._tally = Tally()
-        self._observers = observers = (*observers, self._tally)
         self._core = client._core
+        self._notices = DeadLetterNotices(
+            self._core, definition.options.queues, definition.hooks
+        )
+        self._observers = observers = (*observers, self._tally, self._notices)
         self._worker = client.worker
         self._definition = definition
         self._options = definition.options
@@ -179,14 +184,18 @@ class WorkerLoop:
         )
         seen = asyncio.create_task(registration.work())
         helpers = [
-            asyncio.create_task(run_upkeep(self._client)),
+            asyncio.create_task(run_upkeep(self._client, self._notices.look_now)),
             asyncio.create_task(self._give_back_waiting()),
         ]
+        telling = asyncio.create_task(self._notices.work())
         writing = asyncio.create_task(self._settler.work())
         claims = asyncio.create_task(self._claim_until_stopped())
         try:
-            await self._until_stopped([claims, writing, seen, *helpers])
+            await self._until_stopped([claims, writing, seen, telling, *helpers])
             await self._finish(claims)
+            if not self._shutdown.immediate.is_set():
+                self._notices.close()
+                await asyncio.wait([telling], timeout=_NOTICE_TIMEOUT)
         except asyncio.CancelledError:
             # A cancelled worker does not wait for handlers, but gives their messages back.
             self._shutdown.stop_now()
@@ -200,7 +209,7 @@ class WorkerLoop:
             await self._finish(claims)
             raise
         finally:
-            await cancel_all([claims, writing, *helpers], CLOSE_TIMEOUT)
+            await cancel_all([claims, writing, telling, *helpers], CLOSE_TIMEOUT)
             await finish_within(registration.close(seen), CLOSE_TIMEOUT)
             seen.cancel()
             if self._stop_at_limit is not None:

@@ -72,10 +72,10 @@ set m.due = $2, m.attempt = m.attempt + $3,
 -- so that a redriven message cannot meet a second one with its key.
 insert into `laneway_dead` (id, died_at, published_at, first_published_at, expires_at, key_window,
     attempt, max_attempts, priority, queue, channel, kind, `key`, content_type, headers, state_type, state,
-    reason, error_type, error, traceback, payload, flow_id)
+    reason, error_type, error, traceback, payload, flow_id, tell_at)
 select m.id, $2, m.published_at, m.first_published_at, m.expires_at, m.key_window,
     m.attempt + 1, m.max_attempts, m.priority, m.queue, m.channel, m.kind, m.`key`, m.content_type,
-    m.headers, m.state_type, m.state, $3, $4, $5, $6, m.payload, m.flow_id
+    m.headers, m.state_type, m.state, $3, $4, $5, $6, m.payload, m.flow_id, $2
 from $1:ids x straight_join `laneway_message` m force index (primary) on m.id = x.id
 
 -- name: delete_messages

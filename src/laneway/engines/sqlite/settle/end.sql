@@ -110,11 +110,11 @@ from json_each($1) j cross join "laneway_message" m where m.id = j.value
 insert into "laneway_dead" (
     id, died_at, published_at, first_published_at, attempt, max_attempts, priority, queue, channel,
     kind, key, key_window, content_type, headers, state_type, state, reason, error_type, error, traceback,
-    payload)
+    payload, tell_at)
 select m.id, $2, m.published_at, m.first_published_at, m.attempt + 1, m.max_attempts, m.priority,
     c.queue, c.name, m.kind, m.key, m.key_window, m.content_type, m.headers, m.state_type, m.state,
     json_extract(j.value, '$[1]'), json_extract(j.value, '$[2]'), json_extract(j.value, '$[3]'),
-    json_extract(j.value, '$[4]'), m.payload
+    json_extract(j.value, '$[4]'), m.payload, $2
 from json_each($1) j cross join "laneway_message" m cross join "laneway_channel" c
 where m.id = json_extract(j.value, '$[0]') and c.id = m.channel_id
 

@@ -213,9 +213,12 @@ create table if not exists `laneway_dead` (
     traceback longblob,
     payload longblob not null,
     flow_id bigint,
+    -- When somebody may be told of it: null after that; later than now while somebody is being told.
+    tell_at bigint,
     key dead_order (queue, died_at, id),
     key dead_time (died_at, id),
-    key dead_flow (flow_id, id)
+    key dead_flow (flow_id, id),
+    key dead_untold (queue, tell_at)
 ) engine = InnoDB row_format = dynamic;
 
 -- Changes of the number of dead letters; upkeep adds the rows up.

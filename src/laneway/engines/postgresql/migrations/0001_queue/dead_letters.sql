@@ -127,3 +127,48 @@ begin
     return query select x.id from unnest(p_ids) x(id);
 end
 $$;
+
+-- untold_dead: dead letters that nobody was told of, the oldest first, for the caller to tell somebody.
+--
+-- Keeps: nobody else gets them for p_hold. Locks dead letters, skipping those that are locked. Writes nothing if there is none.
+create or replace function "laneway".untold_dead_v1(
+    p_queues text[], p_limit integer, p_hold interval, p_within interval, p_now timestamptz default null
+) returns table (
+    id bigint, queue text, channel text, kind text, key text, priority smallint, died_at timestamptz, published_at timestamptz,
+    first_published_at timestamptz, attempt bigint, max_attempts integer, content_type text, headers jsonb, payload bytea,
+    reason text, error_type text, error text, traceback text
+)
+language plpgsql
+set search_path = "laneway", pg_temp
+set enable_seqscan = off
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+    v_now timestamptz := time_v1(p_now);
+begin
+    perform check_names_v1('queue', p_queues), check_numbers_v1('limit', array[p_limit], 0, 10000),
+        check_lengths_v1('hold', array[p_hold]), check_lengths_v1('within', array[p_within]);
+    return query
+    with chosen as materialized (
+        select d.id from dead d
+        where d.queue = any(p_queues) and d.tell_at > v_now - p_within and d.tell_at <= v_now and d.died_at > v_now - p_within
+        order by d.tell_at, d.id
+        limit p_limit
+        for update skip locked
+    )
+    update dead d set tell_at = v_now + p_hold
+    from chosen c where d.id = c.id
+    returning d.id, d.queue, d.channel, d.kind, substr(d.key, 17), d.priority, d.died_at, d.published_at, d.first_published_at,
+        d.attempt, d.max_attempts, d.content_type, d.headers, d.payload, d.reason, d.error_type, d.error, d.traceback;
+end
+$$;
+
+-- told_dead: somebody was told of them. One that was redriven and died again since is another letter.
+create or replace function "laneway".told_dead_v1(p_ids bigint[], p_died_at timestamptz[]) returns void
+language sql
+set search_path = "laneway", pg_temp
+as $$
+    update dead d set tell_at = null
+    from unnest(p_ids, p_died_at) x(id, died_at) where d.id = x.id and d.died_at = x.died_at
+$$;

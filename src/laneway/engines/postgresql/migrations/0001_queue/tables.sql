@@ -316,12 +316,15 @@ create table "laneway".dead (
     error text,
     traceback text,
     payload bytea not null,
-    flow_id bigint
+    flow_id bigint,
+    -- When somebody may be told of it: null after that; later than now while somebody is being told.
+    tell_at timestamptz
 );
 create index dead_order on "laneway".dead (queue, died_at, id);
 -- Of all queues, the newest first.
 create index dead_time on "laneway".dead (died_at, id);
 create index dead_flow on "laneway".dead (flow_id, id) where flow_id is not null;
+create index dead_untold on "laneway".dead (queue, tell_at) where tell_at is not null;
 
 -- Changes of the number of dead letters, appended; upkeep adds them to the totals.
 create table "laneway".dead_count (

@@ -205,11 +205,14 @@ create table "laneway_dead" (
     error_type text,
     error text,
     traceback text,
-    payload blob not null
+    payload blob not null,
+    -- When somebody may be told of it: null after that; later than now while somebody is being told.
+    tell_at integer
 );
 create index "laneway_dead_order" on "laneway_dead" (queue, died_at, id);
 -- Of all queues, the newest first.
 create index "laneway_dead_time" on "laneway_dead" (died_at, id);
+create index "laneway_dead_untold" on "laneway_dead" (queue, tell_at) where tell_at is not null;
 
 create table "laneway_dead_count" (
     queue text not null,

@@ -213,10 +213,10 @@ begin
     buried as (
         insert into dead (id, died_at, published_at, first_published_at, expires_at, key_window, attempt, max_attempts,
             priority, queue, channel, kind, key, content_type, headers, state_type, state, reason, error_type, error, traceback, payload,
-            flow_id)
+            flow_id, tell_at)
         select g.id, p_now, g.published_at, g.first_published_at, g.expires_at, g.key_window, g.attempt + 1, g.max_attempts,
             g.priority, g.queue, g.channel, g.kind, g.key, g.content_type, g.headers, g.state_type, g.state,
-            coalesce(c.reason, 'failed'), c.error_type, c.error, c.traceback, g.payload, g.flow_id
+            coalesce(c.reason, 'failed'), c.error_type, c.error, c.traceback, g.payload, g.flow_id, p_now
         from gone g join cause c on c.id = g.id
     )
     select array_agg(g.id) filter (where g.flow_id is not null), array_agg(g.id) filter (where g.key is not null),
