@@ -221,7 +221,9 @@ class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
         since = now - micros(TELL_WITHIN)
         rows = yield self._statement("untold_dead_letters", names, since, now, limit)
         if rows:
-            yield self._statement("hold_dead_letters", [int(row[0]) for row in rows], now + micros(hold))
+            yield self._statement(
+                "hold_dead_letters", [int(row[0]) for row in rows], now + micros(hold)
+            )
         return sorted(map(_letter, rows), key=lambda letter: (letter.died_at, letter.id))
 
     @repeatable

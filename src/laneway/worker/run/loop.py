@@ -71,9 +71,7 @@ class WorkerLoop:
         self._client = client
         self._tally = Tally()
         self._core = client._core
-        self._notices = DeadLetterNotices(
-            self._core, definition.options.queues, definition.hooks
-        )
+        self._notices = DeadLetterNotices(self._core, definition.options.queues, definition.hooks)
         self._observers = observers = (*observers, self._tally, self._notices)
         self._worker = client.worker
         self._definition = definition
