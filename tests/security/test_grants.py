@@ -57,6 +57,8 @@ VERBS = {
     "decide_left_v1": WORKING,
     "worker_seen_v1": WORKING,
     "worker_gone_v1": WORKING,
+    "untold_dead_v1": WORKING,
+    "told_dead_v1": WORKING,
     "count_v1": WORKING,
     "look_queue_stats_v1": LOOKING,
     "look_channels_v1": LOOKING,

@@ -15,7 +15,7 @@ from laneway.errors import DatabaseFailed, InvalidName, InvalidOption
 from laneway.event import EventFilter
 from laneway.flow import FlowDraft, NodeDraft
 from laneway.flow_verbs import FairnessVerbs, FlowEngine
-from laneway.inspection import ChannelFilter, MessageFilter
+from laneway.inspection import ChannelFilter, DeadLetterPosition, MessageFilter
 from laneway.limits import AttemptEnd, LimitChange
 from laneway.model import (
     DeadLetterFilter,
@@ -123,6 +123,8 @@ VERBS = {
     "end_cancelled": Verb(WORK, lambda e: e.end_cancelled([HeldLease(1, 1)])),
     "worker_seen": Verb(WORK, lambda e: e.worker_seen(WORKER)),
     "worker_gone": Verb(WORK, lambda e: e.worker_gone("w")),
+    "untold_dead_letters": Verb(WORK, lambda e: e.untold_dead_letters(("q",), 1, SECOND)),
+    "dead_letters_told": Verb(WORK, lambda e: e.dead_letters_told([DeadLetterPosition(NOW, 1)])),
     "workers": Verb({*WORK, *LOOK}, lambda e: e.workers(10)),
     "notify_channel": Verb({*WORK, *LOOK}, lambda e: e.notify_channel()),
     "sleep": Verb({*WORK, *LOOK}, lambda e: e.sleep(("q",), "w", SECOND)),
@@ -359,7 +361,7 @@ def test_functions_with_the_owners_rights_are_closed(owner: Queue) -> None:
     assert len(functions) > 30
     assert [name for name, _, _, public in functions if public] == []
     with_rights = {name: config for name, definer, config, _ in functions if definer}
-    assert len(with_rights) == 66
+    assert len(with_rights) == 68
     path = 'search_path="odd ""name", pg_temp'
     assert [name for name, config in with_rights.items() if path not in (config or [])] == []
 
