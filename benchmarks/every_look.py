@@ -22,7 +22,7 @@ import psycopg
 
 from laneway import Queue
 from laneway.cli.app import app
-from laneway.client.sync.core import Core
+from laneway.client.sync.database import Database
 from laneway.dev.embedded import EmbeddedMariaDB, EmbeddedPostgres, install_mariadb
 from laneway.drivers.runner import drive
 from laneway.drivers.sqlite.runner import execute
@@ -207,7 +207,7 @@ def fill_flows(url: str, nodes: int) -> dict[str, Any]:
     What the looks need to know of it; nothing where a database has no flows."""
     size = max(300, nodes // 10)
     with Queue(url, name="flows", upkeep_every=None) as queue:
-        if "flows" in queue._core.engine.lacks:
+        if "flows" in queue.database.engine.lacks:
             return {}
         with queue.flow("large") as large:
             pages = [large.add(n, kind="page", max_attempts=1) for n in range(size - 1)]
@@ -279,14 +279,16 @@ def measure(name: str, url: str, meter: Meter, message: int, table: Table, nodes
     }
     words["prefix"] = _CHANNELS[name][:-1]
     slow = 0
-    looking, unmeasured = threading.current_thread(), Core.run
+    looking, unmeasured = threading.current_thread(), Database.run
 
-    def run(core: Core, plan: Plan[Any], connection: object = None, *, atomic: bool = False) -> Any:
+    def run(
+        database: Database, plan: Plan[Any], connection: object = None, *, atomic: bool = False
+    ) -> Any:
         if threading.current_thread() is not looking:  # the dashboard's own threads
-            return unmeasured(core, plan, connection, atomic=atomic)
+            return unmeasured(database, plan, connection, atomic=atomic)
         return meter.run(plan)
 
-    with Queue(url, upkeep_every=None) as queue, patch.object(Core, "run", run):
+    with Queue(url, upkeep_every=None) as queue, patch.object(Database, "run", run):
         dashboard = Dashboard(queue, insecure=True)
         dashboard.cache = SharedCache(keep=0)
         with closing(dashboard):

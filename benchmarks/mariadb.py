@@ -186,7 +186,7 @@ class Counted(Queue):
     """A client that can tell how many rows its one session has read."""
 
     def rows_read(self) -> int:
-        runner: Any = self._core._runner
+        runner: Any = self.database._runner
         connection = runner._pool.acquire()
         with connection.cursor() as cursor:
             cursor.execute(_READS)

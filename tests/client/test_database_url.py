@@ -129,7 +129,7 @@ def test_options_reach_the_driver_or_are_its_own(place: Place, driver: str, opti
         async with AsyncQueue(url, schema=place.schema) as queue:
             await queue.install()
             await queue.publish(1)
-            async with queue._core._runner.transaction() as connection:  # type: ignore[attr-defined]
+            async with queue.database._runner.transaction() as connection:  # type: ignore[attr-defined]
                 sql = "show application_name"
                 if driver == "asyncpg":
                     name = await connection.fetchval(sql)

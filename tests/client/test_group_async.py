@@ -240,19 +240,19 @@ async def test_claims_of_a_cancelled_caller_are_given_back(place: Place) -> None
         await queue.install()
         await queue.publish(1)
         sent = asyncio.Event()
-        run = queue._core.run
+        run = queue.database.run
 
         async def watched(*args: Any, **kwargs: Any) -> Any:
             sent.set()
             return await run(*args, **kwargs)
 
-        queue._core.run = watched  # type: ignore[method-assign]
+        queue.database.run = watched  # type: ignore[method-assign]
         call = asyncio.create_task(queue.claim())
         await sent.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        for group in list(queue._core._groups.values()):
+        for group in list(queue.database._groups.values()):
             await group.drain()
         (message,) = await queue.claim()
         assert message.attempt == 1
@@ -270,11 +270,11 @@ async def test_without_coalescing_each_call_goes_alone(place: Place) -> None:
 def count_trips(queue: AsyncQueue) -> list[str]:
     """Fills with the name of each plan that goes to the database."""
     trips: list[str] = []
-    run = queue._core.run
+    run = queue.database.run
 
     async def counted(plan: Any, *args: Any, **kwargs: Any) -> Any:
         trips.append(plan.__name__)
         return await run(plan, *args, **kwargs)
 
-    queue._core.run = counted  # type: ignore[method-assign]
+    queue.database.run = counted  # type: ignore[method-assign]
     return trips

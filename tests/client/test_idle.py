@@ -267,7 +267,7 @@ def test_a_connection_that_is_asked_after_a_long_idle_time_is_used(
         url = place.url.replace("postgresql", scheme, 1)
         async with AsyncQueue(url, schema=place.schema, group_commit=False) as queue:
             await queue.install()
-            pool = queue._core._runner._pool  # type: ignore[attr-defined]
+            pool = queue.database._runner._pool  # type: ignore[attr-defined]
             pool.release(await pool._connect())
             await pool._free.acquire()
             assert len(await asyncio.gather(*(queue.publish(n) for n in range(5)))) == 5

@@ -147,8 +147,8 @@ def drift(queue: Queue) -> Any:
 def test_a_new_schema_is_all_that_is_expected_and_nothing_else(queue: Queue, dialect: str) -> None:
     """So every form in which the migrations are written is understood."""
     assert drift(queue).level == "ok", drift(queue)
-    plan = queue._core.engine._found()  # type: ignore[attr-defined]
-    found = queue._core.run(plan)
+    plan = queue.database.engine._found()  # type: ignore[attr-defined]
+    found = queue.database.run(plan)
     expected = SHAPES[dialect]("laneway")
     known = {key for key in found if key not in expected and key[0] != "check"}
     # What belongs to a primary key or a unique constraint, and the partitions of days.

@@ -120,7 +120,7 @@ def test_a_count_reads_each_letter_once(queue: Queue) -> None:
 
         def read(limit: int) -> int:
             cursor.execute("flush status")
-            plan = queue._core.engine.count_dead_letters(DeadLetterFilter("default"), limit)
+            plan = queue.database.engine.count_dead_letters(DeadLetterFilter("default"), limit)
             drive(plan, lambda statement: _execute(connection, statement))
             cursor.execute("show session status like 'Handler_read%'")
             first = sum(int(n) for _, n in cursor.fetchall())
@@ -150,11 +150,11 @@ def test_an_operation_takes_what_the_preview_did_not_reach(queue: Queue) -> None
 
 def test_a_step_passes_by_a_fixed_number(queue: Queue) -> None:
     """One part at a time, whatever is found in it."""
-    engine = queue._core.engine
+    engine = queue.database.engine
     started = queue.operations.start("discard", queue="default", reason="seldom")
     steps = []
     while True:
-        step = queue._core.run(engine.step_operation(started.id, 2), atomic=True)
+        step = queue.database.run(engine.step_operation(started.id, 2), atomic=True)
         if step is None:
             break
         steps.append(step.done)

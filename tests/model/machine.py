@@ -252,7 +252,7 @@ def machine(store: ModelStore) -> type[RuleBasedStateMachine]:
         )
         def claim(self, client: int, limit: int, lease: int, kinds: tuple[str, ...] | None) -> None:
             queue = self.clients[client]
-            if "claims by kind" in queue._core.engine.lacks:
+            if "claims by kind" in queue.database.engine.lacks:
                 kinds = None
             all_seen = store.unread(self.time()) < limit + 10
             found = queue.claim(limit, lease=timedelta(seconds=lease), kinds=kinds)

@@ -56,5 +56,5 @@ def open_client(store: ModelStore, clock: Callable[[], datetime]) -> Queue:
     """One more client, as another process would have it."""
     options: dict[str, Any] = {"name": NAME, "clock": clock, "upkeep_every": None}
     queue = Queue(store.url, schema=store.schema, group_commit=False, **options)
-    queue._core._runner = store.first._core._runner
+    queue.database._runner = store.first.database._runner
     return queue

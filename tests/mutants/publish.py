@@ -6,7 +6,7 @@
 from .mutant import Mutant, Patch, function, python, sql
 
 _PUBLISH = "client/sync/publish.py"
-_ASK = "            results = core.run_items(publish, drafts, connection, waits=keyed)\n"
+_ASK = "            results = database.run_items(publish, drafts, connection, waits=keyed)\n"
 
 MUTANTS: list[Mutant] = [
     sql("keys are ignored", "keys", "publish_v1",
@@ -27,15 +27,15 @@ MUTANTS: list[Mutant] = [
     python("publishing ignores the caller's transaction", "unexpected", _PUBLISH,
         (_ASK, _ASK.replace("connection,", "None,"))),
     python("a key outlives the rollback of its publish", "keys", _PUBLISH,
-        ("        core, publish = self._core, self._core.engine.publish\n",
-         "        core, publish = self._core, self._core.engine.publish\n        seen = self.__dict__.setdefault('seen', {})\n"
+        ("        database, publish = self._database, self._database.engine.publish\n",
+         "        database, publish = self._database, self._database.engine.publish\n        seen = self.__dict__.setdefault('seen', {})\n"
          "        if len(drafts) == 1 and drafts[0].key in seen:\n            return [seen[drafts[0].key]]\n"),
         ("        return accepted(results, drafts.__getitem__)\n",
          "        if len(drafts) == 1 and drafts[0].key_window is not None:\n"
          "            seen[drafts[0].key] = results[0]._replace(status='existing')\n        return accepted(results, drafts.__getitem__)\n")),
     python("callers get each other's answers", "mixed_up", "client/sync/group_commit.py",
         ("zip(batch, answers, strict=True)", "zip(batch, answers[::-1], strict=True)")),
-    python("an unknown outcome is tried again", "mixed_up", "client/sync/core.py",
+    python("an unknown outcome is tried again", "mixed_up", "client/sync/database.py",
         ("            return _split(self.run(verb(merged)), parts)",
          "            from laneway.errors import ConnectionUnavailable\n"
          "            try:\n                return _split(self.run(verb(merged)), parts)\n"

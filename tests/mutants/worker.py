@@ -15,7 +15,7 @@ MUTANTS: list[Mutant] = [
     python("the completion comes before the effect", "effects", _EXECUTOR,
         ("            placed, named = _arguments(job, handler, message, connection)\n"
          "            result = _finished(handler, await handler.function(*placed, **named))\n",
-         "            await self._core.run(self._settle_plan(job, after_return(job, handler, None)))\n"
+         "            await self._database.run(self._settle_plan(job, after_return(job, handler, None)))\n"
          "            placed, named = _arguments(job, handler, message, connection)\n"
          "            result = _finished(handler, await handler.function(*placed, **named))\n")),
     python("a failed handler's effect is committed", "effects", "worker/execute/transactions.py",

@@ -239,7 +239,7 @@ def test_the_servers_temporary_folder_is_its_own(mariadb: EmbeddedMariaDB, url: 
 
 def test_a_process_stopped_in_a_transaction_blocks_others_for_seconds_only(queue: Queue) -> None:
     """Readers of the history wait for the session that stamps it."""
-    pool: Any = queue._core._runner._pool  # type: ignore[attr-defined]
+    pool: Any = queue.database._runner._pool  # type: ignore[attr-defined]
     stopped = pool.acquire()
     with stopped.cursor() as cursor:
         cursor.execute("select n from laneway_turnstile where name = 'settle' for update")

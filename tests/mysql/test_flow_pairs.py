@@ -42,17 +42,17 @@ class FlowSetup(Setup):
             for table in TABLES:
                 cursor.execute(f"delete from `laneway_{table}`")  # noqa: S608
         self.now = START
-        core = self.queue._core
+        database = self.queue.database
         nodes = [_node(number) for number in range(len(NODES))]
-        published = core.run(
-            core.engine.publish_flow(FlowDraft("default", "f", HOUR), nodes), atomic=True
+        published = database.run(
+            database.engine.publish_flow(FlowDraft("default", "f", HOUR), nodes), atomic=True
         )
         self.flow, self.ids = published.id or 0, published.ids
         claimed = [*self.queue.claim(3, lease=HOUR), *self.queue.claim(1, lease=MINUTE)]
         self.fences = {message.id: message.fence for message in claimed}
         assert sorted(self.fences) == [self.ids[n - 1] for n in (ONE, TWO, DEAD, EXPIRED)]
         self.queue.fail([message for message in claimed if message.id == self.ids[DEAD - 1]])
-        core.run(self.adding(MysqlEngine(clock=self.clock)), atomic=True)
+        database.run(self.adding(MysqlEngine(clock=self.clock)), atomic=True)
 
     def lease(self, number: int) -> HeldLease:  # type: ignore[override]
         id = self.ids[number - 1]
@@ -86,7 +86,7 @@ class FlowSetup(Setup):
         for _ in range(40):
             self.now += 2 * HOUR
             # Time was turned back, and only once a minute an engine looks for older leases.
-            self.queue._core.engine._full_lease_scan_at = 0.0  # type: ignore[attr-defined]
+            self.queue.database.engine._full_lease_scan_at = 0.0  # type: ignore[attr-defined]
             self.queue.upkeep()
             self.queue.dead_letters.redrive(
                 [row[0] for row in self._fetch("select id from laneway_dead")]

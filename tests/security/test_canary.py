@@ -153,9 +153,17 @@ def test_what_the_server_shows_of_us(url: str) -> None:
 
 def test_what_objects_show_of_themselves(url: str) -> None:
     with Queue(url) as queue:
-        core = queue._core
+        database = queue.database
         worker = Worker(queue)
-        seen = [queue, queue._address, core, core._runner, core.options, core.engine, worker]
+        seen = [
+            queue,
+            queue._address,
+            database,
+            database._runner,
+            database.options,
+            database.engine,
+            worker,
+        ]
         assert not holds_canary("".join(map(repr, seen)))
     config = RunConfig("postgresql", url, "x", 1, ".")
     assert not holds_canary(repr(config))

@@ -91,7 +91,7 @@ def functions(owner: Queue) -> dict[str, str]:
         names = [name for (name,) in connection.execute(DEFINERS.encode(), [SCHEMA])]
     found: dict[str, str] = {}
     for verb, terms in CALLED.items():
-        plan = terms.plan(owner._core.engine)
+        plan = terms.plan(owner.database.engine)
         text = next(plan).sql
         found.update((verb, name) for name in names if f'"well kept".{name}(' in text)
         plan.close()
@@ -105,7 +105,7 @@ def test_no_verb_finds_what_its_caller_planted(
     role, hostile = attacker
     for name in functions:
         if role in CALLED[name].allowed:
-            owner._core.run(CALLED[name].plan(owner._core.engine), hostile.connection)
+            owner.database.run(CALLED[name].plan(owner.database.engine), hostile.connection)
     for roles, call in LATER.values():
         if role in roles:
             hostile.connection.execute(f'select "well kept".{call}'.encode())

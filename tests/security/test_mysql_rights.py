@@ -67,26 +67,26 @@ def test_what_who_installs_needs(mariadb: EmbeddedMariaDB) -> None:
 
 
 def test_rights_on_the_rows_are_enough_to_publish_work_and_operate(clients: Clients) -> None:
-    core = clients.app._core
+    database = clients.app.database
     for name, verb in VERBS.items():
         if name not in OWNERS:
-            core.run(verb.plan(core.engine), atomic=verb.atomic)
-    for flow in core.run(core.engine.flows(None, 10, None)):  # its name is free again
-        core.run(core.engine.cancel_flow(flow.id), atomic=True)
-    core.run(core.engine.upkeep(), atomic=True)
+            database.run(verb.plan(database.engine), atomic=verb.atomic)
+    for flow in database.run(database.engine.flows(None, 10, None)):  # its name is free again
+        database.run(database.engine.cancel_flow(flow.id), atomic=True)
+    database.run(database.engine.upkeep(), atomic=True)
 
 
 def test_the_schema_is_its_owners(clients: Clients) -> None:
-    core = clients.app._core
+    database = clients.app.database
     with pytest.raises(DatabaseFailed) as refused:
-        core.run(core.engine.uninstall(), atomic=True)
+        database.run(database.engine.uninstall(), atomic=True)
     assert refused.value.sqlstate in REFUSED
 
 
 @pytest.mark.parametrize("name", LOOKS.split())
 def test_the_right_to_read_is_enough_to_look(clients: Clients, name: str) -> None:
-    core, verb = clients.reader._core, VERBS[name]
-    core.run(verb.plan(core.engine), atomic=verb.atomic)
+    database, verb = clients.reader.database, VERBS[name]
+    database.run(verb.plan(database.engine), atomic=verb.atomic)
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_the_right_to_read_is_enough_to_look(clients: Clients, name: str) -> Non
 def test_who_may_only_read_writes_nothing(clients: Clients, name: str) -> None:
     clients.app.topic("t").subscribe("q")
     clients.app.publish("to be claimed", queue="q", channel=name)
-    core, verb = clients.reader._core, VERBS[name]
+    database, verb = clients.reader.database, VERBS[name]
     with pytest.raises(DatabaseFailed) as refused:
-        core.run(verb.plan(core.engine), atomic=verb.atomic)
+        database.run(verb.plan(database.engine), atomic=verb.atomic)
     assert refused.value.sqlstate in REFUSED, refused.value
 
 

@@ -247,13 +247,13 @@ def test_every_verb_is_in_the_table() -> None:
 def test_a_role_may_do_its_verbs_and_no_other(
     clients: dict[str, Queue], role: str, name: str
 ) -> None:
-    verb, core = CALLED[name], clients[role]._core
-    plan = verb.plan(core.engine)
+    verb, database = CALLED[name], clients[role].database
+    plan = verb.plan(database.engine)
     if role in verb.allowed:
-        core.run(plan, atomic=verb.atomic)
+        database.run(plan, atomic=verb.atomic)
         return
     with pytest.raises(DatabaseFailed) as refused:
-        core.run(plan, atomic=verb.atomic)
+        database.run(plan, atomic=verb.atomic)
     assert refused.value.sqlstate == DENIED, refused.value
 
 
@@ -409,7 +409,7 @@ def test_a_stranger_may_do_nothing(owner: Queue) -> None:
                     if name in ("clock", "takes_writes"):  # the server answers anybody
                         continue
                     with pytest.raises(DatabaseFailed) as refused:
-                        client._core.run(verb.plan(client._core.engine), atomic=verb.atomic)
+                        client.database.run(verb.plan(client.database.engine), atomic=verb.atomic)
                     assert refused.value.sqlstate == DENIED
         finally:
             connection.execute("drop role stranger")

@@ -25,7 +25,7 @@ MANY = 20
 
 
 def _claim(queue: Queue, limit: int) -> Taken:
-    return queue._core.run(queue._core.engine.claim(("default",), limit, LEASE, "w"))
+    return queue.database.run(queue.database.engine.claim(("default",), limit, LEASE, "w"))
 
 
 def _draw(queue: Queue) -> tuple[list[int], list[int]]:
@@ -110,16 +110,16 @@ def test_numbers_and_order_after_fail_overs() -> None:
             _cut_off(primary, standbys)
             taken = _claim(queue, 5)
             assert [row[0] for row in taken.rows] == restored
-            queue._core.run(queue._core.engine.complete([row[:2] for row in taken.rows]))
+            queue.database.run(queue.database.engine.complete([row[:2] for row in taken.rows]))
             drawn = [_draw(queue)]
             for old, new in zip(servers, standbys, strict=False):
                 old.kill()
                 promoted = stack.enter_context(closing(Queue(new.url("lives"))))
                 assert _known(promoted) == set(restored)
                 younger = promoted.publish(6).id
-                engine, promoted._core.engine = promoted._core.engine, queue._core.engine
+                engine, promoted.database.engine = promoted.database.engine, queue.database.engine
                 assert [row[0] for row in _claim(promoted, 10).rows] == [*restored, younger]
-                promoted._core.engine = engine
+                promoted.database.engine = engine
                 drawn.append(_draw(promoted))
     _check_distinct(drawn)
 

@@ -190,7 +190,7 @@ def test_restored_messages_are_claimed_first(forgetful: tuple[EmbeddedPostgres, 
         cut_off(server, [standby])
         taken = claim(queue, 5)
         assert [row[0] for row in taken.rows] == restored
-        queue._core.run(queue._core.engine.complete([row[:2] for row in taken.rows]))
+        queue.database.run(queue.database.engine.complete([row[:2] for row in taken.rows]))
         for n in range(3):  # the floors pass what has ended
             queue.publish(n)
             claim(queue, 10)
@@ -198,9 +198,9 @@ def test_restored_messages_are_claimed_first(forgetful: tuple[EmbeddedPostgres, 
         standby.promote()
         with closing(Queue(standby.url("lives"))) as promoted:
             younger = promoted.publish(6).id
-            engine, promoted._core.engine = promoted._core.engine, queue._core.engine
+            engine, promoted.database.engine = promoted.database.engine, queue.database.engine
             assert [row[0] for row in claim(promoted, 10).rows] == [*restored, younger]
-            promoted._core.engine = engine
+            promoted.database.engine = engine
 
 
 def test_restored_leases_end_in_time(forgetful: tuple[EmbeddedPostgres, Queue]) -> None:
@@ -208,15 +208,15 @@ def test_restored_leases_end_in_time(forgetful: tuple[EmbeddedPostgres, Queue]) 
     server, queue = forgetful
     with replicas(server, 1) as (standby,):
         queue.publish(1)
-        engine = queue._core.engine
+        engine = queue.database.engine
         with psycopg.connect(server.url("lives"), autocommit=True) as connection:
             connection.execute(
                 "select laneway.claim_v1(array['default'], 1, '10 ms', 'w'), pg_sleep(0.1)"
             )
         cut_off(server, [standby])
-        assert [queue._core.run(engine.upkeep()).expired for _ in range(2)] == [1, 0]
+        assert [queue.database.run(engine.upkeep()).expired for _ in range(2)] == [1, 0]
         server.kill()
         standby.promote()
         with closing(Queue(standby.url("lives"))) as promoted:
-            promoted._core.engine = engine
-            assert [promoted._core.run(engine.upkeep()).expired for _ in range(2)] == [1, 0]
+            promoted.database.engine = engine
+            assert [promoted.database.run(engine.upkeep()).expired for _ in range(2)] == [1, 0]

@@ -58,7 +58,7 @@ def test_readers_and_idle_claims_wait_for_nobody(queue: Queue, path: Path) -> No
 
 
 def test_the_error_after_a_long_wait_says_what_to_do(queue: Queue, url: str, path: Path) -> None:
-    queue._core._runner = SqliteRunner(url, pool_size=1, wait=0.2)
+    queue.database._runner = SqliteRunner(url, pool_size=1, wait=0.2)
     with (
         write_lock(path),
         pytest.raises(DatabaseFailed, match="keeps a transaction open") as caught,
@@ -237,5 +237,5 @@ class Emptied(list[object]):
 
 
 def test_two_threads_do_not_take_the_same_connection(queue: Queue) -> None:
-    queue._core._runner._idle = Emptied()  # type: ignore[attr-defined]
+    queue.database._runner._idle = Emptied()  # type: ignore[attr-defined]
     assert queue.publish("x").status == "published"

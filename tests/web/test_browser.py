@@ -85,7 +85,7 @@ def fill(client: Queue) -> None:
 def fill_flows(client: Queue) -> None:
     """One that stands still, with a node that has run, a dead one and two that are held; one that
     is too large to be drawn node by node."""
-    if "flows" in client._core.engine.lacks:
+    if "flows" in client.database.engine.lacks:
         return
     with client.flow("import:42", queue="imports", channel="tenant-1") as flow:
         pages = [flow.add({"n": n}, kind="fetch") for n in range(4)]

@@ -150,7 +150,7 @@ def test_a_database_without_flows_says_so(
     pages: Dashboard, queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = queue.publish(1).id
-    engine = pages.connections.acting._core.engine
+    engine = pages.connections.acting.database.engine
     monkeypatch.setattr(type(engine), "lacks", {"flows": "publish each step from the one before"})
     assert "This database has no flows: publish each step" in shown(pages, "/flows")
     assert "publish each step" in shown(pages, "/flows/1", 404)

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 import pytest
 
 from laneway import NewMessage, Queue
-from laneway.client.sync.core import Core
+from laneway.client.sync.database import Database
 from laneway.plan import Plan, Statement
 from laneway.web import dashboard
 from laneway.web.cache import SharedCache
@@ -55,12 +55,12 @@ class Counted:
 
 @pytest.fixture
 def counted() -> Iterator[Counted]:
-    found, run = Counted(), Core.run
+    found, run = Counted(), Database.run
 
-    def counting(core: Core, plan: Plan[Any], *args: Any, **named: Any) -> Any:
-        return run(core, found.plan(plan), *args, **named)
+    def counting(database: Database, plan: Plan[Any], *args: Any, **named: Any) -> Any:
+        return run(database, found.plan(plan), *args, **named)
 
-    with patch.object(Core, "run", counting):
+    with patch.object(Database, "run", counting):
         yield found
 
 

@@ -84,7 +84,7 @@ async def test_handlers_start_before_the_next_claim_is_made(place: Place) -> Non
         await queue.publish(b"")
         worker = Worker(queue, concurrency=5)
         steps: list[str] = []
-        engine = type(queue._core.engine)
+        engine = type(queue.database.engine)
         claim = engine.claim
 
         def noted(*arguments: Any) -> Any:

@@ -184,10 +184,10 @@ async def test_those_who_wait_in_a_client_share_one_bell_and_are_rung(place: Pla
         events._RING_AFTER = 0.0
         try:
             waiting = [asyncio.create_task(each.result(int, timeout=60)) for each in published]
-            bell = queue._core.end_bell
+            bell = queue.database.end_bell
             while bell is None:
                 await asyncio.sleep(0.01)
-                bell = queue._core.end_bell
+                bell = queue.database.end_bell
             await until(lambda: bell._waiting == 50)  # type: ignore[attr-defined]
             async with asyncio.timeout(60):
                 while not all(task.done() for task in waiting):
@@ -195,7 +195,7 @@ async def test_those_who_wait_in_a_client_share_one_bell_and_are_rung(place: Pla
                         await message.complete(result=message.json())
                     await asyncio.sleep(0.05)
             assert sorted(await asyncio.gather(*waiting)) == list(range(50))
-            assert queue._core.end_bell is bell
+            assert queue.database.end_bell is bell
         finally:
             events._FIRST_PAUSE, events._MOST_PAUSE, events._RING_AFTER = before
 

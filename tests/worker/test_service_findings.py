@@ -27,7 +27,7 @@ def _seen(queue: Queue, kinds: tuple[str, ...], used: int = 0) -> None:
     info = WorkerInfo(
         "w", "web-1", 42, "1", ("default",), kinds, 5, used, _EPOCH, _EPOCH, name="web-1:42"
     )
-    queue._core.run(queue._core.engine.worker_seen(info))
+    queue.database.run(queue.database.engine.worker_seen(info))
 
 
 def test_who_serves_what(database_url: str) -> None:
@@ -130,7 +130,7 @@ async def test_an_unhandled_kind_is_kept_while_somebody_alive_handles_it(
     monkeypatch.setattr(unhandled, "_ASK_EVERY", 0.0)
     async with AsyncQueue(database_url) as queue:
         await queue.install()
-        engine, run = queue._core.engine, queue._core.run
+        engine, run = queue.database.engine, queue.database.run
         monkeypatch.setattr(type(engine), "lacks", {"claims by kind": "as of somebody else"})
         other = WorkerInfo(
             "w", "web-1", 42, "1", ("default",), ("mail",), 5, 0, _EPOCH, _EPOCH, name="other"

@@ -119,7 +119,7 @@ def test_a_breaker_counts_what_handlers_return_and_raise(queue: Queue) -> None:
 
 def test_messages_behind_plain_limits_are_noted_by_nobody(queue: Queue) -> None:
     queue.limits["api"].set(concurrency=10)
-    engine = queue._core.engine
+    engine = queue.database.engine
     _publish(queue, 2)
     first, second = queue.claim(2)
     first.complete()

@@ -60,7 +60,7 @@ class InputLine(NamedTuple):
 def most_input(client: "Queue", form: PayloadFormat) -> int:
     """Bytes that a message may have in a line or a file: beside the payload, which JSON may write
     with six bytes for one, there is what ``--as message`` says of it."""
-    most = client._core.options.max_payload
+    most = client.database.options.max_payload
     return 6 * most + _BESIDE if form is PayloadFormat.MESSAGE else most
 
 

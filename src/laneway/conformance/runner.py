@@ -89,13 +89,13 @@ class Harness:
         self.close()
 
     async def _run(self, case: Case, name: str) -> None:
-        lacks = self._first._core.engine.lacks
+        lacks = self._first.database.engine.lacks
         await case.body(World(name, self._open, self._caller, lacks))
 
     def _open(self, **options: Any) -> AsyncQueue:
         """A client with the async interface, whatever it is inside."""
         client = self._new(**options)
-        client._core._runner = self._first._core._runner
+        client.database._runner = self._first.database._runner
         return self._wrapped(client)
 
     def _new(self, **options: Any) -> Any:

@@ -397,5 +397,5 @@ def _note(
     target = {"lake": catalog.lake, **tenant._asdict()} | (asdict(done) if done else {})
     rows = None if done is None else done.history + done.lake_rows
     note = AuditNote(actor or "lake", "cli" if actor else "api", action, target, rows)
-    core = queue._core
-    core.run(core.engine.add_audit(note))
+    database = queue.database
+    database.run(database.engine.add_audit(note))

@@ -84,8 +84,8 @@ class FlowActions(Base):
     def cancel_flow(self, flow_id: int) -> FlowInfo:
         """Begins nothing more of it, asks its handlers to stop, discards its dead letters."""
         self._queue.flows.get(flow_id)
-        core = self._acting("cancel_flow", {"flow_id": flow_id})._core
-        core.run(core.engine.cancel_flow(flow_id))
+        database = self._acting("cancel_flow", {"flow_id": flow_id}).database
+        database.run(database.engine.cancel_flow(flow_id))
         return self._queue.flows.get(flow_id)
 
 

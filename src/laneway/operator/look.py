@@ -96,8 +96,8 @@ class CountLooks(Base):
     @verb(Right.VIEW, "refused")
     def diagnose(self) -> Sequence[Finding]:
         """What is wrong, and how to mend it. Findings name queues, channels and settings."""
-        core = self._queue._core
-        return core.run(core.engine.diagnose(_FINDINGS_AGE))
+        database = self._queue.database
+        return database.run(database.engine.diagnose(_FINDINGS_AGE))
 
     @verb(Right.VIEW, "open")
     def clock(self) -> datetime:

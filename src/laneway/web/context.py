@@ -93,7 +93,7 @@ class Context:
 
     def lacks(self, ability: Ability) -> str | None:
         """Why this database does not have something, in a sentence; None if it has it."""
-        return self.operator._queue._core.engine.lacks.get(ability)
+        return self.operator._queue.database.engine.lacks.get(ability)
 
     def look_at_starts(self) -> None:
         """Who was served since the last look; asked once for all viewers."""

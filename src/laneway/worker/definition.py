@@ -25,7 +25,7 @@ from .outcomes import TracebackRule, checked_rule
 Client = Queue | AsyncQueue
 
 
-class Database(NamedTuple):
+class ServedDatabase(NamedTuple):
     """One that a worker serves; ``name`` says which in logs and health."""
 
     name: str
@@ -41,7 +41,7 @@ class Database(NamedTuple):
         return client._address.database == self.queue._address.database
 
 
-def checked_databases(given: object, weights: object) -> tuple[Database, ...]:
+def checked_databases(given: object, weights: object) -> tuple[ServedDatabase, ...]:
     """``given`` is a client, several of them, or several by name; ``weights`` are in the same
     form."""
     if isinstance(given, Queue | AsyncQueue):
@@ -54,7 +54,7 @@ def checked_databases(given: object, weights: object) -> tuple[Database, ...]:
     else:
         clients, names = [_checked_client(given)], ["database"]
     found = [
-        Database(check_name("database", name), client, weight)
+        ServedDatabase(check_name("database", name), client, weight)
         for name, client, weight in zip(
             names, clients, _checked_weights(weights, names), strict=True
         )

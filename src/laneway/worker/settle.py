@@ -12,7 +12,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
-from laneway.client.aio.core import AsyncCore
+from laneway.client.aio.database import AsyncDatabase
 from laneway.client.shared.settle_items import (
     deferrals,
     extensions,
@@ -171,10 +171,12 @@ def settle_in_transaction(engine: Engine, entry: Entry) -> Plan[list[Settled]]:
 class Settler:
     """Until an outcome is sent the heartbeat extends the lease, even if the handler timed out."""
 
-    def __init__(self, core: AsyncCore, heartbeat: Heartbeat, tracebacks: TracebackRule) -> None:
-        self._core = core
+    def __init__(
+        self, database: AsyncDatabase, heartbeat: Heartbeat, tracebacks: TracebackRule
+    ) -> None:
+        self._database = database
         self._tracebacks = tracebacks
-        self._max_state = core.options.max_payload
+        self._max_state = database.options.max_payload
         self._heartbeat = heartbeat
         self.done: Callable[[Job, Settled | None], None] = _ignore
         """Called with each job that needs no more writing, and with the database's result."""
@@ -241,9 +243,11 @@ class Settler:
                     takes_writes = True
                 if not entries:
                     return
-                if notes := entry_notes(self._core.engine, entries):
-                    await self._run(self._core.engine.note_limits(notes), seconds)
-                results = await self._run(settle_plan(self._core.engine, verb, entries), seconds)
+                if notes := entry_notes(self._database.engine, entries):
+                    await self._run(self._database.engine.note_limits(notes), seconds)
+                results = await self._run(
+                    settle_plan(self._database.engine, verb, entries), seconds
+                )
             except LanewayError as error:
                 away = isinstance(error, ConnectionUnavailable)
                 hopeless = takes_writes and not away and now() - begun > _REFUSAL_TIMEOUT
@@ -267,7 +271,7 @@ class Settler:
     async def _run(self, plan: Plan[T], seconds: float | None) -> T:
         try:
             async with asyncio.timeout(seconds):
-                return await self._core.run(plan)
+                return await self._database.run(plan)
         except TimeoutError:
             raise ConnectionUnavailable(
                 f"no answer within {seconds} s: a transaction of the handler may hold the lock"
@@ -278,15 +282,15 @@ class Settler:
     ) -> list[Entry]:
         """Extends the late ones first; only what is still ours is written."""
         moment = now()
-        items = extensions([entry.job for entry in late], self._core.options.lease)
-        results = await self._run(self._core.engine.extend(items), seconds)
+        items = extensions([entry.job for entry in late], self._database.options.lease)
+        results = await self._run(self._database.engine.extend(items), seconds)
         lost = set()
         for entry, result in zip(late, results, strict=True):
             if result.lost:
                 lost.add(id(entry.job))
                 self._end(entry.job, None if entry.job.in_transaction else result)
             else:
-                entry.job.deadline = moment + self._core.options.lease.total_seconds()
+                entry.job.deadline = moment + self._database.options.lease.total_seconds()
         return [entry for entry in entries if id(entry.job) not in lost]
 
     async def _write_singly(self, verb: Verb, entries: list[Entry], error: LanewayError) -> None:

@@ -17,10 +17,10 @@ from laneway.retry import Retry
 
 from .definition import (
     Client,
-    Database,
     Hook,
     Hooks,
     Middleware,
+    ServedDatabase,
     When,
     WorkerDefinition,
     WorkerOptions,
@@ -114,7 +114,7 @@ class Worker(TaskDecorators):
         self._health = health_address(health_host, health_port)
         self._observers = checked_observers(observers)
         self._hooks = Hooks()
-        given = self._queue._core.options
+        given = self._queue.database.options
         self._own_lease = lease is None
         self._options = checked_options(
             [given.queue] if queues is None else queues,
@@ -140,18 +140,18 @@ class Worker(TaskDecorators):
         found = [name for database in self._databases for name in self._queues_of(database)]
         return tuple(dict.fromkeys(found))
 
-    def _queues_of(self, database: Database) -> tuple[str, ...]:
+    def _queues_of(self, database: ServedDatabase) -> tuple[str, ...]:
         if self._names_queues:
             return self._options.queues
         return self._queues_of_tasks(database)
 
-    def _queues_of_tasks(self, database: Database) -> tuple[str, ...]:
+    def _queues_of_tasks(self, database: ServedDatabase) -> tuple[str, ...]:
         mine = [one.queue.name for one in self._databases if database.serves(one.queue)]
         included = [name for other in self._included for name in other._served(database)]
         found = self._queues_of_handlers(mine) + included
         return tuple(dict.fromkeys(found)) or (database.queue.name,)
 
-    def _served(self, database: Database) -> list[str]:
+    def _served(self, database: ServedDatabase) -> list[str]:
         """Its own name for the queue counts, also if another worker includes it."""
         return list(self._queues_of(database))
 
@@ -436,7 +436,7 @@ class Worker(TaskDecorators):
     async def _check_database(self, definition: WorkerDefinition) -> None:
         async with definition.open_client() as client:
             check_transactions(
-                definition.handlers.all(), client._core.engine.lacks, definition.address.url
+                definition.handlers.all(), client.database.engine.lacks, definition.address.url
             )
             await client.schema_version()
 
@@ -487,8 +487,8 @@ class Worker(TaskDecorators):
             )
         return self._defined(self._databases[0], self._options)
 
-    def _defined(self, database: Database, options: WorkerOptions) -> WorkerDefinition:
-        given = database.queue._core.options
+    def _defined(self, database: ServedDatabase, options: WorkerOptions) -> WorkerDefinition:
+        given = database.queue.database.options
         lease = given.lease if self._own_lease else options.lease
         return WorkerDefinition(
             database.queue._address,

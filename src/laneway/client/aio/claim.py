@@ -12,7 +12,7 @@ from laneway.errors import DatabaseFailed, SchemaError
 from laneway.model import UpkeepReport
 from laneway.plan import Taken
 
-from .core import AsyncCore
+from .database import AsyncDatabase
 from .dead_letters import AsyncOperations
 from .message import AsyncMessage, AsyncSettleVerbs
 
@@ -25,10 +25,10 @@ _STEPS = 5
 class AsyncClaimVerbs:
     """A part of the client: claim and upkeep."""
 
-    def __init__(self, core: AsyncCore, settling: AsyncSettleVerbs) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase, settling: AsyncSettleVerbs) -> None:
+        self._database = database
         self._settling = settling
-        self._queues = (core.options.queue,)
+        self._queues = (database.options.queue,)
         self._next_upkeep = 0.0
 
     async def claim(
@@ -49,10 +49,10 @@ class AsyncClaimVerbs:
         """
         limit = check_limit(limit)
         names = self._queues if queues is None else check_queues(queues)
-        length = self._core.options.lease if lease is None else check_lease(lease)
+        length = self._database.options.lease if lease is None else check_lease(lease)
         wanted = None if kinds is None else check_kinds(kinds)
         await self._upkeep_if_due()
-        if self._core.options.group_commit:
+        if self._database.options.group_commit:
             taken = await self._claim_together(names, length, limit, wanted)
         else:
             taken = await self._claim(names, length, limit, wanted)
@@ -67,9 +67,9 @@ class AsyncClaimVerbs:
 
         >>> report = await queue.upkeep()
         """
-        report = await self._core.run(self._core.engine.upkeep())
+        report = await self._database.run(self._database.engine.upkeep())
         for _ in range(_STEPS):
-            if await AsyncOperations(self._core).step() is None:
+            if await AsyncOperations(self._database).step() is None:
                 break
         return report
 
@@ -77,10 +77,10 @@ class AsyncClaimVerbs:
         self, queues: tuple[str, ...], lease: timedelta, limit: int, kinds: tuple[str, ...] | None
     ) -> Taken:
         """Somebody who keeps all channels with work locked (an open transaction) makes it busy."""
-        worker = self._core.options.worker
+        worker = self._database.options.worker
         try:
-            plan = self._core.engine.claim(queues, limit, lease, worker, kinds)
-            return await self._core.run(plan)
+            plan = self._database.engine.claim(queues, limit, lease, worker, kinds)
+            return await self._database.run(plan)
         except DatabaseFailed as error:
             return busy_if_locked(error)
 
@@ -92,7 +92,7 @@ class AsyncClaimVerbs:
 
         key = ("claim", queues, lease, kinds)
         undo = self._take_back
-        return await self._core.merge(key, flush, int, limit, undo, after="complete")  # type: ignore[no-any-return]
+        return await self._database.merge(key, flush, int, limit, undo, after="complete")  # type: ignore[no-any-return]
 
     async def _take_back(self, taken: Taken) -> None:
         """The caller was cancelled: its messages are given back."""
@@ -105,7 +105,7 @@ class AsyncClaimVerbs:
         return [AsyncMessage(row, claimed_at, until, self._settling) for row in taken.rows]
 
     async def _upkeep_if_due(self) -> None:
-        every = self._core.options.upkeep_every
+        every = self._database.options.upkeep_every
         now = time.monotonic()
         if every is None or now < self._next_upkeep:
             return

@@ -26,7 +26,7 @@ from laneway.model import DeadLetter, DeadLetterFilter
 from laneway.names import check_name
 from laneway.operations import BulkAction, Operation, Preview
 
-from .core import AsyncCore
+from .database import AsyncDatabase
 
 _MOST_ATTEMPTS = 2**31 - 1
 _MOST_COUNTED = 2**31 - 2
@@ -38,8 +38,8 @@ class AsyncDeadLetters:
     >>> await queue.dead_letters.redrive(reason="no such customer")
     """
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     async def list(
         self,
@@ -67,8 +67,8 @@ class AsyncDeadLetters:
         )
         if after is not None and not isinstance(after, DeadLetter | DeadLetterPosition):
             raise InvalidOption(f"after must be page.next, not {type(after).__name__}")
-        plan = self._core.engine.dead_letters(wanted, check_limit(limit), after)
-        return await self._core.run(plan)
+        plan = self._database.engine.dead_letters(wanted, check_limit(limit), after)
+        return await self._database.run(plan)
 
     async def groups(self, *, queue: str | None = None, limit: int = 100) -> DeadLetterGroups:
         """Dead letters by kind and error, the largest groups first. Errors are the same that differ
@@ -77,8 +77,8 @@ class AsyncDeadLetters:
         >>> for group in (await queue.dead_letters.groups(queue="emails")).groups: ...
         """
         wanted = None if queue is None else check_name("queue", queue)
-        plan = self._core.engine.dead_letter_groups(wanted, check_limit(limit))
-        return await self._core.run(plan)
+        plan = self._database.engine.dead_letter_groups(wanted, check_limit(limit))
+        return await self._database.run(plan)
 
     async def count(
         self,
@@ -102,7 +102,7 @@ class AsyncDeadLetters:
         by = DeadLetterFilter(queue, channel, kind, reason, since, until, error_type)
         wanted = selection(ids, by)
         limit = check_number("limit", limit, 1, _MOST_COUNTED)
-        return await self._core.run(self._core.engine.count_dead_letters(wanted, limit))
+        return await self._database.run(self._database.engine.count_dead_letters(wanted, limit))
 
     async def redrive(
         self,
@@ -129,8 +129,8 @@ class AsyncDeadLetters:
         wanted = selection(ids, by)
         if max_attempts is not None:
             max_attempts = check_number("max_attempts", max_attempts, 1, _MOST_ATTEMPTS)
-        plan = self._core.engine.redrive(wanted, max_attempts, check_duration("delay", delay))
-        return await self._core.run(plan)
+        plan = self._database.engine.redrive(wanted, max_attempts, check_duration("delay", delay))
+        return await self._database.run(plan)
 
     async def discard(
         self,
@@ -149,7 +149,7 @@ class AsyncDeadLetters:
         >>> await queue.dead_letters.discard([letter.id])
         """
         by = DeadLetterFilter(queue, channel, kind, reason, since, until, error_type)
-        return await self._core.run(self._core.engine.discard(selection(ids, by)))
+        return await self._database.run(self._database.engine.discard(selection(ids, by)))
 
 
 # Bulk operations on dead letters, seen by an operator.
@@ -167,8 +167,8 @@ class AsyncOperations:
     ...     expected=seen.count)
     """
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     async def preview(
         self,
@@ -185,7 +185,7 @@ class AsyncOperations:
         filters other than queue and times it looks at the newest 10,000 (4,000 on SQLite, 3,000 on
         MySQL). ``or_more``: there may be others, and an operation takes them too."""
         wanted = _filter(DeadLetterFilter(queue, channel, kind, reason, since, until, error_type))
-        return await self._core.run(preview(self._core.engine, wanted))
+        return await self._database.run(preview(self._database.engine, wanted))
 
     async def start(
         self,
@@ -223,22 +223,22 @@ class AsyncOperations:
             expected = check_number("expected", expected, 0, _LAST_ID)
         allowed = check_number("allowed", allowed, 0, _LAST_ID)
         who = check_storable("actor", actor, 255)
-        plan = start(self._core.engine, action, wanted, expected, allowed, options, who)
-        return await self._core.run(plan, atomic=True)
+        plan = start(self._database.engine, action, wanted, expected, allowed, options, who)
+        return await self._database.run(plan, atomic=True)
 
     async def list(self, *, limit: int = 100) -> Sequence[Operation]:
         """Operations, the newest first."""
-        return await self._core.run(self._core.engine.operations(None, check_limit(limit)))
+        return await self._database.run(self._database.engine.operations(None, check_limit(limit)))
 
     async def get(self, operation_id: int) -> Operation:
         """One operation as it stands."""
-        found = await self._core.run(self._core.engine.operations(_id(operation_id), 1))
+        found = await self._database.run(self._database.engine.operations(_id(operation_id), 1))
         return _there(found[0] if found else None, operation_id)
 
     async def cancel(self, operation_id: int) -> Operation:
         """Stops an operation; what it has done stays done."""
-        plan = self._core.engine.end_operation(_id(operation_id), "cancelled", None)
-        return _there(await self._core.run(plan, atomic=True), operation_id)
+        plan = self._database.engine.end_operation(_id(operation_id), "cancelled", None)
+        return _there(await self._database.run(plan, atomic=True), operation_id)
 
     async def run(
         self, operation_id: int, progress: Callable[[Operation], None] | None = None
@@ -258,15 +258,15 @@ class AsyncOperations:
         """One part of an operation, of the first one that runs if none is named; None if there was
         nothing to do. What the database refuses ends the operation as failed."""
         try:
-            plan = self._core.engine.step_operation(operation_id, CHUNK)
-            return await self._core.run(plan, atomic=True)
+            plan = self._database.engine.step_operation(operation_id, CHUNK)
+            return await self._database.run(plan, atomic=True)
         except DatabaseFailed as error:
             failed = operation_id or await self._first_running()
             if failed is None:
                 raise
             text = check_storable("error", str(error))
-            plan = self._core.engine.end_operation(failed, "failed", text)
-            return await self._core.run(plan, atomic=True)
+            plan = self._database.engine.end_operation(failed, "failed", text)
+            return await self._database.run(plan, atomic=True)
 
     async def _first_running(self) -> int | None:
         running = [one.id for one in await self.list(limit=1000) if one.state == "running"]

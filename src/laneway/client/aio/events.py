@@ -29,7 +29,7 @@ from laneway.model import Published
 from laneway.names import check_kind, check_name
 from laneway.payload import read_result
 
-from .core import AsyncCore
+from .database import AsyncDatabase
 from .waits import AsyncEndBell, AsyncIdleWait, pause
 
 # A reader of events.
@@ -55,10 +55,14 @@ class AsyncEvents:
     """
 
     def __init__(
-        self, core: AsyncCore, address: ClientAddress, wanted: EventFilter, idle: timedelta | None
+        self,
+        database: AsyncDatabase,
+        address: ClientAddress,
+        wanted: EventFilter,
+        idle: timedelta | None,
     ) -> None:
-        self._core = core
-        self._idle_wait = AsyncIdleWait(core, address)
+        self._database = database
+        self._idle_wait = AsyncIdleWait(database, address)
         self._wanted = wanted
         self._idle = None if idle is None else idle.total_seconds()
         self._ready: deque[Event] = deque()
@@ -71,7 +75,9 @@ class AsyncEvents:
 
     async def open(self) -> None:
         """Receives what is committed from now on."""
-        self._listener = await self._core.run(self._core.engine.listen(self._wanted, _LENGTH))
+        self._listener = await self._database.run(
+            self._database.engine.listen(self._wanted, _LENGTH)
+        )
         self._renew_at = time.monotonic() + _RENEW_EVERY
         self._behind = 0
 
@@ -82,7 +88,7 @@ class AsyncEvents:
         try:
             await self._idle_wait.close()
             if listener is not None:
-                await self._core.run(self._core.engine.unlisten(listener))
+                await self._database.run(self._database.engine.unlisten(listener))
         except LanewayError as error:
             _log.info("could not remove a mailbox, upkeep will: %s", error)
 
@@ -133,7 +139,7 @@ class AsyncEvents:
         assert self._listener is not None
         renewing = time.monotonic() >= self._renew_at or self._behind >= MOST_MAIL // 2
         length = _LENGTH if renewing else None
-        heard = await self._core.run(self._core.engine.hear(self._listener, _LIMIT, length))
+        heard = await self._database.run(self._database.engine.hear(self._listener, _LIMIT, length))
         if renewing:
             self._renew_at = time.monotonic() + _RENEW_EVERY
         missed = not heard.alive or (renewing and heard.behind >= MOST_MAIL)
@@ -166,8 +172,8 @@ class AsyncListenVerbs:
 
     _address: ClientAddress
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     def events(
         self,
@@ -196,7 +202,7 @@ class AsyncListenVerbs:
         )
         if idle is not None:
             idle = check_duration("idle", idle)
-        return AsyncEvents(self._core, self._address, wanted, idle)
+        return AsyncEvents(self._database, self._address, wanted, idle)
 
     async def wait(
         self,
@@ -216,10 +222,10 @@ class AsyncListenVerbs:
         if timeout is not None:
             patience = check_duration("timeout", timeout).total_seconds()
         begin = time.monotonic()
-        bell = AsyncEndBell.of(self._core, self._address)
+        bell = AsyncEndBell.of(self._database, self._address)
         while True:
             rung = bell.next_ring()
-            (ending,) = await self._core.run_items(self._core.engine.endings, ids)
+            (ending,) = await self._database.run_items(self._database.engine.endings, ids)
             if ending is not None:
                 return ending
             waited = time.monotonic() - begin
@@ -269,7 +275,7 @@ class AsyncListenVerbs:
         stored: StoredResult | None = None
         if ending.outcome == "completed" and ending.kept_until is not None:
             ids = [ending.message_id]
-            (stored,) = await self._core.run_items(self._core.engine.results, ids)
+            (stored,) = await self._database.run_items(self._database.engine.results, ids)
         return read_result(ending, stored, wanted)
 
 

@@ -29,7 +29,7 @@ from laneway.flow import (
 from laneway.names import check_name
 from laneway.plan import Row
 
-from .core import AsyncCore
+from .database import AsyncDatabase
 from .waits import pause
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ class AsyncFlowAddition(FlowNodes):
     def __init__(
         self,
         message: "AsyncMessage",
-        core: AsyncCore,
+        database: AsyncDatabase,
         channel: str | None,
         keep_result: Duration | None,
         connection: object,
     ) -> None:
         where = message.channel if channel is None else channel
-        super().__init__(core.options, message.queue, where, keep_result)
+        super().__init__(database.options, message.queue, where, keep_result)
         self._message = message
         self._connection = connection
 
@@ -96,16 +96,16 @@ class AsyncFlowAddition(FlowNodes):
 class AsyncFlowMessageVerbs:
     """A part of the settling calls: those of flows."""
 
-    _core: AsyncCore
+    _database: AsyncDatabase
 
     async def _stage_nodes(
         self, lease: Row, nodes: Sequence[NodeDraft], *, connection: object = None
     ) -> StagedNodes:
-        plan = self._core.engine.stage_nodes(lease, nodes)
-        return await self._core.run(plan, connection, atomic=len(nodes) > BATCH)
+        plan = self._database.engine.stage_nodes(lease, nodes)
+        return await self._database.run(plan, connection, atomic=len(nodes) > BATCH)
 
     async def _parents(self, message_id: int) -> Sequence[Parent]:
-        return await self._core.run(parents_of(self._core.engine, message_id))
+        return await self._database.run(parents_of(self._database.engine, message_id))
 
 
 class AsyncFlowMessage:
@@ -129,7 +129,9 @@ class AsyncFlowMessage:
         ...     flow.add(merge, after=[flow.add(fetch_page, url) for url in found])
         """
         message: Any = self
-        return AsyncFlowAddition(message, message._settling._core, channel, keep_result, connection)
+        return AsyncFlowAddition(
+            message, message._settling._database, channel, keep_result, connection
+        )
 
     async def parents(self) -> Sequence[Parent]:
         """The messages of its flow that this one came after, in the order of ``after=``, each with
@@ -153,8 +155,8 @@ class AsyncFlows:
     >>> for flow in await queue.flows.list(): ...
     """
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     async def list(
         self,
@@ -176,7 +178,7 @@ class AsyncFlows:
         limit = check_limit(limit)
         # A filter in the statement would look for the next match through all flows there are.
         look = limit if wanted is None and state is None else LOOK_FLOWS
-        rows = await self._core.run(self._core.engine.flows(None, look, start))
+        rows = await self._database.run(self._database.engine.flows(None, look, start))
         fits = [row for row in rows if wanted in (None, row.queue) and state in (None, row.state)]
         found = fits[:limit]
         if len(fits) > limit:
@@ -189,7 +191,7 @@ class AsyncFlows:
         >>> (await queue.flows.get(flow.id)).state
         """
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
-        found = await self._core.run(self._core.engine.flow(number))
+        found = await self._database.run(self._database.engine.flow(number))
         if found is None:
             raise FlowMissing(
                 f"there is no flow {number}: its publish is not committed yet, or it ended and is "
@@ -205,7 +207,9 @@ class AsyncFlows:
         """
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
         start = check_number("after", after, 0, _MOST_IDS)
-        return await self._core.run(self._core.engine.flow_nodes(number, check_limit(limit), start))
+        return await self._database.run(
+            self._database.engine.flow_nodes(number, check_limit(limit), start)
+        )
 
     async def place(self, message_id: int) -> FlowPlace | None:
         """Where a message stands: its flow, what it came after and what comes after it. None if it
@@ -214,14 +218,14 @@ class AsyncFlows:
         >>> place = await queue.flows.place(message.id)
         """
         number = check_number("a message's id", message_id, 1, _MOST_IDS)
-        return await self._core.run(self._core.engine.flow_place(number))
+        return await self._database.run(self._database.engine.flow_place(number))
 
     async def with_dead_letters(self, *, limit: int = 20) -> Sequence[FlowInfo]:
         """The oldest flows that have a dead letter: what waits for it is held.
 
         >>> for flow in await queue.flows.with_dead_letters(): ...
         """
-        return await self._core.run(self._core.engine.flows_with_dead(check_limit(limit)))
+        return await self._database.run(self._database.engine.flows_with_dead(check_limit(limit)))
 
     async def dead(self, flow_id: int, *, limit: int = 100) -> Sequence[DeadNode]:
         """Its nodes that are dead letters now, by id: what holds the others.
@@ -229,7 +233,9 @@ class AsyncFlows:
         >>> for node in await queue.flows.dead(flow.id): ...
         """
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
-        return await self._core.run(self._core.engine.dead_nodes(number, check_limit(limit)))
+        return await self._database.run(
+            self._database.engine.dead_nodes(number, check_limit(limit))
+        )
 
     async def redrive(self, flow_id: int) -> int:
         """Puts its dead letters back, 10,000 at most, so that it goes on; answers how many.
@@ -237,11 +243,11 @@ class AsyncFlows:
         >>> await queue.flows.redrive(flow.id)
         """
         await self.get(flow_id)
-        engine = self._core.engine
-        ids = [node.id for node in await self._core.run(engine.dead_nodes(flow_id, BATCH))]
+        engine = self._database.engine
+        ids = [node.id for node in await self._database.run(engine.dead_nodes(flow_id, BATCH))]
         if not ids:
             return 0
-        return await self._core.run(engine.redrive(ids, None, timedelta(0)))
+        return await self._database.run(engine.redrive(ids, None, timedelta(0)))
 
     async def wait(self, flow_id: int, timeout: Duration | None = None) -> FlowInfo:
         """Waits until nothing of it runs any more: it has ended, or a dead letter holds the rest.
@@ -273,7 +279,7 @@ class AsyncFlows:
         >>> await queue.flows.cancel(flow.id)
         """
         await self.get(flow_id)
-        await self._core.run(self._core.engine.cancel_flow(flow_id))
+        await self._database.run(self._database.engine.cancel_flow(flow_id))
         return await self.get(flow_id)
 
 
@@ -289,14 +295,14 @@ class AsyncFlow(FlowNodes):
 
     def __init__(
         self,
-        core: AsyncCore,
+        database: AsyncDatabase,
         draft: FlowDraft,
         channel: str,
         keep_result: Duration | None,
         connection: object,
     ) -> None:
-        super().__init__(core.options, draft.queue, channel, keep_result)
-        self._core = core
+        super().__init__(database.options, draft.queue, channel, keep_result)
+        self._database = database
         self._draft = draft
         self._connection = connection
         self.id: int | None = None
@@ -330,10 +336,10 @@ class AsyncFlow(FlowNodes):
         self._closed = True
         if kind is not None or not self._drafts:
             return
-        plan = self._core.engine.publish_flow(self._draft, self._drafts)
+        plan = self._database.engine.publish_flow(self._draft, self._drafts)
         # PostgreSQL does it in one statement; more than one needs a transaction.
         many = len(self._drafts) > BATCH
-        answer = await self._core.run(plan, self._connection, atomic=many)
+        answer = await self._database.run(plan, self._connection, atomic=many)
         if answer.status in ("full", "closed"):
             raise flow_refusal(self.name, answer)
         self.id, self.existing = answer.id, answer.status == "existing"
@@ -343,11 +349,11 @@ class AsyncFlow(FlowNodes):
 
     async def wait(self, timeout: Duration | None = None) -> FlowInfo:
         """Waits until nothing of it runs; see ``queue.flows.wait``."""
-        return await AsyncFlows(self._core).wait(self._published(), timeout)
+        return await AsyncFlows(self._database).wait(self._published(), timeout)
 
     async def cancel(self) -> FlowInfo:
         """Ends it; see ``queue.flows.cancel``."""
-        return await AsyncFlows(self._core).cancel(self._published())
+        return await AsyncFlows(self._database).cancel(self._published())
 
     def _published(self) -> int:
         if self.id is None:
@@ -361,8 +367,8 @@ class AsyncFlow(FlowNodes):
 class AsyncFlowVerbs:
     """A part of the client: flows."""
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     def flow(
         self,
@@ -385,13 +391,13 @@ class AsyncFlowVerbs:
         ...     flow.add(merge, after=[flow.add(fetch_page, n) for n in range(100)])
         """
         draft = FlowDraft(
-            self._core.options.queue if queue is None else check_name("queue", queue),
+            self._database.options.queue if queue is None else check_name("queue", queue),
             check_name("flow", name),
             check_duration("keep", keep),
         )
-        return AsyncFlow(self._core, draft, channel, keep_result, connection)
+        return AsyncFlow(self._database, draft, channel, keep_result, connection)
 
     @property
     def flows(self) -> AsyncFlows:
         """Flows that are running or ended not long ago: list, wait, cancel."""
-        return AsyncFlows(self._core)
+        return AsyncFlows(self._database)

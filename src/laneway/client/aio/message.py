@@ -34,7 +34,7 @@ from laneway.names import check_name
 from laneway.plan import Plan, Row
 from laneway.shared_limits import LimitNote
 
-from .core import AsyncCore
+from .database import AsyncDatabase
 from .flow import AsyncFlowMessage, AsyncFlowMessageVerbs
 
 Item = TypeVar("Item")
@@ -47,8 +47,8 @@ KEPT = timedelta(days=30)
 class AsyncSettleVerbs(AsyncFlowMessageVerbs):
     """A part of the client: the calls that end or extend leases, for many messages at once."""
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     def _traceback(self, error: Error) -> str | None:
         """What is kept with a dead letter."""
@@ -66,10 +66,10 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
 
         >>> lost = [s for s in await queue.complete(messages) if s.lost]
         """
-        engine = self._core.engine
+        engine = self._database.engine
         messages = list(listed_messages(messages))
         rows, waited = leases_of(messages), waits(messages)
-        kept = results_to_keep(messages, results, self._core.options.max_payload)
+        kept = results_to_keep(messages, results, self._database.options.max_payload)
         notes = limit_notes(engine, messages, AttemptEnd.COMPLETED)
         if kept:
             ends = [(row, waited.get(row[0]), kept.get((row[0], row[1]))) for row in rows]
@@ -94,14 +94,14 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
 
         >>> await queue.defer(messages, timedelta(minutes=5))
         """
-        most = self._core.options.max_payload
+        most = self._database.options.max_payload
         trace = self._traceback(error)
         messages = list(listed_messages(messages))
         items = deferrals(messages, delay, at, state, reason, error, most, trace)
         progress = reason is None and error is None
         outcome = AttemptEnd.COMPLETED if progress else failed_as(error)
-        notes = limit_notes(self._core.engine, messages, outcome)
-        return await self._settle(self._core.engine.defer, items, notes, connection)
+        notes = limit_notes(self._database.engine, messages, outcome)
+        return await self._settle(self._database.engine.defer, items, notes, connection)
 
     async def fail(
         self,
@@ -117,8 +117,8 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         """
         messages = list(listed_messages(messages))
         items = failures(messages, reason, error, self._traceback(error))
-        notes = limit_notes(self._core.engine, messages, failed_as(error))
-        return await self._settle(self._core.engine.fail, items, notes, connection)
+        notes = limit_notes(self._database.engine, messages, failed_as(error))
+        return await self._settle(self._database.engine.fail, items, notes, connection)
 
     async def _settle(
         self,
@@ -128,12 +128,12 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         connection: object,
     ) -> list[Settled]:
         """Tells their limits before the leases end, or in the caller's transaction."""
-        note = self._core.engine.note_limits
+        note = self._database.engine.note_limits
         if notes and connection is None:
-            await self._core.run_items(note, notes)
-        results = await self._core.run_items(verb, items, connection)
+            await self._database.run_items(note, notes)
+        results = await self._database.run_items(verb, items, connection)
         if connection is not None and (kept := kept_notes(notes, results)):
-            await self._core.run(note(kept), connection)
+            await self._database.run(note(kept), connection)
         return results
 
     async def extend(
@@ -149,10 +149,10 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         >>> await queue.extend(messages)
         """
         messages = list(listed_messages(messages))
-        items = extensions(messages, self._core.options.lease if length is None else length)
+        items = extensions(messages, self._database.options.lease if length is None else length)
         if notes := notes_of(messages):
-            return await self._core.run(self._core.engine.extend(items, notes), connection)
-        return await self._core.run_items(self._core.engine.extend, items, connection)
+            return await self._database.run(self._database.engine.extend(items, notes), connection)
+        return await self._database.run_items(self._database.engine.extend, items, connection)
 
     async def give_back(
         self,
@@ -166,7 +166,7 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         >>> await queue.give_back(messages)
         """
         items = returns(messages, delay)
-        return await self._core.run_items(self._core.engine.give_back, items, connection)
+        return await self._database.run_items(self._database.engine.give_back, items, connection)
 
     async def once(
         self,
@@ -188,9 +188,11 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
             raise InvalidOption(
                 "once() needs your connection: the note is part of your transaction"
             )
-        target = self._core.options.queue if queue is None else check_name("queue", queue)
-        plan = self._core.engine.once(target, check_name("key", key), check_duration("keep", keep))
-        return await self._core.run(plan, connection)
+        target = self._database.options.queue if queue is None else check_name("queue", queue)
+        plan = self._database.engine.once(
+            target, check_name("key", key), check_duration("keep", keep)
+        )
+        return await self._database.run(plan, connection)
 
     async def cancel(self, ids: Iterable[int], *, running: bool = False) -> list[Cancelled]:
         """Ends waiting messages without an attempt; a leased one stays with its holder.
@@ -205,9 +207,9 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         wanted = check_ids(ids)
         if not wanted:
             return []
-        engine = self._core.engine
+        engine = self._database.engine
         cancel = engine.cancel_running if check_flag("running", running) else engine.cancel
-        return await self._core.run(cancel(wanted))
+        return await self._database.run(cancel(wanted))
 
 
 class AsyncMessage(AsyncFlowMessage, MessageFields):

@@ -31,7 +31,7 @@ from laneway.names import check_name
 from laneway.operations import Fairness
 from laneway.shared_limits import SharedLimit, check_limit_name
 
-from .core import AsyncCore
+from .database import AsyncDatabase
 from .dead_letters import AsyncDeadLetters
 
 # One channel, seen by an operator.
@@ -43,8 +43,8 @@ class AsyncChannel:
     >>> channel = queue.channel("tenant-42")
     """
 
-    def __init__(self, core: AsyncCore, queue: str, name: str) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase, queue: str, name: str) -> None:
+        self._database = database
         self.queue = queue
         self.name = name
 
@@ -67,7 +67,7 @@ class AsyncChannel:
         >>> await queue.channel("tenant-42").limit(concurrency=None)
         """
         change = checked_change(LimitChange(concurrency, rate, burst, backlog, weight))
-        return await self._core.run(self._core.engine.limit(self.queue, self.name, change))
+        return await self._database.run(self._database.engine.limit(self.queue, self.name, change))
 
     async def set_policy(self, policy: Policy) -> None:
         """Replaces the whole policy: what it leaves out is unlimited, and the weight 1.
@@ -75,7 +75,7 @@ class AsyncChannel:
         >>> await queue.channel("tenant-42").set_policy(Policy(concurrency=2))
         """
         policies = checked_policies({self.name: policy})
-        await self._core.run(self._core.engine.set_policies(self.queue, policies))
+        await self._database.run(self._database.engine.set_policies(self.queue, policies))
 
     async def unlimited(self) -> None:
         """Removes all limits; a paused channel stays paused."""
@@ -88,7 +88,7 @@ class AsyncChannel:
         >>> await queue.channel("tenant-42").pause(duration=timedelta(minutes=30))
         """
         length = checked_pause(duration)
-        await self._core.run(self._core.engine.pause(self.queue, [self.name], True, length))
+        await self._database.run(self._database.engine.pause(self.queue, [self.name], True, length))
 
     async def throttle(self, retry_after: Duration) -> None:
         """Stops claims from this channel for ``retry_after``, because whoever does its work asked
@@ -97,25 +97,25 @@ class AsyncChannel:
         >>> await queue.channel("tenant-42").throttle(timedelta(seconds=30))
         """
         length = check_duration("retry_after", retry_after)
-        await self._core.run(self._core.engine.throttle(self.queue, self.name, length))
+        await self._database.run(self._database.engine.throttle(self.queue, self.name, length))
 
     async def resume(self) -> None:
         """Allows claims again."""
-        await self._core.run(self._core.engine.pause(self.queue, [self.name], False))
+        await self._database.run(self._database.engine.pause(self.queue, [self.name], False))
 
     async def remove(self) -> None:
         """Refuses new messages; once the last one has ended, the channel and its policy are deleted
         and the name is free again."""
-        await self._core.run(self._core.engine.remove(self.queue, [self.name]))
+        await self._database.run(self._database.engine.remove(self.queue, [self.name]))
 
     async def policy(self) -> Policy:
         """The current policy; a channel that was never limited has the default one."""
-        return await self._core.run(self._core.engine.policy(self.queue, self.name))
+        return await self._database.run(self._database.engine.policy(self.queue, self.name))
 
     async def stats(self) -> ChannelStats:
         """How many messages wait, are leased and so on."""
-        plan = self._core.engine.channel_stats(self.queue, self.name, 1)
-        found = await self._core.run(plan)
+        plan = self._database.engine.channel_stats(self.queue, self.name, 1)
+        found = await self._database.run(plan)
         return found[0] if found else ChannelStats(self.queue, self.name)
 
     def __repr__(self) -> str:
@@ -134,8 +134,8 @@ class AsyncNamedLimit:
     >>> stripe = queue.limits["stripe"]
     """
 
-    def __init__(self, core: AsyncCore, name: str) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase, name: str) -> None:
+        self._database = database
         self.name = name
 
     async def set(
@@ -158,7 +158,7 @@ class AsyncNamedLimit:
         >>> await queue.limits["stripe"].set(adapt=Adapt(min=2, max=50), breaker=Breaker())
         """
         change = checked_shared_limit(concurrency, rate, burst, adapt, breaker)
-        return await self._core.run(self._core.engine.set_shared_limit(self.name, change))
+        return await self._database.run(self._database.engine.set_shared_limit(self.name, change))
 
     async def rest(self, retry_after: Duration) -> None:
         """Starts nothing behind it for ``retry_after``; a rest that lasts longer stays as it is.
@@ -167,19 +167,19 @@ class AsyncNamedLimit:
         >>> await queue.limits["stripe"].rest(timedelta(seconds=30))
         """
         length = check_duration("retry_after", retry_after)
-        await self._core.run(self._core.engine.rest_shared_limit(self.name, length))
+        await self._database.run(self._database.engine.rest_shared_limit(self.name, length))
 
     async def remove(self) -> bool:
         """Removes it, and says whether it was there. Messages that name it are not held back any
         more."""
-        return await self._core.run(self._core.engine.remove_shared_limit(self.name))
+        return await self._database.run(self._database.engine.remove_shared_limit(self.name))
 
     async def get(self) -> SharedLimit:
         """What it is set to, and what runs and waits behind it; without limits if nobody set it.
 
         >>> (await queue.limits["stripe"].get()).running
         """
-        found = await self._core.run(self._core.engine.shared_limits())
+        found = await self._database.run(self._database.engine.shared_limits())
         return next((one for one in found if one.name == self.name), SharedLimit(self.name))
 
     def __repr__(self) -> str:
@@ -192,39 +192,39 @@ class AsyncLimits:
     >>> await queue.limits["stripe"].set(concurrency=20)
     """
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     def __getitem__(self, name: str) -> AsyncNamedLimit:
-        return AsyncNamedLimit(self._core, check_limit_name(name))
+        return AsyncNamedLimit(self._database, check_limit_name(name))
 
     async def list(self) -> Sequence[SharedLimit]:
         """All of them by name, also those that messages name and nobody has set.
 
         >>> for limit in await queue.limits.list(): print(limit.name, limit.running)
         """
-        return await self._core.run(self._core.engine.shared_limits())
+        return await self._database.run(self._database.engine.shared_limits())
 
 
 class AsyncOperateVerbs:
     """A part of the client: what operators set and ask."""
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     async def install(self) -> None:
         """Creates the schema, or brings it up to date; safe to repeat, and from many processes.
 
         >>> await queue.install()
         """
-        await self._core.run(self._core.engine.install(), atomic=True)
+        await self._database.run(self._database.engine.install(), atomic=True)
 
     async def upgrade(self) -> None:
         """Applies the migrations that are missing; raises SchemaMissing if nothing is installed.
 
         >>> await queue.upgrade()
         """
-        await self._core.run(self._core.engine.upgrade(), atomic=True)
+        await self._database.run(self._database.engine.upgrade(), atomic=True)
 
     async def repair(self) -> Sequence[Repair]:
         """Upgrades, and puts back what somebody dropped or changed: tables, columns with a default,
@@ -234,7 +234,7 @@ class AsyncOperateVerbs:
         >>> for part in await queue.repair(): ...
         """
         await self.upgrade()
-        return await self._core.run(self._core.engine.repair())
+        return await self._database.run(self._database.engine.repair())
 
     async def install_roles(self, prefix: str | None = None) -> Sequence[str]:
         """Creates the database roles ``<prefix>_producer``, ``_consumer``, ``_viewer`` and
@@ -243,26 +243,26 @@ class AsyncOperateVerbs:
 
         >>> await queue.install_roles()
         """
-        return await self._core.run(self._core.engine.install_roles(prefix), atomic=True)
+        return await self._database.run(self._database.engine.install_roles(prefix), atomic=True)
 
     async def uninstall(self) -> None:
         """Removes the schema with everything in it; raises SchemaMissing if nothing is there.
 
         >>> await queue.uninstall()
         """
-        await self._core.run(self._core.engine.uninstall(), atomic=True)
+        await self._database.run(self._database.engine.uninstall(), atomic=True)
 
     async def schema_version(self) -> int:
         """The number of the last migration; raises SchemaMissing if nothing is installed."""
-        return await self._core.run(self._core.engine.schema_version())
+        return await self._database.run(self._database.engine.schema_version())
 
     def channel(self, name: str, *, queue: str | None = None) -> AsyncChannel:
         """One channel, to limit, pause, remove or look at; it need not exist.
 
         >>> await queue.channel("tenant-42").limit(concurrency=2, rate=10, burst=20)
         """
-        target = self._core.options.queue if queue is None else check_name("queue", queue)
-        return AsyncChannel(self._core, target, check_name("channel", name))
+        target = self._database.options.queue if queue is None else check_name("queue", queue)
+        return AsyncChannel(self._database, target, check_name("channel", name))
 
     @property
     def limits(self) -> AsyncLimits:
@@ -270,7 +270,7 @@ class AsyncOperateVerbs:
 
         >>> await queue.limits["stripe"].set(concurrency=20, rate=100)
         """
-        return AsyncLimits(self._core)
+        return AsyncLimits(self._database)
 
     async def set_policies(
         self, policies: Mapping[str, Policy], *, queue: str | None = None
@@ -279,22 +279,22 @@ class AsyncOperateVerbs:
 
         >>> await queue.set_policies({"tenant-42": Policy(concurrency=2), "tenant-43": Policy()})
         """
-        target = self._core.options.queue if queue is None else check_name("queue", queue)
+        target = self._database.options.queue if queue is None else check_name("queue", queue)
         checked = checked_policies(policies)
         if checked:
-            await self._core.run(self._core.engine.set_policies(target, checked))
+            await self._database.run(self._database.engine.set_policies(target, checked))
 
     @property
     def dead_letters(self) -> AsyncDeadLetters:
         """Messages that were given up: list, redrive, discard."""
-        return AsyncDeadLetters(self._core)
+        return AsyncDeadLetters(self._database)
 
     async def stats(self) -> list[QueueStats]:
         """How many messages wait, are leased and so on, by queue. Counts no messages.
 
         >>> for stats in await queue.stats(): ...
         """
-        return Listing(await self._core.run(stats_with_pauses(self._core.engine)))
+        return Listing(await self._database.run(stats_with_pauses(self._database.engine)))
 
     async def channel_stats(
         self, *, queue: str | None = None, limit: int = 1000
@@ -305,12 +305,12 @@ class AsyncOperateVerbs:
         """
         if queue is not None:
             queue = check_name("queue", queue)
-        plan = self._core.engine.channel_stats(queue, None, check_limit(limit))
-        return Listing(await self._core.run(plan))
+        plan = self._database.engine.channel_stats(queue, None, check_limit(limit))
+        return Listing(await self._database.run(plan))
 
     async def settings(self) -> Settings:
         """The settings of the whole schema."""
-        return await self._core.run(self._core.engine.settings())
+        return await self._database.run(self._database.engine.settings())
 
     async def configure(
         self,
@@ -335,10 +335,10 @@ class AsyncOperateVerbs:
             backoff_max = check_duration("backoff_max", backoff_max)
         if audit_days is not None:
             audit_days = check_number("audit_days", audit_days, 1, 36_500)
-        plan = self._core.engine.configure(
+        plan = self._database.engine.configure(
             history, history_days, backoff_initial, backoff_max, audit_days
         )
-        return await self._core.run(plan)
+        return await self._database.run(plan)
 
     async def set_fairness(
         self,
@@ -354,14 +354,14 @@ class AsyncOperateVerbs:
 
         >>> await queue.set_fairness("time")
         """
-        name = self._core.options.queue if queue is None else check_name("queue", queue)
-        plan = self._core.engine.set_fairness(name, checked_fairness(by, turn))
-        return await self._core.run(plan)
+        name = self._database.options.queue if queue is None else check_name("queue", queue)
+        plan = self._database.engine.set_fairness(name, checked_fairness(by, turn))
+        return await self._database.run(plan)
 
     async def fairness(self, *, queue: str | None = None) -> Fairness:
         """By what the queue's channels take turns.
 
         >>> (await queue.fairness()).by
         """
-        name = self._core.options.queue if queue is None else check_name("queue", queue)
-        return await self._core.run(self._core.engine.fairness(name))
+        name = self._database.options.queue if queue is None else check_name("queue", queue)
+        return await self._database.run(self._database.engine.fairness(name))

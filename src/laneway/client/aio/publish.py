@@ -20,7 +20,7 @@ from laneway.model import Draft, KeyScope, Names, NewMessage, OnDuplicate, Publi
 from laneway.names import check_kind, check_name
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy
 
-from .core import AsyncCore
+from .database import AsyncDatabase
 from .events import AsyncListenVerbs
 from .waits import check_loop
 
@@ -36,8 +36,8 @@ class AsyncTopic:
     >>> await orders.publish({"order": 9182}, channel="tenant-42")
     """
 
-    def __init__(self, core: AsyncCore, name: str) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase, name: str) -> None:
+        self._database = database
         self.name = name
 
     async def subscribe(
@@ -56,14 +56,14 @@ class AsyncTopic:
         """
         if isinstance(queue, TaskTarget):
             kind, queue = queue.kind if kind is None else kind, queue.queue
-        target = self._core.options.queue if queue is None else check_name("queue", queue)
+        target = self._database.options.queue if queue is None else check_name("queue", queue)
         wanted = Subscription(
             self.name,
             target,
             None if channel is None else check_name("channel", channel),
             None if kind is None else check_kind(kind),
         )
-        await self._core.run(self._core.engine.subscribe(wanted), connection)
+        await self._database.run(self._database.engine.subscribe(wanted), connection)
 
     async def unsubscribe(
         self, queue: str | TaskTarget[...] | None = None, *, connection: object = None
@@ -71,12 +71,14 @@ class AsyncTopic:
         """Stops copies for this queue; returns whether it was subscribed. Its copies stay."""
         if isinstance(queue, TaskTarget):
             queue = queue.queue
-        target = self._core.options.queue if queue is None else check_name("queue", queue)
-        return await self._core.run(self._core.engine.unsubscribe(self.name, target), connection)
+        target = self._database.options.queue if queue is None else check_name("queue", queue)
+        return await self._database.run(
+            self._database.engine.unsubscribe(self.name, target), connection
+        )
 
     async def subscriptions(self) -> Sequence[Subscription]:
         """Who gets a copy, by queue."""
-        return await self._core.run(self._core.engine.subscriptions(self.name))
+        return await self._database.run(self._database.engine.subscriptions(self.name))
 
     async def publish(
         self,
@@ -130,7 +132,7 @@ class AsyncTopic:
             limits,
             key_scope,
         )
-        options = self._core.options
+        options = self._database.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
         return (await self._publish([draft], connection))[0]
 
@@ -146,14 +148,14 @@ class AsyncTopic:
         >>> await queue.topic("orders").publish_many([{"order": 1}, {"order": 2}])
         """
         check_loop("publish_many", connection)
-        options = self._core.options
+        options = self._database.options
         drafts = draft_all(messages, options.queue, channel, options.max_payload)
         return await self._publish(drafts, connection) if drafts else []
 
     async def _publish(self, drafts: Sequence[Draft], connection: object) -> list[list[TopicCopy]]:
-        plan = self._core.engine.publish_topic(self.name, drafts)
+        plan = self._database.engine.publish_topic(self.name, drafts)
         several = len(drafts) > TOPIC_BATCH or any(draft.mode is not None for draft in drafts)
-        rounds = await self._core.run(plan, connection, atomic=several)
+        rounds = await self._database.run(plan, connection, atomic=several)
         results = [copy for copies in rounds for copy in copies]
         for copy in results:
             if copy.refused:
@@ -289,7 +291,7 @@ class AsyncPublishVerbs(AsyncListenVerbs):
             limits,
             key_scope,
         )
-        options = self._core.options
+        options = self._database.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
         published = (await self._publish([draft], connection))[0]
         return AsyncPublishedMessage.of(published, self)
@@ -312,7 +314,7 @@ class AsyncPublishVerbs(AsyncListenVerbs):
         >>> await queue.publish_many([{"order": 1}, NewMessage({"order": 2}, delay=hour)])
         """
         check_loop("publish_many", connection)
-        core, options = self._core, self._core.options
+        database, options = self._database, self._database.options
         target = options.queue if queue is None else queue
         if connection is not None or not is_bulk(messages):
             drafts = draft_all(messages, target, channel, options.max_payload)
@@ -322,8 +324,8 @@ class AsyncPublishVerbs(AsyncListenVerbs):
         def drafted(some: Sequence[Any]) -> Iterator[Draft]:
             return draft_each(some, target, channel, options.max_payload)
 
-        plan = core.engine.publish_bulk(drafted(given), len(given))
-        results = await core.run(plan, atomic=True)
+        plan = database.engine.publish_bulk(drafted(given), len(given))
+        results = await database.run(plan, atomic=True)
         return accepted(results, lambda number: next(drafted(given[number:])))
 
     def topic(self, name: str) -> AsyncTopic:
@@ -331,22 +333,22 @@ class AsyncPublishVerbs(AsyncListenVerbs):
 
         >>> await queue.topic("orders").publish({"order": 9182}, channel="tenant-42")
         """
-        return AsyncTopic(self._core, check_name("topic", name))
+        return AsyncTopic(self._database, check_name("topic", name))
 
     async def subscriptions(self) -> Sequence[Subscription]:
         """All subscriptions of all topics, by topic and queue."""
-        return await self._core.run(self._core.engine.subscriptions(None))
+        return await self._database.run(self._database.engine.subscriptions(None))
 
     async def _publish(self, drafts: Sequence[Draft], connection: object) -> list[Published]:
-        core, publish = self._core, self._core.engine.publish
+        database, publish = self._database, self._database.engine.publish
         if any(draft.mode is not None for draft in drafts):
             # Several statements: only one message needs no transaction around them.
-            results = await core.run(publish(drafts), connection, atomic=len(drafts) > 1)
+            results = await database.run(publish(drafts), connection, atomic=len(drafts) > 1)
         else:
             keyed = any(draft.key is not None for draft in drafts)
             if len(drafts) < BATCH or keyed or connection is not None:
-                results = await core.run_items(publish, drafts, connection, waits=keyed)
+                results = await database.run_items(publish, drafts, connection, waits=keyed)
             else:
-                plan = core.engine.publish_bulk(drafts, len(drafts))
-                results = await core.run(plan, atomic=True)
+                plan = database.engine.publish_bulk(drafts, len(drafts))
+                results = await database.run(plan, atomic=True)
         return accepted(results, drafts.__getitem__)

@@ -26,7 +26,7 @@ from laneway.payload import MAX_PAYLOAD
 
 from .claim import AsyncClaimVerbs
 from .control import AsyncControlVerbs
-from .core import AsyncCore
+from .database import AsyncDatabase
 from .events import AsyncListenVerbs
 from .flow import AsyncFlowVerbs
 from .inspect import AsyncInspectVerbs
@@ -90,30 +90,38 @@ class AsyncQueue(
         open_own = partial(
             open_async_runner, url, pool_size=pool_size, pooler=pooler, call_timeout=seconds
         )
-        core = AsyncCore(engine, open_own(), options)
-        start_anew_after_fork(core, open_own)
-        AsyncPublishVerbs.__init__(self, core)
-        AsyncClaimVerbs.__init__(self, core, self)
-        AsyncOperateVerbs.__init__(self, core)
+        database = AsyncDatabase(engine, open_own(), options)
+        start_anew_after_fork(database, open_own)
+        AsyncPublishVerbs.__init__(self, database)
+        AsyncClaimVerbs.__init__(self, database, self)
+        AsyncOperateVerbs.__init__(self, database)
         self._address = ClientAddress(url, schema, pool_size, pooler, clock, seconds)
         self._shown = f"{masked(url)}, queue {name!r}, schema {schema!r}"
 
     @property
+    def database(self) -> AsyncDatabase:
+        """Runs the plans of the engine, for other parts of Laneway: it may change in any release.
+
+        >>> await queue.database.run(queue.database.engine.clock())
+        """
+        return self._database
+
+    @property
     def name(self) -> str:
         """The queue for calls that name none."""
-        return self._core.options.queue
+        return self._database.options.queue
 
     @property
     def worker(self) -> str:
         """The name under which this client holds leases."""
-        return self._core.options.worker
+        return self._database.options.worker
 
     async def close(self) -> None:
         """Waits for the calls under way and closes the connections."""
-        await self._core.close()
+        await self._database.close()
 
     async def __aenter__(self) -> Self:
-        self._core.reopen()
+        self._database.reopen()
         return self
 
     async def __aexit__(

@@ -12,7 +12,7 @@ from laneway.model import KeyScope, Names, Published
 from laneway.names import check_name
 from laneway.schedule import CatchUp, FireReport, Schedule
 
-from .core import AsyncCore
+from .database import AsyncDatabase
 
 T = TypeVar("T")
 
@@ -24,8 +24,8 @@ class AsyncSchedules:
     >>> await queue.schedules.pause("nightly-report")
     """
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     async def list(
         self,
@@ -44,8 +44,8 @@ class AsyncSchedules:
         if after is not None and not isinstance(after, Schedule):
             raise InvalidOption(f"after must be a Schedule, not {type(after).__name__}")
         place = None if after is None else (after.queue, after.name)
-        plan = self._core.engine.schedules(queue, None, check_limit(limit), place)
-        return await self._core.run(plan)
+        plan = self._database.engine.schedules(queue, None, check_limit(limit), place)
+        return await self._database.run(plan)
 
     async def get(self, name: str, *, queue: str | None = None) -> Schedule:
         """One schedule as it stands.
@@ -53,8 +53,8 @@ class AsyncSchedules:
         >>> (await queue.schedules.get("nightly-report")).next_at
         """
         target = self._target(queue)
-        plan = self._core.engine.schedules(target, check_name("schedule", name), 1, None)
-        found = await self._core.run(plan)
+        plan = self._database.engine.schedules(target, check_name("schedule", name), 1, None)
+        found = await self._database.run(plan)
         return _there(found[0] if found else None, target, name)
 
     async def pause(self, name: str, *, queue: str | None = None) -> Schedule:
@@ -72,25 +72,25 @@ class AsyncSchedules:
         >>> await queue.schedules.run("nightly-report")
         """
         target = self._target(queue)
-        plan = self._core.engine.run_schedule(target, check_name("schedule", name))
-        return _there(await self._core.run(plan), target, name)
+        plan = self._database.engine.run_schedule(target, check_name("schedule", name))
+        return _there(await self._database.run(plan), target, name)
 
     async def remove(
         self, name: str, *, queue: str | None = None, connection: object = None
     ) -> None:
         """Removes the schedule; messages that it published stay."""
         target = self._target(queue)
-        plan = self._core.engine.remove_schedule(target, check_name("schedule", name))
-        removed = await self._core.run(plan, connection)
+        plan = self._database.engine.remove_schedule(target, check_name("schedule", name))
+        removed = await self._database.run(plan, connection)
         _there(removed or None, target, name)
 
     async def _pause(self, name: str, queue: str | None, pausing: bool) -> Schedule:
         target = self._target(queue)
-        plan = self._core.engine.pause_schedule(target, check_name("schedule", name), pausing)
-        return _there(await self._core.run(plan), target, name)
+        plan = self._database.engine.pause_schedule(target, check_name("schedule", name), pausing)
+        return _there(await self._database.run(plan), target, name)
 
     def _target(self, queue: str | None) -> str:
-        return self._core.options.queue if queue is None else check_name("queue", queue)
+        return self._database.options.queue if queue is None else check_name("queue", queue)
 
 
 def _there(found: T | None, queue: str, name: str) -> T:
@@ -108,8 +108,8 @@ _ZERO = timedelta(0)
 class AsyncScheduleVerbs:
     """A part of the client: schedule and fire_schedules."""
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
 
     async def schedule(
         self,
@@ -168,7 +168,7 @@ class AsyncScheduleVerbs:
             limits,
             key_scope,
         )
-        options = self._core.options
+        options = self._database.options
         terms = checked_terms(
             name,
             message,
@@ -182,12 +182,12 @@ class AsyncScheduleVerbs:
             grace=grace,
             topic=topic,
         )
-        return await self._core.run(self._core.engine.schedule(terms), connection)
+        return await self._database.run(self._database.engine.schedule(terms), connection)
 
     @property
     def schedules(self) -> AsyncSchedules:
         """What repeats: list, pause, resume, run now, remove."""
-        return AsyncSchedules(self._core)
+        return AsyncSchedules(self._database)
 
     async def fire_schedules(
         self, *, queues: Iterable[str] | None = None, limit: int = 100
@@ -201,7 +201,7 @@ class AsyncScheduleVerbs:
         """
         names = None if queues is None else check_queues(queues)
         limit = check_limit(limit)
-        wait = await self._core.run(self._core.engine.next_firing(names))
+        wait = await self._database.run(self._database.engine.next_firing(names))
         if wait is None or wait > _ZERO:
             return FireReport(look_again=wait)
-        return await self._core.run(self._core.engine.fire_due(names, limit), atomic=True)
+        return await self._database.run(self._database.engine.fire_due(names, limit), atomic=True)

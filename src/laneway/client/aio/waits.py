@@ -12,7 +12,7 @@ from laneway.drivers.choice import open_notifier
 from laneway.drivers.listener import LocalNotifier, Notifier
 from laneway.errors import DatabaseFailed, LanewayError
 
-from .core import AsyncCore
+from .database import AsyncDatabase
 
 # How readers rest between two looks, for asyncio: until the notifier wakes them, or for a while.
 #
@@ -41,8 +41,8 @@ _BUSY_LOOKS = 3
 class AsyncIdleWait:
     """The rest of one reader; the notifier gets the name of its mailbox."""
 
-    def __init__(self, core: AsyncCore, address: ClientAddress) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase, address: ClientAddress) -> None:
+        self._database = database
         self._address = address
         self._notifier: Notifier | None = None
         self._mailbox = ""
@@ -70,7 +70,7 @@ class AsyncIdleWait:
             await self._note(None)
         notifier, self._notifier = self._notifier, None
         if notifier is not None:
-            self._core.at_close.discard(self.close)
+            self._database.at_close.discard(self.close)
             await notifier.close()
 
     def _is_asleep(self, mailbox: str) -> bool:
@@ -84,12 +84,12 @@ class AsyncIdleWait:
             self._mailbox = mailbox
         if self._notifier is None:
             self._notifier = await self._open_notifier(mailbox)
-            self._core.at_close.add(self.close)
+            self._database.at_close.add(self.close)
         await self._note(_ASLEEP_FOR)
 
     async def _open_notifier(self, mailbox: str) -> Notifier:
         try:
-            channel = await self._core.run(self._core.engine.notify_channel())
+            channel = await self._database.run(self._database.engine.notify_channel())
         except DatabaseFailed as error:
             _log.info(
                 "a reader of events polls, because it may not ask for notifications: %s", error
@@ -103,7 +103,7 @@ class AsyncIdleWait:
         self._asleep_since = None if length is None else time.monotonic()
         mailbox = self._mailbox
         try:
-            await self._core.run(self._core.engine.sleep((mailbox,), mailbox, length))
+            await self._database.run(self._database.engine.sleep((mailbox,), mailbox, length))
         except LanewayError as error:
             _log.debug("a reader of events could not be noted as asleep or awake: %s", error)
 
@@ -123,20 +123,20 @@ class AsyncEndBell:
     """Listens while anybody waits; the connection stays open for the next one until the client is
     closed."""
 
-    def __init__(self, core: AsyncCore, address: ClientAddress) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase, address: ClientAddress) -> None:
+        self._database = database
         self._address = address
         self._ring = asyncio.Event()
         self._waiting = 0
         self._task: asyncio.Task[None] | None = None
 
     @classmethod
-    def of(cls, core: AsyncCore, address: ClientAddress) -> "AsyncEndBell":
+    def of(cls, database: AsyncDatabase, address: ClientAddress) -> "AsyncEndBell":
         """The client's one bell."""
-        if not isinstance(core.end_bell, cls):
-            core.end_bell = cls(core, address)
-            core.at_close.add(core.end_bell.close)
-        return core.end_bell
+        if not isinstance(database.end_bell, cls):
+            database.end_bell = cls(database, address)
+            database.at_close.add(database.end_bell.close)
+        return database.end_bell
 
     def next_ring(self) -> asyncio.Event:
         """Set at the next ring; to be taken before looking, so that none is missed."""
@@ -156,8 +156,8 @@ class AsyncEndBell:
             self._waiting -= 1
 
     async def close(self) -> None:
-        self._core.at_close.discard(self.close)
-        self._core.end_bell = None
+        self._database.at_close.discard(self.close)
+        self._database.end_bell = None
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -183,7 +183,7 @@ class AsyncEndBell:
 
     async def _open(self) -> Notifier:
         try:
-            channel = await self._core.run(self._core.engine.notify_channel())
+            channel = await self._database.run(self._database.engine.notify_channel())
         except LanewayError as error:
             _log.info("waiting for messages by polling: %s", error)
             return LocalNotifier()
@@ -191,8 +191,8 @@ class AsyncEndBell:
         return open_notifier(url, channel=channel, wanted=frozenset([RING]), pooler=pooler)
 
     async def _ask_to_be_told(self) -> None:
-        worker = f"{RING} of {self._core.options.worker}"
+        worker = f"{RING} of {self._database.options.worker}"
         try:
-            await self._core.run(self._core.engine.sleep((RING,), worker, _ASLEEP_FOR))
+            await self._database.run(self._database.engine.sleep((RING,), worker, _ASLEEP_FOR))
         except LanewayError as error:
             _log.debug("could not ask to be told of results: %s", error)

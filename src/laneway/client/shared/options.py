@@ -40,13 +40,13 @@ _openings: "WeakKeyDictionary[Forkable, Callable[[], Any]]" = WeakKeyDictionary(
 _left_behind: list[object] = []
 
 
-def start_anew_after_fork(core: Forkable, open_runner: Callable[[], Any]) -> None:
-    _openings[core] = open_runner
+def start_anew_after_fork(database: Forkable, open_runner: Callable[[], Any]) -> None:
+    _openings[database] = open_runner
 
 
 def _start_all_anew() -> None:
-    for core, open_runner in list(_openings.items()):
-        _left_behind.append(core.start_anew(open_runner()))
+    for database, open_runner in list(_openings.items()):
+        _left_behind.append(database.start_anew(open_runner()))
 
 
 os.register_at_fork(after_in_child=_start_all_anew)

@@ -14,7 +14,7 @@ from laneway.errors import DatabaseFailed, SchemaError
 from laneway.model import UpkeepReport
 from laneway.plan import Taken
 
-from .core import Core
+from .database import Database
 from .dead_letters import Operations
 from .message import Message, SettleVerbs
 
@@ -27,10 +27,10 @@ _STEPS = 5
 class ClaimVerbs:
     """A part of the client: claim and upkeep."""
 
-    def __init__(self, core: Core, settling: SettleVerbs) -> None:
-        self._core = core
+    def __init__(self, database: Database, settling: SettleVerbs) -> None:
+        self._database = database
         self._settling = settling
-        self._queues = (core.options.queue,)
+        self._queues = (database.options.queue,)
         self._next_upkeep = 0.0
 
     def claim(
@@ -51,10 +51,10 @@ class ClaimVerbs:
         """
         limit = check_limit(limit)
         names = self._queues if queues is None else check_queues(queues)
-        length = self._core.options.lease if lease is None else check_lease(lease)
+        length = self._database.options.lease if lease is None else check_lease(lease)
         wanted = None if kinds is None else check_kinds(kinds)
         self._upkeep_if_due()
-        if self._core.options.group_commit:
+        if self._database.options.group_commit:
             taken = self._claim_together(names, length, limit, wanted)
         else:
             taken = self._claim(names, length, limit, wanted)
@@ -69,9 +69,9 @@ class ClaimVerbs:
 
         >>> report = queue.upkeep()
         """
-        report = self._core.run(self._core.engine.upkeep())
+        report = self._database.run(self._database.engine.upkeep())
         for _ in range(_STEPS):
-            if Operations(self._core).step() is None:
+            if Operations(self._database).step() is None:
                 break
         return report
 
@@ -79,10 +79,10 @@ class ClaimVerbs:
         self, queues: tuple[str, ...], lease: timedelta, limit: int, kinds: tuple[str, ...] | None
     ) -> Taken:
         """Somebody who keeps all channels with work locked (an open transaction) makes it busy."""
-        worker = self._core.options.worker
+        worker = self._database.options.worker
         try:
-            plan = self._core.engine.claim(queues, limit, lease, worker, kinds)
-            return self._core.run(plan)
+            plan = self._database.engine.claim(queues, limit, lease, worker, kinds)
+            return self._database.run(plan)
         except DatabaseFailed as error:
             return busy_if_locked(error)
 
@@ -94,7 +94,7 @@ class ClaimVerbs:
 
         key = ("claim", queues, lease, kinds)
         undo = self._take_back
-        return self._core.merge(key, flush, int, limit, undo, after="complete")  # type: ignore[no-any-return]
+        return self._database.merge(key, flush, int, limit, undo, after="complete")  # type: ignore[no-any-return]
 
     def _take_back(self, taken: Taken) -> None:
         """The caller was cancelled: its messages are given back."""
@@ -107,7 +107,7 @@ class ClaimVerbs:
         return [Message(row, claimed_at, until, self._settling) for row in taken.rows]
 
     def _upkeep_if_due(self) -> None:
-        every = self._core.options.upkeep_every
+        every = self._database.options.upkeep_every
         now = time.monotonic()
         if every is None or now < self._next_upkeep:
             return

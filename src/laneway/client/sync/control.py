@@ -20,7 +20,7 @@ from laneway.names import check_kind, check_name
 from laneway.operations import AuditEntry, AuditNote, Pause
 from laneway.plan import Plan
 
-from .core import Core
+from .database import Database
 from .dead_letters import Operations
 
 # A client whose verbs write into the audit what they did, in the same transaction.
@@ -29,20 +29,22 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 
 
-class AuditedCore(Core):
-    """The same engine and connections as ``core``; every plan ends with a row of the audit, and the
-    two are one transaction."""
+class AuditedDatabase(Database):
+    """The same engine and connections as ``database``; every plan ends with a row of the audit, and
+    the two are one transaction."""
 
-    def __init__(self, core: Core, note: AuditNote, count: Callable[[Any], int | None]) -> None:
-        self.engine = core.engine
-        self.options = core.options
-        self._core = core
+    def __init__(
+        self, database: Database, note: AuditNote, count: Callable[[Any], int | None]
+    ) -> None:
+        self.engine = database.engine
+        self.options = database.options
+        self._database = database
         self._note = note
         self._count = count
 
     def run(self, plan: Plan[T], connection: object = None, *, atomic: bool = False) -> T:
         both = noted(self.engine, plan, self._note, self._count)
-        return self._core.run(both, connection, atomic=True)
+        return self._database.run(both, connection, atomic=True)
 
     def run_items(
         self,
@@ -61,8 +63,8 @@ _LAST_ID = 2**63 - 1
 class ControlVerbs:
     """A part of the client: pauses and the audit."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def pause(
         self,
@@ -80,14 +82,14 @@ class ControlVerbs:
 
         >>> queue.pause(kind="email", duration=timedelta(hours=1), reason="relay is down")
         """
-        plan = self._core.engine.pause_queue(
+        plan = self._database.engine.pause_queue(
             self._queue_named(queue),
             None if kind is None else check_kind(kind),
             checked_pause(duration),
             check_storable("actor", actor, 255),
             check_storable("reason", reason),
         )
-        return self._core.run(plan)
+        return self._database.run(plan)
 
     def resume(self, *, queue: str | None = None, kind: str | None = None) -> bool:
         """Ends the pause of the queue, or of one ``kind`` of it; returns whether there was one. A
@@ -97,7 +99,7 @@ class ControlVerbs:
         """
         target = self._queue_named(queue)
         kind = None if kind is None else check_kind(kind)
-        return self._core.run(self._core.engine.resume_queue(target, kind))
+        return self._database.run(self._database.engine.resume_queue(target, kind))
 
     def pauses(self, *, queue: str | None = None) -> Sequence[Pause]:
         """The queues and kinds that are paused now, of all queues if none is named.
@@ -106,15 +108,15 @@ class ControlVerbs:
         """
         if queue is not None:
             queue = check_name("queue", queue)
-        return self._core.run(self._core.engine.pauses(queue))
+        return self._database.run(self._database.engine.pauses(queue))
 
     def _queue_named(self, queue: str | None) -> str:
-        return self._core.options.queue if queue is None else check_name("queue", queue)
+        return self._database.options.queue if queue is None else check_name("queue", queue)
 
     @property
     def operations(self) -> Operations:
         """Redrives and discards of many dead letters, in the background."""
-        return Operations(self._core)
+        return Operations(self._database)
 
     def run_now(self, ids: Iterable[int]) -> list[MadeDue]:
         """Makes messages that are scheduled for later due now, deferred ones too; the limits and
@@ -125,7 +127,7 @@ class ControlVerbs:
         wanted = check_ids(ids)
         if not wanted:
             return []
-        return self._core.run(self._core.engine.run_now(wanted))
+        return self._database.run(self._database.engine.run_now(wanted))
 
     def audit(self, *, limit: int = 100, before: int | None = None) -> Sequence[AuditEntry]:
         """What operators did, the newest first; the next page comes ``before`` the last one's id.
@@ -134,7 +136,7 @@ class ControlVerbs:
         """
         if before is not None:
             before = check_number("before", before, 1, _LAST_ID)
-        return self._core.run(self._core.engine.audit(check_limit(limit), before))
+        return self._database.run(self._database.engine.audit(check_limit(limit), before))
 
     def audited(
         self, note: AuditNote, count: Callable[[Any], int | None] = lambda answer: None
@@ -142,5 +144,5 @@ class ControlVerbs:
         """The same client, whose next verb writes ``note`` into the audit in its own transaction;
         ``count`` says from the verb's result how many it changed. ``laneway.operator`` uses it."""
         client = copy(self)
-        client._core = AuditedCore(self._core, note, count)
+        client._database = AuditedDatabase(self._database, note, count)
         return client

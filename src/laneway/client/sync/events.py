@@ -31,7 +31,7 @@ from laneway.model import Published
 from laneway.names import check_kind, check_name
 from laneway.payload import read_result
 
-from .core import Core
+from .database import Database
 from .waits import EndBell, IdleWait, pause
 
 # A reader of events.
@@ -57,10 +57,14 @@ class Events:
     """
 
     def __init__(
-        self, core: Core, address: ClientAddress, wanted: EventFilter, idle: timedelta | None
+        self,
+        database: Database,
+        address: ClientAddress,
+        wanted: EventFilter,
+        idle: timedelta | None,
     ) -> None:
-        self._core = core
-        self._idle_wait = IdleWait(core, address)
+        self._database = database
+        self._idle_wait = IdleWait(database, address)
         self._wanted = wanted
         self._idle = None if idle is None else idle.total_seconds()
         self._ready: deque[Event] = deque()
@@ -73,7 +77,7 @@ class Events:
 
     def open(self) -> None:
         """Receives what is committed from now on."""
-        self._listener = self._core.run(self._core.engine.listen(self._wanted, _LENGTH))
+        self._listener = self._database.run(self._database.engine.listen(self._wanted, _LENGTH))
         self._renew_at = time.monotonic() + _RENEW_EVERY
         self._behind = 0
 
@@ -84,7 +88,7 @@ class Events:
         try:
             self._idle_wait.close()
             if listener is not None:
-                self._core.run(self._core.engine.unlisten(listener))
+                self._database.run(self._database.engine.unlisten(listener))
         except LanewayError as error:
             _log.info("could not remove a mailbox, upkeep will: %s", error)
 
@@ -135,7 +139,7 @@ class Events:
         assert self._listener is not None
         renewing = time.monotonic() >= self._renew_at or self._behind >= MOST_MAIL // 2
         length = _LENGTH if renewing else None
-        heard = self._core.run(self._core.engine.hear(self._listener, _LIMIT, length))
+        heard = self._database.run(self._database.engine.hear(self._listener, _LIMIT, length))
         if renewing:
             self._renew_at = time.monotonic() + _RENEW_EVERY
         missed = not heard.alive or (renewing and heard.behind >= MOST_MAIL)
@@ -168,8 +172,8 @@ class ListenVerbs:
 
     _address: ClientAddress
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def events(
         self,
@@ -198,7 +202,7 @@ class ListenVerbs:
         )
         if idle is not None:
             idle = check_duration("idle", idle)
-        return Events(self._core, self._address, wanted, idle)
+        return Events(self._database, self._address, wanted, idle)
 
     def wait(
         self,
@@ -218,10 +222,10 @@ class ListenVerbs:
         if timeout is not None:
             patience = check_duration("timeout", timeout).total_seconds()
         begin = time.monotonic()
-        bell = EndBell.of(self._core, self._address)
+        bell = EndBell.of(self._database, self._address)
         while True:
             rung = bell.next_ring()
-            (ending,) = self._core.run_items(self._core.engine.endings, ids)
+            (ending,) = self._database.run_items(self._database.engine.endings, ids)
             if ending is not None:
                 return ending
             waited = time.monotonic() - begin
@@ -271,7 +275,7 @@ class ListenVerbs:
         stored: StoredResult | None = None
         if ending.outcome == "completed" and ending.kept_until is not None:
             ids = [ending.message_id]
-            (stored,) = self._core.run_items(self._core.engine.results, ids)
+            (stored,) = self._database.run_items(self._database.engine.results, ids)
         return read_result(ending, stored, wanted)
 
 

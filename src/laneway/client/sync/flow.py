@@ -31,7 +31,7 @@ from laneway.flow import (
 from laneway.names import check_name
 from laneway.plan import Row
 
-from .core import Core
+from .database import Database
 from .waits import pause
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ class FlowAddition(FlowNodes):
     def __init__(
         self,
         message: "Message",
-        core: Core,
+        database: Database,
         channel: str | None,
         keep_result: Duration | None,
         connection: object,
     ) -> None:
         where = message.channel if channel is None else channel
-        super().__init__(core.options, message.queue, where, keep_result)
+        super().__init__(database.options, message.queue, where, keep_result)
         self._message = message
         self._connection = connection
 
@@ -98,16 +98,16 @@ class FlowAddition(FlowNodes):
 class FlowMessageVerbs:
     """A part of the settling calls: those of flows."""
 
-    _core: Core
+    _database: Database
 
     def _stage_nodes(
         self, lease: Row, nodes: Sequence[NodeDraft], *, connection: object = None
     ) -> StagedNodes:
-        plan = self._core.engine.stage_nodes(lease, nodes)
-        return self._core.run(plan, connection, atomic=len(nodes) > BATCH)
+        plan = self._database.engine.stage_nodes(lease, nodes)
+        return self._database.run(plan, connection, atomic=len(nodes) > BATCH)
 
     def _parents(self, message_id: int) -> Sequence[Parent]:
-        return self._core.run(parents_of(self._core.engine, message_id))
+        return self._database.run(parents_of(self._database.engine, message_id))
 
 
 class FlowMessage:
@@ -131,7 +131,7 @@ class FlowMessage:
         ...     flow.add(merge, after=[flow.add(fetch_page, url) for url in found])
         """
         message: Any = self
-        return FlowAddition(message, message._settling._core, channel, keep_result, connection)
+        return FlowAddition(message, message._settling._database, channel, keep_result, connection)
 
     def parents(self) -> Sequence[Parent]:
         """The messages of its flow that this one came after, in the order of ``after=``, each with
@@ -155,8 +155,8 @@ class Flows:
     >>> for flow in queue.flows.list(): ...
     """
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def list(
         self,
@@ -178,7 +178,7 @@ class Flows:
         limit = check_limit(limit)
         # A filter in the statement would look for the next match through all flows there are.
         look = limit if wanted is None and state is None else LOOK_FLOWS
-        rows = self._core.run(self._core.engine.flows(None, look, start))
+        rows = self._database.run(self._database.engine.flows(None, look, start))
         fits = [row for row in rows if wanted in (None, row.queue) and state in (None, row.state)]
         found = fits[:limit]
         if len(fits) > limit:
@@ -191,7 +191,7 @@ class Flows:
         >>> (queue.flows.get(flow.id)).state
         """
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
-        found = self._core.run(self._core.engine.flow(number))
+        found = self._database.run(self._database.engine.flow(number))
         if found is None:
             raise FlowMissing(
                 f"there is no flow {number}: its publish is not committed yet, or it ended and is "
@@ -207,7 +207,9 @@ class Flows:
         """
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
         start = check_number("after", after, 0, _MOST_IDS)
-        return self._core.run(self._core.engine.flow_nodes(number, check_limit(limit), start))
+        return self._database.run(
+            self._database.engine.flow_nodes(number, check_limit(limit), start)
+        )
 
     def place(self, message_id: int) -> FlowPlace | None:
         """Where a message stands: its flow, what it came after and what comes after it. None if it
@@ -216,14 +218,14 @@ class Flows:
         >>> place = queue.flows.place(message.id)
         """
         number = check_number("a message's id", message_id, 1, _MOST_IDS)
-        return self._core.run(self._core.engine.flow_place(number))
+        return self._database.run(self._database.engine.flow_place(number))
 
     def with_dead_letters(self, *, limit: int = 20) -> Sequence[FlowInfo]:
         """The oldest flows that have a dead letter: what waits for it is held.
 
         >>> for flow in queue.flows.with_dead_letters(): ...
         """
-        return self._core.run(self._core.engine.flows_with_dead(check_limit(limit)))
+        return self._database.run(self._database.engine.flows_with_dead(check_limit(limit)))
 
     def dead(self, flow_id: int, *, limit: int = 100) -> Sequence[DeadNode]:
         """Its nodes that are dead letters now, by id: what holds the others.
@@ -231,7 +233,7 @@ class Flows:
         >>> for node in queue.flows.dead(flow.id): ...
         """
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
-        return self._core.run(self._core.engine.dead_nodes(number, check_limit(limit)))
+        return self._database.run(self._database.engine.dead_nodes(number, check_limit(limit)))
 
     def redrive(self, flow_id: int) -> int:
         """Puts its dead letters back, 10,000 at most, so that it goes on; answers how many.
@@ -239,11 +241,11 @@ class Flows:
         >>> queue.flows.redrive(flow.id)
         """
         self.get(flow_id)
-        engine = self._core.engine
-        ids = [node.id for node in self._core.run(engine.dead_nodes(flow_id, BATCH))]
+        engine = self._database.engine
+        ids = [node.id for node in self._database.run(engine.dead_nodes(flow_id, BATCH))]
         if not ids:
             return 0
-        return self._core.run(engine.redrive(ids, None, timedelta(0)))
+        return self._database.run(engine.redrive(ids, None, timedelta(0)))
 
     def wait(self, flow_id: int, timeout: Duration | None = None) -> FlowInfo:
         """Waits until nothing of it runs any more: it has ended, or a dead letter holds the rest.
@@ -275,7 +277,7 @@ class Flows:
         >>> queue.flows.cancel(flow.id)
         """
         self.get(flow_id)
-        self._core.run(self._core.engine.cancel_flow(flow_id))
+        self._database.run(self._database.engine.cancel_flow(flow_id))
         return self.get(flow_id)
 
 
@@ -291,14 +293,14 @@ class Flow(FlowNodes):
 
     def __init__(
         self,
-        core: Core,
+        database: Database,
         draft: FlowDraft,
         channel: str,
         keep_result: Duration | None,
         connection: object,
     ) -> None:
-        super().__init__(core.options, draft.queue, channel, keep_result)
-        self._core = core
+        super().__init__(database.options, draft.queue, channel, keep_result)
+        self._database = database
         self._draft = draft
         self._connection = connection
         self.id: int | None = None
@@ -332,10 +334,10 @@ class Flow(FlowNodes):
         self._closed = True
         if kind is not None or not self._drafts:
             return
-        plan = self._core.engine.publish_flow(self._draft, self._drafts)
+        plan = self._database.engine.publish_flow(self._draft, self._drafts)
         # PostgreSQL does it in one statement; more than one needs a transaction.
         many = len(self._drafts) > BATCH
-        answer = self._core.run(plan, self._connection, atomic=many)
+        answer = self._database.run(plan, self._connection, atomic=many)
         if answer.status in ("full", "closed"):
             raise flow_refusal(self.name, answer)
         self.id, self.existing = answer.id, answer.status == "existing"
@@ -345,11 +347,11 @@ class Flow(FlowNodes):
 
     def wait(self, timeout: Duration | None = None) -> FlowInfo:
         """Waits until nothing of it runs; see ``queue.flows.wait``."""
-        return Flows(self._core).wait(self._published(), timeout)
+        return Flows(self._database).wait(self._published(), timeout)
 
     def cancel(self) -> FlowInfo:
         """Ends it; see ``queue.flows.cancel``."""
-        return Flows(self._core).cancel(self._published())
+        return Flows(self._database).cancel(self._published())
 
     def _published(self) -> int:
         if self.id is None:
@@ -363,8 +365,8 @@ class Flow(FlowNodes):
 class FlowVerbs:
     """A part of the client: flows."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def flow(
         self,
@@ -387,13 +389,13 @@ class FlowVerbs:
         ...     flow.add(merge, after=[flow.add(fetch_page, n) for n in range(100)])
         """
         draft = FlowDraft(
-            self._core.options.queue if queue is None else check_name("queue", queue),
+            self._database.options.queue if queue is None else check_name("queue", queue),
             check_name("flow", name),
             check_duration("keep", keep),
         )
-        return Flow(self._core, draft, channel, keep_result, connection)
+        return Flow(self._database, draft, channel, keep_result, connection)
 
     @property
     def flows(self) -> Flows:
         """Flows that are running or ended not long ago: list, wait, cancel."""
-        return Flows(self._core)
+        return Flows(self._database)

@@ -39,7 +39,7 @@ from laneway.model import HistoryEntry, Listing
 from laneway.names import check_kind, check_name
 from laneway.operations import Minute, WorkerInfo
 
-from .core import Core
+from .database import Database
 
 _LAST_ID = 2**63 - 1
 
@@ -47,8 +47,8 @@ _LAST_ID = 2**63 - 1
 class InspectVerbs:
     """A part of the client: what operators look at."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def messages(
         self,
@@ -76,10 +76,10 @@ class InspectVerbs:
             state,
         )
         after = check_number("after", after, 0, _LAST_ID)
-        page = self._core.run(self._core.engine.messages(wanted, check_limit(limit), after))
+        page = self._database.run(self._database.engine.messages(wanted, check_limit(limit), after))
         leased = [info.id for info in page if info.state == "leased"]
         if leased:
-            said = self._core.run(self._core.engine.progress(leased))
+            said = self._database.run(self._database.engine.progress(leased))
             found = dict(zip(leased, said, strict=True))
             page[:] = [with_progress(info, found.get(info.id)) for info in page]
         return page
@@ -91,27 +91,27 @@ class InspectVerbs:
         >>> info = queue.message(9182)
         """
         (wanted,) = check_ids([message_id])
-        info = self._core.run(self._core.engine.message(wanted))
+        info = self._database.run(self._database.engine.message(wanted))
         if info is None or info.state != "leased":
             return info
-        (progress,) = self._core.run(self._core.engine.progress([wanted]))
+        (progress,) = self._database.run(self._database.engine.progress([wanted]))
         return with_progress(info, progress)
 
     def payload(self, message_id: int) -> bytes | None:
         """The payload of a message that has not ended, dead letters included."""
         (wanted,) = check_ids([message_id])
-        return self._core.run(self._core.engine.payload(wanted))
+        return self._database.run(self._database.engine.payload(wanted))
 
     def saved_state(self, message_id: int) -> bytes | None:
         """What its handler saved (``Defer(state=…)``) with a message that has not ended; None if
         nothing is saved."""
         (wanted,) = check_ids([message_id])
-        return self._core.run(self._core.engine.saved_state(wanted))
+        return self._database.run(self._database.engine.saved_state(wanted))
 
     def stored_result(self, message_id: int) -> StoredResult | None:
         """What the handler of a message returned, as it is stored; None if nothing is kept. See
         ``result``, which waits and decodes."""
-        (stored,) = self._core.run(self._core.engine.results(check_ids([message_id])))
+        (stored,) = self._database.run(self._database.engine.results(check_ids([message_id])))
         return stored
 
     def channels(
@@ -142,8 +142,8 @@ class InspectVerbs:
             check_flag("paused", paused),
             check_flag("limited", limited),
         )
-        engine = self._core.engine
-        return self._core.run(channels_with_pauses(engine, wanted, check_limit(limit), after))
+        engine = self._database.engine
+        return self._database.run(channels_with_pauses(engine, wanted, check_limit(limit), after))
 
     def minutes(
         self,
@@ -167,8 +167,10 @@ class InspectVerbs:
         """
         until = self.clock() if until is None else check_time("until", until)
         since = until - HOUR if since is None else check_time("since", since)
-        return self._core.run(
-            self._core.engine.minutes(checked_minutes(since, until, step, queue, kind, by, times))
+        return self._database.run(
+            self._database.engine.minutes(
+                checked_minutes(since, until, step, queue, kind, by, times)
+            )
         )
 
     def workers(self, *, limit: int = 1000) -> list[WorkerInfo]:
@@ -177,7 +179,7 @@ class InspectVerbs:
 
         >>> idle = [worker for worker in queue.workers() if not worker.used]
         """
-        return Listing(self._core.run(self._core.engine.workers(check_limit(limit))))
+        return Listing(self._database.run(self._database.engine.workers(check_limit(limit))))
 
     def history(self, message_id: int) -> list[HistoryEntry]:
         """What happened to a message, one entry per finished attempt, oldest first.
@@ -185,7 +187,7 @@ class InspectVerbs:
         >>> [entry.outcome for entry in queue.history(message.id)]
         """
         (wanted,) = check_ids([message_id])
-        return Listing(self._core.run(self._core.engine.history(wanted)))
+        return Listing(self._database.run(self._database.engine.history(wanted)))
 
     def history_since(self, position: str | None = None, *, limit: int = 1000) -> HistoryPage:
         """The history since a position, of all queues; without one, only the current position.
@@ -195,16 +197,16 @@ class InspectVerbs:
 
         >>> entries, position = queue.history_since(position)
         """
-        return self._core.run(self._core.engine.history_since(position, check_limit(limit)))
+        return self._database.run(self._database.engine.history_since(position, check_limit(limit)))
 
     def totals(self) -> Totals:
         """Counters that rise, until the server starts anew: the rate is the difference of two by
         the time between."""
-        return self._core.run(self._core.engine.totals())
+        return self._database.run(self._database.engine.totals())
 
     def clock(self) -> datetime:
         """The database's time, which is the only clock that counts."""
-        return self._core.run(self._core.engine.clock())
+        return self._database.run(self._database.engine.clock())
 
     def diagnose(self) -> Sequence[Finding]:
         """Diagnoses problems of the database and suggests fixes; works before anything is installed
@@ -212,4 +214,4 @@ class InspectVerbs:
 
         >>> [finding for finding in queue.diagnose() if finding.level != "ok"]
         """
-        return Listing(self._core.run(self._core.engine.diagnose()))
+        return Listing(self._database.run(self._database.engine.diagnose()))

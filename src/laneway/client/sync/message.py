@@ -36,7 +36,7 @@ from laneway.names import check_name
 from laneway.plan import Plan, Row
 from laneway.shared_limits import LimitNote
 
-from .core import Core
+from .database import Database
 from .flow import FlowMessage, FlowMessageVerbs
 
 Item = TypeVar("Item")
@@ -49,8 +49,8 @@ KEPT = timedelta(days=30)
 class SettleVerbs(FlowMessageVerbs):
     """A part of the client: the calls that end or extend leases, for many messages at once."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def _traceback(self, error: Error) -> str | None:
         """What is kept with a dead letter."""
@@ -68,10 +68,10 @@ class SettleVerbs(FlowMessageVerbs):
 
         >>> lost = [s for s in queue.complete(messages) if s.lost]
         """
-        engine = self._core.engine
+        engine = self._database.engine
         messages = list(listed_messages(messages))
         rows, waited = leases_of(messages), waits(messages)
-        kept = results_to_keep(messages, results, self._core.options.max_payload)
+        kept = results_to_keep(messages, results, self._database.options.max_payload)
         notes = limit_notes(engine, messages, AttemptEnd.COMPLETED)
         if kept:
             ends = [(row, waited.get(row[0]), kept.get((row[0], row[1]))) for row in rows]
@@ -96,14 +96,14 @@ class SettleVerbs(FlowMessageVerbs):
 
         >>> queue.defer(messages, timedelta(minutes=5))
         """
-        most = self._core.options.max_payload
+        most = self._database.options.max_payload
         trace = self._traceback(error)
         messages = list(listed_messages(messages))
         items = deferrals(messages, delay, at, state, reason, error, most, trace)
         progress = reason is None and error is None
         outcome = AttemptEnd.COMPLETED if progress else failed_as(error)
-        notes = limit_notes(self._core.engine, messages, outcome)
-        return self._settle(self._core.engine.defer, items, notes, connection)
+        notes = limit_notes(self._database.engine, messages, outcome)
+        return self._settle(self._database.engine.defer, items, notes, connection)
 
     def fail(
         self,
@@ -119,8 +119,8 @@ class SettleVerbs(FlowMessageVerbs):
         """
         messages = list(listed_messages(messages))
         items = failures(messages, reason, error, self._traceback(error))
-        notes = limit_notes(self._core.engine, messages, failed_as(error))
-        return self._settle(self._core.engine.fail, items, notes, connection)
+        notes = limit_notes(self._database.engine, messages, failed_as(error))
+        return self._settle(self._database.engine.fail, items, notes, connection)
 
     def _settle(
         self,
@@ -130,12 +130,12 @@ class SettleVerbs(FlowMessageVerbs):
         connection: object,
     ) -> list[Settled]:
         """Tells their limits before the leases end, or in the caller's transaction."""
-        note = self._core.engine.note_limits
+        note = self._database.engine.note_limits
         if notes and connection is None:
-            self._core.run_items(note, notes)
-        results = self._core.run_items(verb, items, connection)
+            self._database.run_items(note, notes)
+        results = self._database.run_items(verb, items, connection)
         if connection is not None and (kept := kept_notes(notes, results)):
-            self._core.run(note(kept), connection)
+            self._database.run(note(kept), connection)
         return results
 
     def extend(
@@ -151,10 +151,10 @@ class SettleVerbs(FlowMessageVerbs):
         >>> queue.extend(messages)
         """
         messages = list(listed_messages(messages))
-        items = extensions(messages, self._core.options.lease if length is None else length)
+        items = extensions(messages, self._database.options.lease if length is None else length)
         if notes := notes_of(messages):
-            return self._core.run(self._core.engine.extend(items, notes), connection)
-        return self._core.run_items(self._core.engine.extend, items, connection)
+            return self._database.run(self._database.engine.extend(items, notes), connection)
+        return self._database.run_items(self._database.engine.extend, items, connection)
 
     def give_back(
         self,
@@ -168,7 +168,7 @@ class SettleVerbs(FlowMessageVerbs):
         >>> queue.give_back(messages)
         """
         items = returns(messages, delay)
-        return self._core.run_items(self._core.engine.give_back, items, connection)
+        return self._database.run_items(self._database.engine.give_back, items, connection)
 
     def once(
         self,
@@ -190,9 +190,11 @@ class SettleVerbs(FlowMessageVerbs):
             raise InvalidOption(
                 "once() needs your connection: the note is part of your transaction"
             )
-        target = self._core.options.queue if queue is None else check_name("queue", queue)
-        plan = self._core.engine.once(target, check_name("key", key), check_duration("keep", keep))
-        return self._core.run(plan, connection)
+        target = self._database.options.queue if queue is None else check_name("queue", queue)
+        plan = self._database.engine.once(
+            target, check_name("key", key), check_duration("keep", keep)
+        )
+        return self._database.run(plan, connection)
 
     def cancel(self, ids: Iterable[int], *, running: bool = False) -> list[Cancelled]:
         """Ends waiting messages without an attempt; a leased one stays with its holder.
@@ -207,9 +209,9 @@ class SettleVerbs(FlowMessageVerbs):
         wanted = check_ids(ids)
         if not wanted:
             return []
-        engine = self._core.engine
+        engine = self._database.engine
         cancel = engine.cancel_running if check_flag("running", running) else engine.cancel
-        return self._core.run(cancel(wanted))
+        return self._database.run(cancel(wanted))
 
 
 class Message(FlowMessage, MessageFields):

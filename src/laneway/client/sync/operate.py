@@ -33,7 +33,7 @@ from laneway.names import check_name
 from laneway.operations import Fairness
 from laneway.shared_limits import SharedLimit, check_limit_name
 
-from .core import Core
+from .database import Database
 from .dead_letters import DeadLetters
 
 # One channel, seen by an operator.
@@ -45,8 +45,8 @@ class Channel:
     >>> channel = queue.channel("tenant-42")
     """
 
-    def __init__(self, core: Core, queue: str, name: str) -> None:
-        self._core = core
+    def __init__(self, database: Database, queue: str, name: str) -> None:
+        self._database = database
         self.queue = queue
         self.name = name
 
@@ -69,7 +69,7 @@ class Channel:
         >>> queue.channel("tenant-42").limit(concurrency=None)
         """
         change = checked_change(LimitChange(concurrency, rate, burst, backlog, weight))
-        return self._core.run(self._core.engine.limit(self.queue, self.name, change))
+        return self._database.run(self._database.engine.limit(self.queue, self.name, change))
 
     def set_policy(self, policy: Policy) -> None:
         """Replaces the whole policy: what it leaves out is unlimited, and the weight 1.
@@ -77,7 +77,7 @@ class Channel:
         >>> queue.channel("tenant-42").set_policy(Policy(concurrency=2))
         """
         policies = checked_policies({self.name: policy})
-        self._core.run(self._core.engine.set_policies(self.queue, policies))
+        self._database.run(self._database.engine.set_policies(self.queue, policies))
 
     def unlimited(self) -> None:
         """Removes all limits; a paused channel stays paused."""
@@ -90,7 +90,7 @@ class Channel:
         >>> queue.channel("tenant-42").pause(duration=timedelta(minutes=30))
         """
         length = checked_pause(duration)
-        self._core.run(self._core.engine.pause(self.queue, [self.name], True, length))
+        self._database.run(self._database.engine.pause(self.queue, [self.name], True, length))
 
     def throttle(self, retry_after: Duration) -> None:
         """Stops claims from this channel for ``retry_after``, because whoever does its work asked
@@ -99,25 +99,25 @@ class Channel:
         >>> queue.channel("tenant-42").throttle(timedelta(seconds=30))
         """
         length = check_duration("retry_after", retry_after)
-        self._core.run(self._core.engine.throttle(self.queue, self.name, length))
+        self._database.run(self._database.engine.throttle(self.queue, self.name, length))
 
     def resume(self) -> None:
         """Allows claims again."""
-        self._core.run(self._core.engine.pause(self.queue, [self.name], False))
+        self._database.run(self._database.engine.pause(self.queue, [self.name], False))
 
     def remove(self) -> None:
         """Refuses new messages; once the last one has ended, the channel and its policy are deleted
         and the name is free again."""
-        self._core.run(self._core.engine.remove(self.queue, [self.name]))
+        self._database.run(self._database.engine.remove(self.queue, [self.name]))
 
     def policy(self) -> Policy:
         """The current policy; a channel that was never limited has the default one."""
-        return self._core.run(self._core.engine.policy(self.queue, self.name))
+        return self._database.run(self._database.engine.policy(self.queue, self.name))
 
     def stats(self) -> ChannelStats:
         """How many messages wait, are leased and so on."""
-        plan = self._core.engine.channel_stats(self.queue, self.name, 1)
-        found = self._core.run(plan)
+        plan = self._database.engine.channel_stats(self.queue, self.name, 1)
+        found = self._database.run(plan)
         return found[0] if found else ChannelStats(self.queue, self.name)
 
     def __repr__(self) -> str:
@@ -136,8 +136,8 @@ class NamedLimit:
     >>> stripe = queue.limits["stripe"]
     """
 
-    def __init__(self, core: Core, name: str) -> None:
-        self._core = core
+    def __init__(self, database: Database, name: str) -> None:
+        self._database = database
         self.name = name
 
     def set(
@@ -160,7 +160,7 @@ class NamedLimit:
         >>> queue.limits["stripe"].set(adapt=Adapt(min=2, max=50), breaker=Breaker())
         """
         change = checked_shared_limit(concurrency, rate, burst, adapt, breaker)
-        return self._core.run(self._core.engine.set_shared_limit(self.name, change))
+        return self._database.run(self._database.engine.set_shared_limit(self.name, change))
 
     def rest(self, retry_after: Duration) -> None:
         """Starts nothing behind it for ``retry_after``; a rest that lasts longer stays as it is.
@@ -169,19 +169,19 @@ class NamedLimit:
         >>> queue.limits["stripe"].rest(timedelta(seconds=30))
         """
         length = check_duration("retry_after", retry_after)
-        self._core.run(self._core.engine.rest_shared_limit(self.name, length))
+        self._database.run(self._database.engine.rest_shared_limit(self.name, length))
 
     def remove(self) -> bool:
         """Removes it, and says whether it was there. Messages that name it are not held back any
         more."""
-        return self._core.run(self._core.engine.remove_shared_limit(self.name))
+        return self._database.run(self._database.engine.remove_shared_limit(self.name))
 
     def get(self) -> SharedLimit:
         """What it is set to, and what runs and waits behind it; without limits if nobody set it.
 
         >>> (queue.limits["stripe"].get()).running
         """
-        found = self._core.run(self._core.engine.shared_limits())
+        found = self._database.run(self._database.engine.shared_limits())
         return next((one for one in found if one.name == self.name), SharedLimit(self.name))
 
     def __repr__(self) -> str:
@@ -194,39 +194,39 @@ class Limits:
     >>> queue.limits["stripe"].set(concurrency=20)
     """
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def __getitem__(self, name: str) -> NamedLimit:
-        return NamedLimit(self._core, check_limit_name(name))
+        return NamedLimit(self._database, check_limit_name(name))
 
     def list(self) -> Sequence[SharedLimit]:
         """All of them by name, also those that messages name and nobody has set.
 
         >>> for limit in queue.limits.list(): print(limit.name, limit.running)
         """
-        return self._core.run(self._core.engine.shared_limits())
+        return self._database.run(self._database.engine.shared_limits())
 
 
 class OperateVerbs:
     """A part of the client: what operators set and ask."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def install(self) -> None:
         """Creates the schema, or brings it up to date; safe to repeat, and from many processes.
 
         >>> queue.install()
         """
-        self._core.run(self._core.engine.install(), atomic=True)
+        self._database.run(self._database.engine.install(), atomic=True)
 
     def upgrade(self) -> None:
         """Applies the migrations that are missing; raises SchemaMissing if nothing is installed.
 
         >>> queue.upgrade()
         """
-        self._core.run(self._core.engine.upgrade(), atomic=True)
+        self._database.run(self._database.engine.upgrade(), atomic=True)
 
     def repair(self) -> Sequence[Repair]:
         """Upgrades, and puts back what somebody dropped or changed: tables, columns with a default,
@@ -236,7 +236,7 @@ class OperateVerbs:
         >>> for part in queue.repair(): ...
         """
         self.upgrade()
-        return self._core.run(self._core.engine.repair())
+        return self._database.run(self._database.engine.repair())
 
     def install_roles(self, prefix: str | None = None) -> Sequence[str]:
         """Creates the database roles ``<prefix>_producer``, ``_consumer``, ``_viewer`` and
@@ -245,26 +245,26 @@ class OperateVerbs:
 
         >>> queue.install_roles()
         """
-        return self._core.run(self._core.engine.install_roles(prefix), atomic=True)
+        return self._database.run(self._database.engine.install_roles(prefix), atomic=True)
 
     def uninstall(self) -> None:
         """Removes the schema with everything in it; raises SchemaMissing if nothing is there.
 
         >>> queue.uninstall()
         """
-        self._core.run(self._core.engine.uninstall(), atomic=True)
+        self._database.run(self._database.engine.uninstall(), atomic=True)
 
     def schema_version(self) -> int:
         """The number of the last migration; raises SchemaMissing if nothing is installed."""
-        return self._core.run(self._core.engine.schema_version())
+        return self._database.run(self._database.engine.schema_version())
 
     def channel(self, name: str, *, queue: str | None = None) -> Channel:
         """One channel, to limit, pause, remove or look at; it need not exist.
 
         >>> queue.channel("tenant-42").limit(concurrency=2, rate=10, burst=20)
         """
-        target = self._core.options.queue if queue is None else check_name("queue", queue)
-        return Channel(self._core, target, check_name("channel", name))
+        target = self._database.options.queue if queue is None else check_name("queue", queue)
+        return Channel(self._database, target, check_name("channel", name))
 
     @property
     def limits(self) -> Limits:
@@ -272,29 +272,29 @@ class OperateVerbs:
 
         >>> queue.limits["stripe"].set(concurrency=20, rate=100)
         """
-        return Limits(self._core)
+        return Limits(self._database)
 
     def set_policies(self, policies: Mapping[str, Policy], *, queue: str | None = None) -> None:
         """Replaces the whole policies of many channels in one call.
 
         >>> queue.set_policies({"tenant-42": Policy(concurrency=2), "tenant-43": Policy()})
         """
-        target = self._core.options.queue if queue is None else check_name("queue", queue)
+        target = self._database.options.queue if queue is None else check_name("queue", queue)
         checked = checked_policies(policies)
         if checked:
-            self._core.run(self._core.engine.set_policies(target, checked))
+            self._database.run(self._database.engine.set_policies(target, checked))
 
     @property
     def dead_letters(self) -> DeadLetters:
         """Messages that were given up: list, redrive, discard."""
-        return DeadLetters(self._core)
+        return DeadLetters(self._database)
 
     def stats(self) -> list[QueueStats]:
         """How many messages wait, are leased and so on, by queue. Counts no messages.
 
         >>> for stats in queue.stats(): ...
         """
-        return Listing(self._core.run(stats_with_pauses(self._core.engine)))
+        return Listing(self._database.run(stats_with_pauses(self._database.engine)))
 
     def channel_stats(self, *, queue: str | None = None, limit: int = 1000) -> list[ChannelStats]:
         """The same by channel, the fullest first; of all queues if none is named.
@@ -303,12 +303,12 @@ class OperateVerbs:
         """
         if queue is not None:
             queue = check_name("queue", queue)
-        plan = self._core.engine.channel_stats(queue, None, check_limit(limit))
-        return Listing(self._core.run(plan))
+        plan = self._database.engine.channel_stats(queue, None, check_limit(limit))
+        return Listing(self._database.run(plan))
 
     def settings(self) -> Settings:
         """The settings of the whole schema."""
-        return self._core.run(self._core.engine.settings())
+        return self._database.run(self._database.engine.settings())
 
     def configure(
         self,
@@ -333,10 +333,10 @@ class OperateVerbs:
             backoff_max = check_duration("backoff_max", backoff_max)
         if audit_days is not None:
             audit_days = check_number("audit_days", audit_days, 1, 36_500)
-        plan = self._core.engine.configure(
+        plan = self._database.engine.configure(
             history, history_days, backoff_initial, backoff_max, audit_days
         )
-        return self._core.run(plan)
+        return self._database.run(plan)
 
     def set_fairness(
         self,
@@ -352,14 +352,14 @@ class OperateVerbs:
 
         >>> queue.set_fairness("time")
         """
-        name = self._core.options.queue if queue is None else check_name("queue", queue)
-        plan = self._core.engine.set_fairness(name, checked_fairness(by, turn))
-        return self._core.run(plan)
+        name = self._database.options.queue if queue is None else check_name("queue", queue)
+        plan = self._database.engine.set_fairness(name, checked_fairness(by, turn))
+        return self._database.run(plan)
 
     def fairness(self, *, queue: str | None = None) -> Fairness:
         """By what the queue's channels take turns.
 
         >>> (queue.fairness()).by
         """
-        name = self._core.options.queue if queue is None else check_name("queue", queue)
-        return self._core.run(self._core.engine.fairness(name))
+        name = self._database.options.queue if queue is None else check_name("queue", queue)
+        return self._database.run(self._database.engine.fairness(name))

@@ -22,7 +22,7 @@ from laneway.model import Draft, KeyScope, Names, NewMessage, OnDuplicate, Publi
 from laneway.names import check_kind, check_name
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy
 
-from .core import Core
+from .database import Database
 from .events import ListenVerbs
 from .waits import check_loop
 
@@ -38,8 +38,8 @@ class Topic:
     >>> orders.publish({"order": 9182}, channel="tenant-42")
     """
 
-    def __init__(self, core: Core, name: str) -> None:
-        self._core = core
+    def __init__(self, database: Database, name: str) -> None:
+        self._database = database
         self.name = name
 
     def subscribe(
@@ -58,14 +58,14 @@ class Topic:
         """
         if isinstance(queue, TaskTarget):
             kind, queue = queue.kind if kind is None else kind, queue.queue
-        target = self._core.options.queue if queue is None else check_name("queue", queue)
+        target = self._database.options.queue if queue is None else check_name("queue", queue)
         wanted = Subscription(
             self.name,
             target,
             None if channel is None else check_name("channel", channel),
             None if kind is None else check_kind(kind),
         )
-        self._core.run(self._core.engine.subscribe(wanted), connection)
+        self._database.run(self._database.engine.subscribe(wanted), connection)
 
     def unsubscribe(
         self, queue: str | TaskTarget[...] | None = None, *, connection: object = None
@@ -73,12 +73,12 @@ class Topic:
         """Stops copies for this queue; returns whether it was subscribed. Its copies stay."""
         if isinstance(queue, TaskTarget):
             queue = queue.queue
-        target = self._core.options.queue if queue is None else check_name("queue", queue)
-        return self._core.run(self._core.engine.unsubscribe(self.name, target), connection)
+        target = self._database.options.queue if queue is None else check_name("queue", queue)
+        return self._database.run(self._database.engine.unsubscribe(self.name, target), connection)
 
     def subscriptions(self) -> Sequence[Subscription]:
         """Who gets a copy, by queue."""
-        return self._core.run(self._core.engine.subscriptions(self.name))
+        return self._database.run(self._database.engine.subscriptions(self.name))
 
     def publish(
         self,
@@ -132,7 +132,7 @@ class Topic:
             limits,
             key_scope,
         )
-        options = self._core.options
+        options = self._database.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
         return (self._publish([draft], connection))[0]
 
@@ -148,14 +148,14 @@ class Topic:
         >>> queue.topic("orders").publish_many([{"order": 1}, {"order": 2}])
         """
         check_loop("publish_many", connection)
-        options = self._core.options
+        options = self._database.options
         drafts = draft_all(messages, options.queue, channel, options.max_payload)
         return self._publish(drafts, connection) if drafts else []
 
     def _publish(self, drafts: Sequence[Draft], connection: object) -> list[list[TopicCopy]]:
-        plan = self._core.engine.publish_topic(self.name, drafts)
+        plan = self._database.engine.publish_topic(self.name, drafts)
         several = len(drafts) > TOPIC_BATCH or any(draft.mode is not None for draft in drafts)
-        rounds = self._core.run(plan, connection, atomic=several)
+        rounds = self._database.run(plan, connection, atomic=several)
         results = [copy for copies in rounds for copy in copies]
         for copy in results:
             if copy.refused:
@@ -289,7 +289,7 @@ class PublishVerbs(ListenVerbs):
             limits,
             key_scope,
         )
-        options = self._core.options
+        options = self._database.options
         draft = draft_new(message, options.queue, channel, options.max_payload)
         published = (self._publish([draft], connection))[0]
         return PublishedMessage.of(published, self)
@@ -312,7 +312,7 @@ class PublishVerbs(ListenVerbs):
         >>> queue.publish_many([{"order": 1}, NewMessage({"order": 2}, delay=hour)])
         """
         check_loop("publish_many", connection)
-        core, options = self._core, self._core.options
+        database, options = self._database, self._database.options
         target = options.queue if queue is None else queue
         if connection is not None or not is_bulk(messages):
             drafts = draft_all(messages, target, channel, options.max_payload)
@@ -322,8 +322,8 @@ class PublishVerbs(ListenVerbs):
         def drafted(some: Sequence[Any]) -> Iterator[Draft]:
             return draft_each(some, target, channel, options.max_payload)
 
-        plan = core.engine.publish_bulk(drafted(given), len(given))
-        results = core.run(plan, atomic=True)
+        plan = database.engine.publish_bulk(drafted(given), len(given))
+        results = database.run(plan, atomic=True)
         return accepted(results, lambda number: next(drafted(given[number:])))
 
     def topic(self, name: str) -> Topic:
@@ -331,22 +331,22 @@ class PublishVerbs(ListenVerbs):
 
         >>> queue.topic("orders").publish({"order": 9182}, channel="tenant-42")
         """
-        return Topic(self._core, check_name("topic", name))
+        return Topic(self._database, check_name("topic", name))
 
     def subscriptions(self) -> Sequence[Subscription]:
         """All subscriptions of all topics, by topic and queue."""
-        return self._core.run(self._core.engine.subscriptions(None))
+        return self._database.run(self._database.engine.subscriptions(None))
 
     def _publish(self, drafts: Sequence[Draft], connection: object) -> list[Published]:
-        core, publish = self._core, self._core.engine.publish
+        database, publish = self._database, self._database.engine.publish
         if any(draft.mode is not None for draft in drafts):
             # Several statements: only one message needs no transaction around them.
-            results = core.run(publish(drafts), connection, atomic=len(drafts) > 1)
+            results = database.run(publish(drafts), connection, atomic=len(drafts) > 1)
         else:
             keyed = any(draft.key is not None for draft in drafts)
             if len(drafts) < BATCH or keyed or connection is not None:
-                results = core.run_items(publish, drafts, connection, waits=keyed)
+                results = database.run_items(publish, drafts, connection, waits=keyed)
             else:
-                plan = core.engine.publish_bulk(drafts, len(drafts))
-                results = core.run(plan, atomic=True)
+                plan = database.engine.publish_bulk(drafts, len(drafts))
+                results = database.run(plan, atomic=True)
         return accepted(results, drafts.__getitem__)

@@ -28,7 +28,7 @@ from laneway.payload import MAX_PAYLOAD
 
 from .claim import ClaimVerbs
 from .control import ControlVerbs
-from .core import Core
+from .database import Database
 from .events import ListenVerbs
 from .flow import FlowVerbs
 from .inspect import InspectVerbs
@@ -92,30 +92,38 @@ class Queue(
         open_own = partial(
             open_runner, url, pool_size=pool_size, pooler=pooler, call_timeout=seconds
         )
-        core = Core(engine, open_own(), options)
-        start_anew_after_fork(core, open_own)
-        PublishVerbs.__init__(self, core)
-        ClaimVerbs.__init__(self, core, self)
-        OperateVerbs.__init__(self, core)
+        database = Database(engine, open_own(), options)
+        start_anew_after_fork(database, open_own)
+        PublishVerbs.__init__(self, database)
+        ClaimVerbs.__init__(self, database, self)
+        OperateVerbs.__init__(self, database)
         self._address = ClientAddress(url, schema, pool_size, pooler, clock, seconds)
         self._shown = f"{masked(url)}, queue {name!r}, schema {schema!r}"
 
     @property
+    def database(self) -> Database:
+        """Runs the plans of the engine, for other parts of Laneway: it may change in any release.
+
+        >>> queue.database.run(queue.database.engine.clock())
+        """
+        return self._database
+
+    @property
     def name(self) -> str:
         """The queue for calls that name none."""
-        return self._core.options.queue
+        return self._database.options.queue
 
     @property
     def worker(self) -> str:
         """The name under which this client holds leases."""
-        return self._core.options.worker
+        return self._database.options.worker
 
     def close(self) -> None:
         """Waits for the calls under way and closes the connections."""
-        self._core.close()
+        self._database.close()
 
     def __enter__(self) -> Self:
-        self._core.reopen()
+        self._database.reopen()
         return self
 
     def __exit__(

@@ -14,7 +14,7 @@ from laneway.model import KeyScope, Names, Published
 from laneway.names import check_name
 from laneway.schedule import CatchUp, FireReport, Schedule
 
-from .core import Core
+from .database import Database
 
 T = TypeVar("T")
 
@@ -26,8 +26,8 @@ class Schedules:
     >>> queue.schedules.pause("nightly-report")
     """
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def list(
         self,
@@ -46,8 +46,8 @@ class Schedules:
         if after is not None and not isinstance(after, Schedule):
             raise InvalidOption(f"after must be a Schedule, not {type(after).__name__}")
         place = None if after is None else (after.queue, after.name)
-        plan = self._core.engine.schedules(queue, None, check_limit(limit), place)
-        return self._core.run(plan)
+        plan = self._database.engine.schedules(queue, None, check_limit(limit), place)
+        return self._database.run(plan)
 
     def get(self, name: str, *, queue: str | None = None) -> Schedule:
         """One schedule as it stands.
@@ -55,8 +55,8 @@ class Schedules:
         >>> (queue.schedules.get("nightly-report")).next_at
         """
         target = self._target(queue)
-        plan = self._core.engine.schedules(target, check_name("schedule", name), 1, None)
-        found = self._core.run(plan)
+        plan = self._database.engine.schedules(target, check_name("schedule", name), 1, None)
+        found = self._database.run(plan)
         return _there(found[0] if found else None, target, name)
 
     def pause(self, name: str, *, queue: str | None = None) -> Schedule:
@@ -74,23 +74,23 @@ class Schedules:
         >>> queue.schedules.run("nightly-report")
         """
         target = self._target(queue)
-        plan = self._core.engine.run_schedule(target, check_name("schedule", name))
-        return _there(self._core.run(plan), target, name)
+        plan = self._database.engine.run_schedule(target, check_name("schedule", name))
+        return _there(self._database.run(plan), target, name)
 
     def remove(self, name: str, *, queue: str | None = None, connection: object = None) -> None:
         """Removes the schedule; messages that it published stay."""
         target = self._target(queue)
-        plan = self._core.engine.remove_schedule(target, check_name("schedule", name))
-        removed = self._core.run(plan, connection)
+        plan = self._database.engine.remove_schedule(target, check_name("schedule", name))
+        removed = self._database.run(plan, connection)
         _there(removed or None, target, name)
 
     def _pause(self, name: str, queue: str | None, pausing: bool) -> Schedule:
         target = self._target(queue)
-        plan = self._core.engine.pause_schedule(target, check_name("schedule", name), pausing)
-        return _there(self._core.run(plan), target, name)
+        plan = self._database.engine.pause_schedule(target, check_name("schedule", name), pausing)
+        return _there(self._database.run(plan), target, name)
 
     def _target(self, queue: str | None) -> str:
-        return self._core.options.queue if queue is None else check_name("queue", queue)
+        return self._database.options.queue if queue is None else check_name("queue", queue)
 
 
 def _there(found: T | None, queue: str, name: str) -> T:
@@ -108,8 +108,8 @@ _ZERO = timedelta(0)
 class ScheduleVerbs:
     """A part of the client: schedule and fire_schedules."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def schedule(
         self,
@@ -168,7 +168,7 @@ class ScheduleVerbs:
             limits,
             key_scope,
         )
-        options = self._core.options
+        options = self._database.options
         terms = checked_terms(
             name,
             message,
@@ -182,12 +182,12 @@ class ScheduleVerbs:
             grace=grace,
             topic=topic,
         )
-        return self._core.run(self._core.engine.schedule(terms), connection)
+        return self._database.run(self._database.engine.schedule(terms), connection)
 
     @property
     def schedules(self) -> Schedules:
         """What repeats: list, pause, resume, run now, remove."""
-        return Schedules(self._core)
+        return Schedules(self._database)
 
     def fire_schedules(
         self, *, queues: Iterable[str] | None = None, limit: int = 100
@@ -201,7 +201,7 @@ class ScheduleVerbs:
         """
         names = None if queues is None else check_queues(queues)
         limit = check_limit(limit)
-        wait = self._core.run(self._core.engine.next_firing(names))
+        wait = self._database.run(self._database.engine.next_firing(names))
         if wait is None or wait > _ZERO:
             return FireReport(look_again=wait)
-        return self._core.run(self._core.engine.fire_due(names, limit), atomic=True)
+        return self._database.run(self._database.engine.fire_due(names, limit), atomic=True)

@@ -13,7 +13,7 @@ from laneway.client.shared.options import ClientAddress
 from laneway.drivers.choice import open_notifier
 from laneway.errors import InvalidCall, LanewayError
 
-from .core import Core
+from .database import Database
 
 # How readers rest between two looks: for a while, because bells ring in event loops only.
 
@@ -38,7 +38,7 @@ _MOST = 0.25
 class IdleWait:
     """The rest of one reader."""
 
-    def __init__(self, core: Core, address: ClientAddress) -> None:
+    def __init__(self, database: Database, address: ClientAddress) -> None:
         """Needs neither; see the other world's."""
 
     def until_next(self, mailbox: str, idle: float) -> None:
@@ -71,8 +71,8 @@ class EndBell:
     """Its thread starts when somebody waits, and ends when nobody has for a minute or when the
     client is closed."""
 
-    def __init__(self, core: Core, address: ClientAddress) -> None:
-        self._core = core
+    def __init__(self, database: Database, address: ClientAddress) -> None:
+        self._database = database
         self._address = address
         self._lock = threading.Lock()
         self._ring = threading.Event()
@@ -82,12 +82,12 @@ class EndBell:
         self._closed = False
 
     @classmethod
-    def of(cls, core: Core, address: ClientAddress) -> "EndBell":
+    def of(cls, database: Database, address: ClientAddress) -> "EndBell":
         """The client's one bell."""
-        bell = core.end_bell
+        bell = database.end_bell
         if not isinstance(bell, cls):
-            bell = core.end_bell = cls(core, address)
-            core.at_close.add(bell.close)
+            bell = database.end_bell = cls(database, address)
+            database.at_close.add(bell.close)
         return bell
 
     def next_ring(self) -> threading.Event:
@@ -110,8 +110,8 @@ class EndBell:
                 self._waiting -= 1
 
     def close(self) -> None:
-        self._core.at_close.discard(self.close)
-        self._core.end_bell = None
+        self._database.at_close.discard(self.close)
+        self._database.end_bell = None
         with self._lock:
             self._closed = True
             thread, closing = self._thread, self._closing
@@ -135,7 +135,7 @@ class EndBell:
             if self._closed:
                 return
             self._closing = (asyncio.get_running_loop(), closing)
-        channel = self._core.run(self._core.engine.notify_channel())
+        channel = self._database.run(self._database.engine.notify_channel())
         url, pooler = self._address.url, self._address.pooler
         notifier = open_notifier(url, channel=channel, wanted=frozenset([RING]), pooler=pooler)
         ended = asyncio.create_task(closing.wait())
@@ -160,8 +160,8 @@ class EndBell:
             await notifier.close()
 
     def _ask_to_be_told(self) -> None:
-        worker = f"{RING} of {self._core.options.worker}"
+        worker = f"{RING} of {self._database.options.worker}"
         try:
-            self._core.run(self._core.engine.sleep((RING,), worker, _ASLEEP_FOR))
+            self._database.run(self._database.engine.sleep((RING,), worker, _ASLEEP_FOR))
         except LanewayError as error:
             _log.debug("could not ask to be told of results: %s", error)

@@ -152,10 +152,10 @@ async def inside_a_worker(world: World) -> None:
     await world.fill("a", 2)
     first, second = await world.queue.claim(2)
     world.clock.advance(20)
-    core = world.queue._core
+    database = world.queue.database
     leases = [(message.id, message.fence) for message in (first, second)]
-    done = core.run(core.engine.complete(leases, {second.id: 19_500}))
-    if isawaitable(done):  # the sync client's core is not wrapped
+    done = database.run(database.engine.complete(leases, {second.id: 19_500}))
+    if isawaitable(done):  # the sync client's database is not wrapped
         await done
     world.clock.advance(60)
     minutes = await counted(world, 2)

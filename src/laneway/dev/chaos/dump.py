@@ -87,7 +87,7 @@ class Sampler:
             self._ledger.record("violation", text=f"message {id} {trouble}")
 
     def _query(self, name: str) -> list[tuple[Any, ...]]:
-        rows = self._queue._core.run(query(sql(self._config.engine, name)))
+        rows = self._queue.database.run(query(sql(self._config.engine, name)))
         return [tuple(row) for row in rows]
 
     def __enter__(self) -> Self:
@@ -141,7 +141,7 @@ def dump(config: RunConfig, queue: Queue, position: str, begun: datetime) -> dic
     return {
         "taken_at": now.timestamp(),
         "lease": LEASE.total_seconds(),
-        "server": str(queue._core.run(query(sql(config.engine, "version")))[0][0]),
+        "server": str(queue.database.run(query(sql(config.engine, "version")))[0][0]),
         "messages": messages,
         "dead": dead,
         "history": history,
@@ -150,7 +150,7 @@ def dump(config: RunConfig, queue: Queue, position: str, begun: datetime) -> dic
                 queue, [x["id"] for x in messages + dead] + [x["message_id"] for x in history]
             )
         ),
-        "effects": [row[0] for row in queue._core.run(query(sql(config.engine, "effects")))],
+        "effects": [row[0] for row in queue.database.run(query(sql(config.engine, "effects")))],
         "minutes": {
             name: list(map(_minute, queue.minutes(since=begun, until=now, step=step, by="kind")))
             for name, step in SPANS.items()
@@ -188,7 +188,9 @@ def _results(queue: Queue, known: list[int]) -> Iterator[dict[str, Any]]:
     every = sorted(set(known))
     for start in range(0, len(every), PAGE):
         ids = every[start : start + PAGE]
-        for id, stored in zip(ids, queue._core.run(queue._core.engine.results(ids)), strict=True):
+        for id, stored in zip(
+            ids, queue.database.run(queue.database.engine.results(ids)), strict=True
+        ):
             if stored is not None:
                 # A handler that has not returned yet has no result: nobody should have stored one.
                 yield {"id": id, "fence": (json.loads(stored.payload) or {}).get("fence")}
@@ -246,7 +248,7 @@ def _minute(one: Minute) -> dict[str, Any]:
 
 def _kinds(config: RunConfig, queue: Queue) -> list[dict[str, Any]]:
     """How many messages have not ended and how many are dead letters, as upkeep has counted."""
-    rows = queue._core.run(query(sql(config.engine, "kind_counts")))
+    rows = queue.database.run(query(sql(config.engine, "kind_counts")))
     return [
         {"queue": _text(row[0]), "kind": _text(row[1]), "live": int(row[2]), "dead": int(row[3])}
         for row in rows

@@ -185,7 +185,7 @@ class _Run:
     def _install(self, queue: Queue) -> tuple[str, datetime]:
         queue.install()
         queue.configure(backoff_initial=timedelta(milliseconds=100))
-        queue._core.run(script(sql(self._config.engine, "create_effects")))
+        queue.database.run(script(sql(self._config.engine, "create_effects")))
         for number, (name, target) in enumerate((n, q) for n in POLICIES for q in (WORK, MANUAL)):
             self._limit(queue, number, channel(name, target), target, POLICIES[name])
         self._share(queue, SLOTS, concurrency=SHARED_SLOTS)
@@ -215,7 +215,7 @@ class _Run:
 
     def _remove(self, queue: Queue) -> None:
         with suppress(SchemaMissing):
-            queue._core.run(script(sql(self._config.engine, "drop_effects")))
+            queue.database.run(script(sql(self._config.engine, "drop_effects")))
             queue.uninstall()
 
     def _route(self, name: str) -> str:

@@ -162,10 +162,10 @@ class SiteQueue:
 
     def read(self, plan: Callable[[Engine], Plan[T]]) -> T:
         """Inside of the site's transaction what that has written is seen too."""
-        core = self.client._core
+        database = self.client.database
         if self.connection.in_atomic_block:
-            return core.run(plan(core.engine), self.connection)
-        return core.run(plan(core.engine))
+            return database.run(plan(database.engine), self.connection)
+        return database.run(plan(database.engine))
 
     def _in_transaction(self, verb: Callable[..., T], *args: Any, **options: Any) -> T:
         """In the site's, or in one of its own. A refusal is an answer: what the other channels took

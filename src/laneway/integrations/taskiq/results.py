@@ -48,13 +48,13 @@ class LanewayResultBackend(AsyncResultBackend[T]):  # type: ignore[misc]
         self.queue = AsyncQueue(queue) if isinstance(queue, str) else queue
         self._keep = check_duration("keep_results", keep_results).total_seconds()
         self._serializer = serializer or JSONSerializer()
-        self._statements = statements(__package__ or "", self.queue._core.engine.dialect)
+        self._statements = statements(__package__ or "", self.queue.database.engine.dialect)
         self._purge_at = 0.0
 
     async def startup(self) -> None:
         if not await self._rows("there"):
             try:
-                await self.queue._core.run(self._create())
+                await self.queue.database.run(self._create())
             except DatabaseFailed:
                 if not await self._rows("there"):  # else another process was quicker
                     raise
@@ -104,11 +104,11 @@ class LanewayResultBackend(AsyncResultBackend[T]):  # type: ignore[misc]
             await self._rows("purge")
 
     async def _rows(self, name: str, *params: object) -> list[Row]:
-        return await self.queue._core.run(self._plan(name, params))
+        return await self.queue.database.run(self._plan(name, params))
 
     def _create(self) -> Plan[None]:
         yield Statement(self._statements["create"], script=True)
 
     def _plan(self, name: str, params: tuple[object, ...]) -> Plan[list[Row]]:
-        percent = self.queue._core.engine.dialect == "mysql"
+        percent = self.queue.database.engine.dialect == "mysql"
         return list((yield Statement(self._statements[name], params, percent=percent)))

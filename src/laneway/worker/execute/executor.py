@@ -9,10 +9,10 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
-from laneway.client.aio.core import AsyncCore
+from laneway.client.aio.database import AsyncDatabase
 from laneway.client.shared.error_text import LOG_CHARACTERS, said, shortened
 from laneway.client.shared.settle_items import held, limit_notes
-from laneway.client.sync.core import Core
+from laneway.client.sync.database import Database
 from laneway.durations import to_seconds
 from laneway.errors import DecodeError, LanewayError, LeaseLost
 from laneway.limits import AttemptEnd
@@ -123,7 +123,7 @@ class HandlerExecutor:
 
     def __init__(
         self,
-        core: AsyncCore,
+        database: AsyncDatabase,
         settling: HandlerSettling,
         lease_check: LeaseCheck,
         threads: Threads,
@@ -141,11 +141,15 @@ class HandlerExecutor:
         self._lease_check = lease_check
         self._processes = processes
         self._transactions = transactions
-        self._core = core
+        self._database = database
         # For verbs on the handler's own connection only: it never opens one.
-        self._thread_core = Core(core.engine, None, core.options)  # type: ignore[arg-type]
+        self._thread_database = Database(
+            database.engine,
+            None,  # type: ignore[arg-type]
+            database.options,
+        )
         loop = asyncio.get_running_loop()
-        self._thread_settling = ThreadHandlerSettling(self._thread_core, settling, loop)
+        self._thread_settling = ThreadHandlerSettling(self._thread_database, settling, loop)
         self._threads = threads
         self._middleware = tuple(middleware)
         self._batches = Batches(
@@ -200,14 +204,14 @@ class HandlerExecutor:
         again at once."""
         _log.info("throttled: %s", throttled, extra=job.log_fields())
         try:
-            engine, length = self._core.engine, throttled.retry_after
+            engine, length = self._database.engine, throttled.retry_after
             if throttled.limit is not None:
                 notes = limit_notes(engine, [job], AttemptEnd.THROTTLED)
                 if mine := [note for note in notes if note.name == throttled.limit]:
-                    await self._core.run(engine.note_limits(mine))
-                await self._core.run(engine.rest_shared_limit(throttled.limit, length))
+                    await self._database.run(engine.note_limits(mine))
+                await self._database.run(engine.rest_shared_limit(throttled.limit, length))
                 return _rested(job, throttled)
-            await self._core.run(engine.throttle(job.queue, job.channel, length))
+            await self._database.run(engine.throttle(job.queue, job.channel, length))
         except LanewayError as error:
             _log.warning(
                 "channel %r is not paused, only the message waits: %s",
@@ -315,7 +319,7 @@ class HandlerExecutor:
             result = _finished(handler, await handler.function(*placed, **named))
             if plan := self._settle_plan(job, after_return(job, handler, result)):
                 job.maybe_locked = True
-                job.own_result = held(await self._core.run(plan, connection))
+                job.own_result = held(await self._database.run(plan, connection))
                 job.in_transaction = True
         job.settled = True
         return result
@@ -341,14 +345,14 @@ class HandlerExecutor:
             result = _finished(handler, handler.function(*placed, **named))
             if plan := self._settle_plan(job, after_return(job, handler, result)):
                 job.maybe_locked = True
-                job.own_result = held(self._thread_core.run(plan, connection))
+                job.own_result = held(self._thread_database.run(plan, connection))
                 job.in_transaction = True
         job.settled = True
         return result
 
     def _settle_plan(self, job: Job, outcome: Outcome) -> Plan[list[Settled]] | None:
-        entry = entry_for(job, outcome, self._core.options.max_payload, self._tracebacks)
-        return None if entry is None else settle_in_transaction(self._core.engine, entry)
+        entry = entry_for(job, outcome, self._database.options.max_payload, self._tracebacks)
+        return None if entry is None else settle_in_transaction(self._database.engine, entry)
 
 
 def _rested(job: Job, throttled: Throttled) -> Outcome:

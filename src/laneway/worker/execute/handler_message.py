@@ -7,12 +7,12 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 
-from laneway.client.aio.core import AsyncCore
+from laneway.client.aio.database import AsyncDatabase
 from laneway.client.aio.message import AsyncMessage, AsyncSettleVerbs
 from laneway.client.shared.flows import Parent
 from laneway.client.shared.message_fields import MessageFields
 from laneway.client.shared.settle_items import Error
-from laneway.client.sync.core import Core
+from laneway.client.sync.database import Database
 from laneway.client.sync.message import Message, SettleVerbs
 from laneway.durations import Duration, to_seconds
 from laneway.errors import LanewayError
@@ -98,16 +98,16 @@ class HandlerSettling(AsyncSettleVerbs):
 
     def __init__(
         self,
-        core: AsyncCore,
+        database: AsyncDatabase,
         release: Callable[[Job], None],
         tracebacks: TracebackRule,
         note_progress: Callable[[Job], None],
     ) -> None:
-        super().__init__(core)
+        super().__init__(database)
         self._release = release
         self.note_progress = note_progress
         self.tracebacks = tracebacks
-        self._lease = core.options.lease
+        self._lease = database.options.lease
 
     def _traceback(self, error: Error) -> str | None:
         return kept_traceback(self.tracebacks, error)
@@ -185,9 +185,9 @@ class ThreadHandlerSettling(SettleVerbs):
     handler's own connection the thread does it itself."""
 
     def __init__(
-        self, core: Core, settling: HandlerSettling, loop: asyncio.AbstractEventLoop
+        self, database: Database, settling: HandlerSettling, loop: asyncio.AbstractEventLoop
     ) -> None:
-        super().__init__(core)
+        super().__init__(database)
         self._settling = settling
         self._loop = loop
 

@@ -3,7 +3,7 @@
 import logging
 from datetime import timedelta
 
-from laneway.client.aio.core import AsyncCore
+from laneway.client.aio.database import AsyncDatabase
 from laneway.errors import LanewayError
 from laneway.operations import WorkerInfo
 from laneway.worker.clock import now
@@ -23,9 +23,9 @@ class KindFilter:
     there is a reason: another worker of the queue handles other kinds, or there is a message that
     this one cannot handle."""
 
-    def __init__(self, handlers: Handlers, core: AsyncCore) -> None:
-        self._handled = handlers.claimed_kinds(core.engine.lacks)
-        self._core = core
+    def __init__(self, handlers: Handlers, database: AsyncDatabase) -> None:
+        self._handled = handlers.claimed_kinds(database.engine.lacks)
+        self._database = database
         self.claimed: tuple[str, ...] | None = None
         """What it claims now; None: every kind."""
 
@@ -46,7 +46,7 @@ class KindFilter:
         if self._handled is None:
             return
         try:
-            workers = await self._core.run(self._core.engine.workers(_MOST_COMPARED))
+            workers = await self._database.run(self._database.engine.workers(_MOST_COMPARED))
         except LanewayError as error:
             _log.debug("cannot ask which workers there are: %s", error)
             return
@@ -71,9 +71,13 @@ class Unhandled:
     ``timeout``, unless a live worker handles them."""
 
     def __init__(
-        self, core: AsyncCore, kinds: KindFilter | None, delay: timedelta, timeout: timedelta
+        self,
+        database: AsyncDatabase,
+        kinds: KindFilter | None,
+        delay: timedelta,
+        timeout: timedelta,
     ) -> None:
-        self._core = core
+        self._database = database
         self._kinds = kinds
         self._delay = delay
         self._timeout = timeout
@@ -98,8 +102,8 @@ class Unhandled:
         If nobody can be asked, it is not given up."""
         if now() - self._asked_at > _ASK_EVERY:
             try:
-                plan = self._core.engine.workers(_MOST_WORKERS)
-                self._workers = await self._core.run(plan)
+                plan = self._database.engine.workers(_MOST_WORKERS)
+                self._workers = await self._database.run(plan)
             except LanewayError:
                 return True
             self._asked_at = now()
@@ -129,7 +133,7 @@ class Unhandled:
         if seen >= self._timeout or job.claimed_at - job.published_at < self._timeout:
             return seen
         try:
-            history = await self._core.run(self._core.engine.history(job.id))
+            history = await self._database.run(self._database.engine.history(job.id))
         except LanewayError:
             return seen
         given = [e.ended_at for e in history if e.outcome == "given_back"]

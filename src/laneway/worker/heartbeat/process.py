@@ -94,15 +94,15 @@ class HeartbeatConnection:
         return self._client is not None
 
     async def connect(self) -> None:
-        core = self._open()._core
-        await core.run(core.engine.schema_version())
+        database = self._open().database
+        await database.run(database.engine.schema_version())
 
     async def hold(
         self, leases: list[Lease], seconds: float, notes: "Sequence[ProgressNote]"
     ) -> "list[Hold]":
-        core = self._open()._core
+        database = self._open().database
         held = [(lease.id, lease.fence) for lease in leases]
-        return await core.run(core.engine.hold(held, timedelta(seconds=seconds), notes))
+        return await database.run(database.engine.hold(held, timedelta(seconds=seconds), notes))
 
     async def close(self) -> None:
         client, self._client = self._client, None

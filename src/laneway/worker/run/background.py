@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import laneway
-from laneway.client.aio.core import AsyncCore
+from laneway.client.aio.database import AsyncDatabase
 from laneway.client.aio.queue import AsyncQueue
 from laneway.errors import LanewayError
 from laneway.model import HeldLease
@@ -29,7 +29,7 @@ _SHORTEST_WAIT = 0.02
 
 async def run_upkeep(client: AsyncQueue, buried: Callable[[], None]) -> None:
     """Runs until it is cancelled; ``buried`` is called when it made dead letters."""
-    every = client._core.options.upkeep_every
+    every = client.database.options.upkeep_every
     seconds = 1.0 if every is None else every.total_seconds()
     while True:
         wait = seconds * random.uniform(0.8, 1)
@@ -62,13 +62,13 @@ class Registration:
 
     def __init__(
         self,
-        core: AsyncCore,
+        database: AsyncDatabase,
         definition: WorkerDefinition,
         used: Callable[[], int],
         stopping: asyncio.Event,
         cancel: Callable[[list[HeldLease]], None],
     ) -> None:
-        self._core = core
+        self._database = database
         self._used = used
         self._stopping = stopping
         self._cancel = cancel
@@ -85,7 +85,7 @@ class Registration:
             0,
             _FILLED_IN,
             _FILLED_IN,
-            name=core.options.worker,
+            name=database.options.worker,
         )
 
     @property
@@ -106,7 +106,7 @@ class Registration:
     async def _say(self) -> None:
         state = "stopping" if self._stopping.is_set() else "running"
         info = replace(self._info, used=self._used(), state=state)  # type: ignore[arg-type]
-        if held := await self._core.run(self._core.engine.worker_seen(info)):
+        if held := await self._database.run(self._database.engine.worker_seen(info)):
             self._cancel(held)
 
     async def close(self, working: asyncio.Task[None]) -> None:
@@ -114,6 +114,6 @@ class Registration:
         self._ended.set()
         await asyncio.wait([working])
         try:
-            await self._core.run(self._core.engine.worker_gone(self._info.id))
+            await self._database.run(self._database.engine.worker_gone(self._info.id))
         except LanewayError as error:
             _log.info("the worker's row could not be removed: %s", error)

@@ -17,7 +17,7 @@ from typing import Protocol
 from laneway.client.aio.queue import AsyncQueue
 from laneway.errors import ConnectionUnavailable, InvalidOption, LanewayError
 from laneway.worker.clock import Backoff, now
-from laneway.worker.definition import Database, WorkerDefinition, WorkerOptions
+from laneway.worker.definition import ServedDatabase, WorkerDefinition, WorkerOptions
 from laneway.worker.execute.pool import MAX_PREFETCH, HandlerPool, Slots
 from laneway.worker.execute.transactions import check_transactions
 from laneway.worker.handlers import check_payload
@@ -265,7 +265,7 @@ class DatabaseLoop:
 
     def __init__(
         self,
-        database: Database,
+        database: ServedDatabase,
         definition: WorkerDefinition,
         observers: Sequence[Observer],
         shutdown: Shutdown,
@@ -338,7 +338,7 @@ class DatabaseLoop:
 
     async def _ask(self, client: AsyncQueue) -> None:
         try:
-            takes_writes = await client._core.run(client._core.engine.takes_writes())
+            takes_writes = await client.database.run(client.database.engine.takes_writes())
         except LanewayError as error:
             self._slots.leave(str(error))
         else:
@@ -389,7 +389,7 @@ class Fleet:
 
     def __init__(
         self,
-        served: Sequence[tuple[Database, WorkerDefinition]],
+        served: Sequence[tuple[ServedDatabase, WorkerDefinition]],
         options: WorkerOptions,
         observers: Sequence[Observer],
         shutdown: Shutdown,
@@ -403,7 +403,7 @@ class Fleet:
         for (database, definition), part in zip(served, slots.parts, strict=True):
             for handler in definition.handlers.all():
                 check_payload(handler)
-            lacks = database.queue._core.engine.lacks
+            lacks = database.queue.database.engine.lacks
             check_transactions(definition.handlers.all(), lacks, definition.address.url)
             self._loops.append(DatabaseLoop(database, definition, observers, shutdown, part))
         health.ready = self.problems

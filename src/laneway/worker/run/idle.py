@@ -9,7 +9,7 @@ second; the claims of an idle worker write nothing.
 import logging
 from datetime import timedelta
 
-from laneway.client.aio.core import AsyncCore
+from laneway.client.aio.database import AsyncDatabase
 from laneway.drivers.listener import Notifier
 from laneway.errors import LanewayError
 from laneway.model import ClaimStatus
@@ -36,13 +36,13 @@ class ClaimWait:
 
     def __init__(
         self,
-        core: AsyncCore,
+        database: AsyncDatabase,
         notifier: Notifier,
         queues: tuple[str, ...],
         worker: str,
         kinds: KindFilter,
     ) -> None:
-        self._core = core
+        self._database = database
         self._notifier = notifier
         self._queues = queues
         self._worker = worker
@@ -102,8 +102,8 @@ class ClaimWait:
         length = None if seconds is None else timedelta(seconds=seconds)
         self._asked_at, kinds = now(), self._kinds.claimed
         try:
-            plan = self._core.engine.sleep(self._queues, self._worker, length, kinds)
-            await self._core.run(plan)
+            plan = self._database.engine.sleep(self._queues, self._worker, length, kinds)
+            await self._database.run(plan)
         except LanewayError as error:
             _log.debug("cannot register as %s: %s", "idle" if seconds else "busy", error)
         else:

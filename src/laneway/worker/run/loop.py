@@ -70,15 +70,17 @@ class WorkerLoop:
         self._slots = slots
         self._client = client
         self._tally = Tally()
-        self._core = client._core
-        self._notices = DeadLetterNotices(self._core, definition.options.queues, definition.hooks)
+        self._database = client.database
+        self._notices = DeadLetterNotices(
+            self._database, definition.options.queues, definition.hooks
+        )
         self._observers = observers = (*observers, self._tally, self._notices)
         self._worker = client.worker
         self._definition = definition
         self._options = definition.options
         self._handlers = definition.handlers
-        self._typos = Typos(self._core)
-        self._kinds = KindFilter(definition.handlers, self._core)
+        self._typos = Typos(self._database)
+        self._kinds = KindFilter(definition.handlers, self._database)
         self._shutdown = shutdown
         self._room = asyncio.Event()
         self._blocked = False
@@ -119,10 +121,10 @@ class WorkerLoop:
 
     async def _prepare(self) -> str | None:
         """The channel that the notifier listens to, once there is a schema of a known version."""
-        version = await self._run_patiently(self._core.engine.schema_version)
+        version = await self._run_patiently(self._database.engine.schema_version)
         if problem := self._schema_problem(version):
             raise SchemaTooOld(problem)
-        channel = await self._run_patiently(self._core.engine.notify_channel)
+        channel = await self._run_patiently(self._database.engine.notify_channel)
         await self._kinds.look_around(self._options.queues)
         await self._typos.look_at_queues(self._options.queues, self._definition.queues_of_tasks)
         await self._runtime.heartbeat.until_ready()
@@ -145,10 +147,10 @@ class WorkerLoop:
             return ["the worker is stopping"]
         problems = []
         try:
-            version = await self._core.run(self._core.engine.schema_version())
+            version = await self._database.run(self._database.engine.schema_version())
             if problem := self._schema_problem(version):
                 problems.append(problem)
-            if not await self._core.run(self._core.engine.takes_writes()):
+            if not await self._database.run(self._database.engine.takes_writes()):
                 problems.append(NO_WRITES)
         except LanewayError as error:
             problems.append(f"the database does not answer: {error}")
@@ -159,7 +161,7 @@ class WorkerLoop:
         return problems
 
     def _schema_problem(self, version: int) -> str | None:
-        newest = self._core.engine.newest_version
+        newest = self._database.engine.newest_version
         if version >= newest:
             return None
         return f"the schema has version {version}, this Laneway needs {newest}: upgrade it"
@@ -170,11 +172,11 @@ class WorkerLoop:
         self._notifier = open_notifier(
             address.url, channel=channel, wanted=wanted, pooler=address.pooler
         )
-        self._idle = ClaimWait(self._core, self._notifier, queues, self._worker, self._kinds)
+        self._idle = ClaimWait(self._database, self._notifier, queues, self._worker, self._kinds)
         self._slots.wake = self._wake
         self.prepared = True
         registration = Registration(
-            self._core,
+            self._database,
             self._definition,
             lambda: self._pool.running,
             self._shutdown.requested,
@@ -302,11 +304,11 @@ class WorkerLoop:
         options = self._options
         asked, was_idle = now(), self._is_idle()
         turn = self._slots.asking()
-        plan = self._core.engine.claim(
+        plan = self._database.engine.claim(
             options.queues, want, options.lease, self._worker, self._kinds.claimed
         )
         try:
-            taken = await self._core.run(plan)
+            taken = await self._database.run(plan)
         except DatabaseFailed as error:
             taken = busy_if_locked(error)
         self.answered_at = now()
@@ -376,7 +378,7 @@ class WorkerLoop:
         backoff = Backoff(0.1, 5.0)
         while True:
             try:
-                return await self._core.run(plan())
+                return await self._database.run(plan())
             except ConnectionUnavailable as error:
                 _log.warning("waiting for the database: %s", error)
                 await backoff.sleep()

@@ -51,7 +51,7 @@ class Runtime:
     ) -> None:
         # For tasks that handlers publish: what is started from here on sees it.
         running.set(RunningClient(client, asyncio.get_running_loop(), slots.clients))
-        core, options, address = client._core, definition.options, client._address
+        database, options, address = client.database, definition.options, client._address
         for handler in definition.handlers.all():
             check_payload(handler)
             if handler.batch is not None and handler.batch.size > options.concurrency:
@@ -61,25 +61,25 @@ class Runtime:
                     handler.batch.size,
                     options.concurrency,
                 )
-        check_transactions(definition.handlers.all(), core.engine.lacks, address.url)
+        check_transactions(definition.handlers.all(), database.engine.lacks, address.url)
         lease = options.lease.total_seconds()
         self.heartbeat = Heartbeat(address, lease, max_jobs, lambda job: self.pool.lease_lost(job))
-        self.settler = Settler(core, self.heartbeat, options.traceback)
+        self.settler = Settler(database, self.heartbeat, options.traceback)
         self._threads = Threads(lambda: self.pool.refill())
         self._processes = Processes(
             slots.processes or asyncio.Semaphore(options.processes),
-            core.options.max_payload,
+            database.options.max_payload,
             self.heartbeat.note,
         )
         self._transactions = HandlerTransactions(
             address, min(options.concurrency, _MAX_TRANSACTIONS)
         )
         settling = HandlerSettling(
-            core, self.heartbeat.release, options.traceback, self.heartbeat.note
+            database, self.heartbeat.release, options.traceback, self.heartbeat.note
         )
         lease_check = LeaseCheck(self.heartbeat, settling)
         executor = self._executor = HandlerExecutor(
-            core,
+            database,
             settling,
             lease_check,
             self._threads,
@@ -94,7 +94,7 @@ class Runtime:
             slots,
             executor,
             lease_check,
-            Unhandled(core, kinds, options.unhandled_delay, options.unhandled_timeout),
+            Unhandled(database, kinds, options.unhandled_delay, options.unhandled_timeout),
             self.heartbeat,
             self.settler,
             self._threads,

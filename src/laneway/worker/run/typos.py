@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from difflib import get_close_matches
 
-from laneway.client.aio.core import AsyncCore
+from laneway.client.aio.database import AsyncDatabase
 from laneway.errors import LanewayError
 from laneway.worker.job import Job
 
@@ -17,8 +17,8 @@ _MOST_NAMES = 10_000
 class Typos:
     """A worker warns of them; either name may be right, and be used later."""
 
-    def __init__(self, core: AsyncCore) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase) -> None:
+        self._database = database
         self._seen: set[str] = set()
 
     async def look_at_queues(self, served: Sequence[str], of_tasks: Sequence[str]) -> None:
@@ -28,8 +28,11 @@ class Typos:
         if not strange:
             return
         try:
-            known = {stats.queue for stats in await self._core.run(self._core.engine.queue_stats())}
-            workers = await self._core.run(self._core.engine.workers(_MOST_WORKERS))
+            known = {
+                stats.queue
+                for stats in await self._database.run(self._database.engine.queue_stats())
+            }
+            workers = await self._database.run(self._database.engine.workers(_MOST_WORKERS))
         except LanewayError as error:
             _log.debug("cannot ask which queues there are: %s", error)
             return
@@ -50,7 +53,7 @@ class Typos:
             return
         self._seen |= new
         try:
-            found = await self._core.run(self._core.engine.shared_limits())
+            found = await self._database.run(self._database.engine.shared_limits())
         except LanewayError as error:
             _log.debug("cannot ask which limits there are: %s", error)
             return

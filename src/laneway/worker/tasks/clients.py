@@ -266,7 +266,7 @@ def _place(client: Any) -> tuple[str, str, str]:
 def twin(kind: type[C], client: Any) -> C:
     """The same queue for the other world, sync or asyncio: for calls on the caller's connection,
     or to be opened beside the client. It connects when it is first used without a connection."""
-    address, most = client._address, client._core.options.max_payload
+    address, most = client._address, client.database.options.max_payload
     return kind(address.url, schema=address.schema, name=client.name, max_payload=most)
 
 

@@ -11,7 +11,7 @@ from laneway.errors import InvalidCall, InvalidName, InvalidOption
 from laneway.names import check_kind, check_name
 from laneway.retry import Retry
 from laneway.worker.binding import BatchOptions, bind, check_batch
-from laneway.worker.definition import Database
+from laneway.worker.definition import ServedDatabase
 from laneway.worker.handlers import Ack, Handlers, Run, kind_of, make_handler
 
 from .clients import PublishOptions, TaskClients, merged
@@ -49,7 +49,7 @@ class TaskDecorators:
     def _all_handlers(self) -> Handlers:
         return self._handlers
 
-    def _served(self, database: Database) -> list[str]:
+    def _served(self, database: ServedDatabase) -> list[str]:
         """The queues of this database that its calls are published to."""
         bound = [one for one in self._clients.queues() if database.serves(one)]
         own = [one.name for one in bound] or [database.queue.name]

@@ -69,14 +69,14 @@ async def ends(world: World) -> None:
 async def heartbeat(world: World) -> None:
     await world.publish(1, 2, 3)
     first, second, third = await world.queue.claim(3)
-    core = world.queue._core
+    database = world.queue.database
     held = [(m.id, m.fence) for m in (first, second)]
     notes = [
         ProgressNote(first.id, first.fence, 0.5, None),
         ProgressNote(second.id, second.fence, None, "half"),
         ProgressNote(third.id, third.fence - 1, 1.0, "not ours"),
     ]
-    answers: Any = core.run(core.engine.hold(held, SPAN, notes))
+    answers: Any = database.run(database.engine.hold(held, SPAN, notes))
     if inspect.isawaitable(answers):  # the sync client answers at once
         answers = await answers
     assert answers == ["extended", "extended"]

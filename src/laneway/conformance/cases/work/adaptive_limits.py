@@ -39,10 +39,10 @@ async def _fail(messages: Sequence[AsyncMessage], error: BaseException | str = "
 async def _note(
     world: World, name: str, messages: Sequence[AsyncMessage], outcome: AttemptEnd
 ) -> None:
-    core = world.queue._core
+    database = world.queue.database
     notes = [LimitNote(name, m.id, m.fence, outcome) for m in messages]
-    noted: Any = core.run(core.engine.note_limits(notes))
-    if isawaitable(noted):  # the sync client's core is not wrapped
+    noted: Any = database.run(database.engine.note_limits(notes))
+    if isawaitable(noted):  # the sync client's database is not wrapped
         noted = await noted
     assert noted == [True] * len(notes)
 
