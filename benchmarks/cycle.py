@@ -52,12 +52,14 @@ class Cycle:
     def _batch(self, publish: bool) -> tuple[Use, Use]:
         meter, engine = self._meter, self._engine
         if publish:
-            drive(engine.publish([self._draft() for _ in range(BATCH)]), meter.execute)
-        taken = drive(engine.claim(("default",), BATCH, _LEASE, "bench"), meter.execute)
+            drive(engine.messages.publish([self._draft() for _ in range(BATCH)]), meter.execute)
+        taken = drive(engine.claims.claim(("default",), BATCH, _LEASE, "bench"), meter.execute)
         claim = meter.used
         if len(taken.rows) != BATCH:
             raise RuntimeError(f"claimed {len(taken.rows)} instead of {BATCH}: {taken.status}")
-        drive(engine.complete([HeldLease(row[0], row[1]) for row in taken.rows]), meter.execute)
+        drive(
+            engine.leases.complete([HeldLease(row[0], row[1]) for row in taken.rows]), meter.execute
+        )
         return claim, meter.used
 
     def _draft(self) -> Draft:

@@ -77,10 +77,10 @@ class PostgresqlSession:
         self.cost = 0.0
 
     def claim(self, kinds: tuple[str, ...] | None) -> Taken:
-        return self._run(self._engine.claim((QUEUE,), BATCH, _LEASE, "bench", kinds), True)
+        return self._run(self._engine.claims.claim((QUEUE,), BATCH, _LEASE, "bench", kinds), True)
 
     def complete(self, taken: Taken) -> None:
-        self._run(self._engine.complete(taken.rows), False)
+        self._run(self._engine.leases.complete(taken.rows), False)
 
     def close(self) -> None:
         self._meter.close()
@@ -102,13 +102,13 @@ class SqliteSession:
 
     def claim(self, kinds: tuple[str, ...] | None) -> Taken:
         self._connection.set_progress_handler(self._step, 1)
-        plan = self._engine.claim((QUEUE,), BATCH, _LEASE, "bench", kinds)
+        plan = self._engine.claims.claim((QUEUE,), BATCH, _LEASE, "bench", kinds)
         taken = self._run(plan)
         self._connection.set_progress_handler(None, 0)
         return taken
 
     def complete(self, taken: Taken) -> None:
-        self._run(self._engine.complete([HeldLease(row[0], row[1]) for row in taken.rows]))
+        self._run(self._engine.leases.complete([HeldLease(row[0], row[1]) for row in taken.rows]))
 
     def close(self) -> None:
         self._connection.close()
@@ -136,12 +136,12 @@ class MariadbSession:
 
     def claim(self, kinds: tuple[str, ...] | None) -> Taken:
         before = self._reads()
-        taken = self._run(self._engine.claim((QUEUE,), BATCH, _LEASE, "bench", kinds))
+        taken = self._run(self._engine.claims.claim((QUEUE,), BATCH, _LEASE, "bench", kinds))
         self.cost += self._reads() - before - self._own
         return taken
 
     def complete(self, taken: Taken) -> None:
-        self._run(self._engine.complete(taken.rows))
+        self._run(self._engine.leases.complete(taken.rows))
 
     def close(self) -> None:
         self._connection.close()

@@ -91,40 +91,48 @@ def looks(now: datetime, first: int) -> dict[str, Callable[[Any], Plan[Any]]]:
     """Every look, of any engine. ``first`` is a message's id."""
     one = "tenant-0000777"
     return {
-        "stats": lambda e: e.queue_stats(),
-        "channel_stats, 20": lambda e: e.channel_stats(None, None, 20),
-        "channels, 50": lambda e: e.channels(ChannelFilter(), 50, None),
-        "channels, 50, next page": lambda e: e.channels(ChannelFilter(), 50, '["", ""]'),
-        "channels, by prefix": lambda e: e.channels(
+        "stats": lambda e: e.inspection.queue_stats(),
+        "channel_stats, 20": lambda e: e.inspection.channel_stats(None, None, 20),
+        "channels, 50": lambda e: e.inspection.channels(ChannelFilter(), 50, None),
+        "channels, 50, next page": lambda e: e.inspection.channels(ChannelFilter(), 50, '["", ""]'),
+        "channels, by prefix": lambda e: e.inspection.channels(
             ChannelFilter(QUEUE, prefix=one[:-1]), 50, None
         ),
-        "channels, paused": lambda e: e.channels(ChannelFilter(paused=True), 50, None),
-        "channels, limited": lambda e: e.channels(ChannelFilter(limited=True), 50, None),
-        "channel, by name": lambda e: e.channels(ChannelFilter(QUEUE, channel=one), 1, None),
-        "messages, 100": lambda e: e.messages(MessageFilter(), 100, 0),
-        "messages of an absent kind": lambda e: e.messages(MessageFilter(kind="none"), 100, 0),
-        "messages of a channel": lambda e: e.messages(MessageFilter(QUEUE, one), 100, 0),
-        "messages, scheduled": lambda e: e.messages(MessageFilter(state="scheduled"), 100, 0),
-        "messages, leased, absent kind": lambda e: e.messages(
+        "channels, paused": lambda e: e.inspection.channels(ChannelFilter(paused=True), 50, None),
+        "channels, limited": lambda e: e.inspection.channels(ChannelFilter(limited=True), 50, None),
+        "channel, by name": lambda e: e.inspection.channels(
+            ChannelFilter(QUEUE, channel=one), 1, None
+        ),
+        "messages, 100": lambda e: e.inspection.messages(MessageFilter(), 100, 0),
+        "messages of an absent kind": lambda e: e.inspection.messages(
+            MessageFilter(kind="none"), 100, 0
+        ),
+        "messages of a channel": lambda e: e.inspection.messages(MessageFilter(QUEUE, one), 100, 0),
+        "messages, scheduled": lambda e: e.inspection.messages(
+            MessageFilter(state="scheduled"), 100, 0
+        ),
+        "messages, leased, absent kind": lambda e: e.inspection.messages(
             MessageFilter(kind="none", state="leased"), 100, 0
         ),
-        "messages, dead, absent kind": lambda e: e.messages(
+        "messages, dead, absent kind": lambda e: e.inspection.messages(
             MessageFilter(kind="none", state="dead"), 100, 0
         ),
-        "message": lambda e: e.message(first),
-        "history of a message": lambda e: e.history(first),
-        "dead letters, 100": lambda e: e.dead_letters(DeadLetterFilter(QUEUE), 100, None),
-        "dead letters, counted to 1,000": lambda e: e.count_dead_letters(
+        "message": lambda e: e.inspection.message(first),
+        "history of a message": lambda e: e.inspection.history(first),
+        "dead letters, 100": lambda e: e.dead_letters.dead_letters(
+            DeadLetterFilter(QUEUE), 100, None
+        ),
+        "dead letters, counted to 1,000": lambda e: e.dead_letters.count_dead_letters(
             DeadLetterFilter(QUEUE), 1000
         ),
-        "minutes, an hour": lambda e: e.minutes(MinuteFilter(now - _DAY / 24, now)),
-        "minutes, an hour, by kind": lambda e: e.minutes(
+        "minutes, an hour": lambda e: e.inspection.minutes(MinuteFilter(now - _DAY / 24, now)),
+        "minutes, an hour, by kind": lambda e: e.inspection.minutes(
             MinuteFilter(now - _DAY / 24, now, by="kind")
         ),
-        "minutes, 14 days by the hour": lambda e: e.minutes(
+        "minutes, 14 days by the hour": lambda e: e.inspection.minutes(
             MinuteFilter(now - 14 * _DAY, now, timedelta(hours=1))
         ),
-        "totals": lambda e: e.totals(),
+        "totals": lambda e: e.inspection.totals(),
     }
 
 

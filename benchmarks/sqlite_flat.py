@@ -133,12 +133,12 @@ class Cycle:
 
     def _batch(self) -> tuple[int, int]:
         engine = self._engine
-        self._count(engine.publish([self._draft() for _ in range(BATCH)]))
-        taken, claim = self._count(engine.claim(("default",), BATCH, _LEASE, "bench"))
+        self._count(engine.messages.publish([self._draft() for _ in range(BATCH)]))
+        taken, claim = self._count(engine.claims.claim(("default",), BATCH, _LEASE, "bench"))
         if len(taken.rows) != BATCH:
             raise RuntimeError(f"claimed {len(taken.rows)} instead of {BATCH}")
         _, complete = self._count(
-            engine.complete([HeldLease(row[0], row[1]) for row in taken.rows])
+            engine.leases.complete([HeldLease(row[0], row[1]) for row in taken.rows])
         )
         return claim, complete
 

@@ -36,35 +36,41 @@ Look = Callable[[SqliteEngine], Plan[Any]]
 
 def _minutes(engine: SqliteEngine, length: timedelta, step: timedelta) -> Plan[Any]:
     now = datetime.now(UTC)
-    return engine.minutes(MinuteFilter(now - length, now + timedelta(minutes=1), step))
+    return engine.inspection.minutes(MinuteFilter(now - length, now + timedelta(minutes=1), step))
 
 
 LOOKS: dict[str, Look] = {
-    "stats()": lambda engine: engine.queue_stats(),
-    "channel_stats(limit=20)": lambda engine: engine.channel_stats(None, None, 20),
-    "channel(…).stats()": lambda engine: engine.channel_stats("default", "channel 77", 1),
-    "channels(limit=100)": lambda engine: engine.channels(ChannelFilter(), 100, None),
-    "channels(…), the next page": lambda engine: engine.channels(
+    "stats()": lambda engine: engine.inspection.queue_stats(),
+    "channel_stats(limit=20)": lambda engine: engine.inspection.channel_stats(None, None, 20),
+    "channel(…).stats()": lambda engine: engine.inspection.channel_stats(
+        "default", "channel 77", 1
+    ),
+    "channels(limit=100)": lambda engine: engine.inspection.channels(ChannelFilter(), 100, None),
+    "channels(…), the next page": lambda engine: engine.inspection.channels(
         ChannelFilter(), 100, '["default", "channel 5"]'
     ),
-    'channels(prefix="channel 12")': lambda engine: engine.channels(
+    'channels(prefix="channel 12")': lambda engine: engine.inspection.channels(
         ChannelFilter(prefix="channel 12"), 100, None
     ),
-    "channels(limited=True)": lambda engine: engine.channels(
+    "channels(limited=True)": lambda engine: engine.inspection.channels(
         ChannelFilter(limited=True), 100, None
     ),
-    "channels(paused=True)": lambda engine: engine.channels(ChannelFilter(paused=True), 100, None),
-    "messages(limit=100)": lambda engine: engine.messages(MessageFilter(), 100, 0),
-    "messages(kind=…) that does not occur": lambda engine: engine.messages(
+    "channels(paused=True)": lambda engine: engine.inspection.channels(
+        ChannelFilter(paused=True), 100, None
+    ),
+    "messages(limit=100)": lambda engine: engine.inspection.messages(MessageFilter(), 100, 0),
+    "messages(kind=…) that does not occur": lambda engine: engine.inspection.messages(
         MessageFilter(kind="none"), 100, 0
     ),
-    "messages(channel=…)": lambda engine: engine.messages(
+    "messages(channel=…)": lambda engine: engine.inspection.messages(
         MessageFilter(channel="channel 77"), 100, 0
     ),
-    'messages(state="leased")': lambda engine: engine.messages(
+    'messages(state="leased")': lambda engine: engine.inspection.messages(
         MessageFilter(state="leased"), 100, 0
     ),
-    'messages(state="dead")': lambda engine: engine.messages(MessageFilter(state="dead"), 100, 0),
+    'messages(state="dead")': lambda engine: engine.inspection.messages(
+        MessageFilter(state="dead"), 100, 0
+    ),
     "minutes(), an hour": lambda engine: _minutes(engine, _HOUR, timedelta(minutes=1)),
     "minutes(), 14 days by hour": lambda engine: _minutes(engine, timedelta(days=14), _HOUR),
 }

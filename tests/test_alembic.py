@@ -152,7 +152,7 @@ class Database(NamedTuple):
     def parts(self) -> Any:
         """All that is in the schema."""
         with self.queue() as queue:
-            found = queue.database.run(queue.database.engine._found())  # type: ignore[attr-defined]
+            found = queue.database.run(queue.database.engine.schema._found())  # type: ignore[attr-defined]
         # A table's checks come in any order; MySQL's views name their database.
         name = f"`{self.url.rpartition('/')[2]}`."
         return {

@@ -1,4 +1,4 @@
-"""The engine contract: one method per verb, each a plan.
+"""The engine contract: groups of verbs by subject, one method per verb, each a plan.
 
 Nothing above an engine knows its database, and no engine knows a driver. An engine belongs to one
 client and may remember between calls where it stopped looking.
@@ -9,7 +9,17 @@ from datetime import datetime, timedelta
 from typing import Literal, Protocol
 
 from .event import EventFilter, Heard, MessageEnd, StoredResult
-from .flow_verbs import FairnessVerbs, FlowEngine
+from .flow import (
+    DeadNode,
+    FlowDraft,
+    FlowInfo,
+    FlowParent,
+    FlowPlace,
+    NodeDraft,
+    NodeInfo,
+    PublishedFlow,
+    StagedNodes,
+)
 from .inspection import (
     ChannelFilter,
     ChannelPage,
@@ -53,6 +63,7 @@ from .model import (
 from .operations import (
     AuditEntry,
     AuditNote,
+    Fairness,
     Minute,
     MinuteFilter,
     Operation,
@@ -63,7 +74,7 @@ from .operations import (
 )
 from .plan import Plan, Row, Taken
 from .schedule import FireReport, Schedule, ScheduleTerms
-from .shared_limits import SharedLimitVerbs
+from .shared_limits import LimitNote, PlainLimits, SharedLimit, SharedLimitChange
 from .topic import Subscription, TopicCopy
 
 DEFAULT_MAX_ATTEMPTS = 20
@@ -85,23 +96,8 @@ Ability = Literal["open transactions", "handlers' transactions", "claims by kind
 """
 
 
-class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
-    """Settling verbs answer in the order of what they were given, one for one."""
-
-    @property
-    def dialect(self) -> str:
-        """Whose SQL this is: postgresql, mysql or sqlite."""
-        ...
-
-    @property
-    def atomic(self) -> bool:
-        """Whether every plan needs a transaction around it."""
-        ...
-
-    @property
-    def lacks(self) -> Mapping[Ability, str]:
-        """What this database cannot have, and why."""
-        ...
+class MessageVerbs(Protocol):
+    """Messages are published, withdrawn and made due."""
 
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]: ...
 
@@ -109,6 +105,27 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
         """The same for BATCH messages and more, in a transaction on a connection of our own. They
         have no keys. ``drafts`` may be made while they are read, and fail at any of them."""
         ...
+
+    def cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]: ...
+
+    def cancel_running(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
+        """As cancel, and has the holders of leased messages asked to stop: "requested". The request
+        is for this lease, never for a later one."""
+        ...
+
+    def run_now(self, ids: Sequence[int]) -> Plan[list[MadeDue]]:
+        """Messages that are scheduled for later become due now, and start in the order of their due
+        times as ever. Locks their channels, as cancel does."""
+        ...
+
+    def once(self, queue: str, key: str, keep: timedelta) -> Plan[bool]:
+        """Notes in the caller's transaction that ``key`` is done, and says whether it was not yet.
+        A transaction that asks for the same key meanwhile waits for this one's end."""
+        ...
+
+
+class TopicVerbs(Protocol):
+    """A topic has subscribed queues; each gets a copy of what is published to it."""
 
     def subscribe(self, subscription: Subscription) -> Plan[None]:
         """Adds it, or replaces the one of the same topic and queue."""
@@ -124,12 +141,33 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
         transaction. See ``laneway.topic.copies``."""
         ...
 
+
+class ClaimVerbs(Protocol):
+    """Workers take messages, and are woken when there are some."""
+
     def claim(
         self, queues: Names, limit: int, lease: timedelta, worker: str, kinds: Names | None = None
     ) -> Plan[Taken]:
         """Only messages of these ``kinds``, if given: others stay where they are and hold up
         nobody, except in a channel that starts one message at a time, which keeps its order."""
         ...
+
+    def notify_channel(self) -> Plan[str | None]:
+        """The channel that the driver's notifier listens to; None if this database has none."""
+        ...
+
+    def sleep(
+        self, queues: Names, worker: str, length: timedelta | None, kinds: Names | None = None
+    ) -> Plan[None]:
+        """Notify this worker for ``length`` when a message, of these ``kinds`` if given, comes to
+        its queues; ``laneway.names.wake_names`` are the payloads. None: no longer.
+        A worker claims once more between this call and its wait."""
+        ...
+
+
+class LeaseVerbs(Protocol):
+    """What is claimed is leased; settling verbs answer in the order of what they were given, one
+    for one."""
 
     def complete(
         self,
@@ -176,35 +214,9 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
 
     def give_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]: ...
 
-    def once(self, queue: str, key: str, keep: timedelta) -> Plan[bool]:
-        """Notes in the caller's transaction that ``key`` is done, and says whether it was not yet.
-        A transaction that asks for the same key meanwhile waits for this one's end."""
-        ...
 
-    def cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]: ...
-
-    def cancel_running(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
-        """As cancel, and has the holders of leased messages asked to stop: "requested". The request
-        is for this lease, never for a later one."""
-        ...
-
-    def worker_seen(self, info: WorkerInfo) -> Plan[list[HeldLease]]:
-        """Notes what a worker process does now, at the database's time; answers the leases under
-        its name whose handlers are to stop, each time until they have ended."""
-        ...
-
-    def worker_gone(self, id: str) -> Plan[None]:
-        """The process stopped as it should."""
-        ...
-
-    def workers(self, limit: int) -> Plan[list[WorkerInfo]]:
-        """Those seen last come first. Upkeep forgets them a day after they vanished."""
-        ...
-
-    def run_now(self, ids: Sequence[int]) -> Plan[list[MadeDue]]:
-        """Messages that are scheduled for later become due now, and start in the order of their due
-        times as ever. Locks their channels, as cancel does."""
-        ...
+class ChannelVerbs(Protocol):
+    """Policies of channels: limits, weights, pauses."""
 
     def set_policies(self, queue: str, policies: Mapping[str, Policy]) -> Plan[None]: ...
 
@@ -223,6 +235,14 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
         """Pauses the channel for ``length``; a pause that lasts longer stays as it is."""
         ...
 
+    def remove(self, queue: str, channels: Sequence[str]) -> Plan[None]: ...
+
+    def policy(self, queue: str, channel: str) -> Plan[Policy]: ...
+
+
+class QueueVerbs(Protocol):
+    """Pauses of queues and kinds, and by what the channels of a queue take turns."""
+
     def pause_queue(
         self, queue: str, kind: str | None, length: timedelta | None, actor: str, reason: str
     ) -> Plan[Pause]:
@@ -238,9 +258,53 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
         """Of queues and kinds, those that hold now; by queue, the whole queue first."""
         ...
 
-    def remove(self, queue: str, channels: Sequence[str]) -> Plan[None]: ...
+    def set_fairness(self, queue: str, turn: timedelta | None) -> Plan[Fairness]:
+        """Channels take turns by the time that handlers take, and one gets ahead of others by
+        about ``turn``; by starts if that is None. What runs is not charged."""
+        ...
 
-    def policy(self, queue: str, channel: str) -> Plan[Policy]: ...
+    def fairness(self, queue: str) -> Plan[Fairness]: ...
+
+    def time_ahead(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, float]]:
+        """Those of a queue that is fair by time that wait because they have had more worker time
+        than others, each with how many seconds more."""
+        ...
+
+
+class LimitVerbs(Protocol):
+    """Limits that messages of any channels and queues share."""
+
+    plain_limits: PlainLimits
+
+    def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
+        """Changes what is named; raises InvalidOption if a burst has no rate to go with."""
+        ...
+
+    def rest_shared_limit(self, name: str, length: timedelta) -> Plan[None]:
+        """Nothing starts behind it for ``length``; a rest that lasts longer stays as it is."""
+        ...
+
+    def note_limits(self, notes: Sequence[LimitNote]) -> Plan[list[bool]]:
+        """Notes how attempts end: before their leases end, or in the same transaction. Answers
+        which of the limits want to know: those that adapt or have a breaker. A stale note changes
+        nothing, and a lost one only has them know less."""
+        ...
+
+    def remove_shared_limit(self, name: str) -> Plan[bool]:
+        """Whether there was one. What names it is not held back by it any more."""
+        ...
+
+    def shared_limits(self) -> Plan[list[SharedLimit]]:
+        """By name; also those that messages name and nobody has set."""
+        ...
+
+    def limited_channels(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, str]]:
+        """Those of the channels in which something waits for shared limits, and their names."""
+        ...
+
+
+class DeadLetterVerbs(Protocol):
+    """Messages that failed for good."""
 
     def dead_letters(
         self, wanted: DeadLetterFilter, limit: int, after: DeadLetter | DeadLetterPosition | None
@@ -263,6 +327,174 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
     ) -> Plan[DeadLetterCount]:
         """How many a redrive would take; stops counting at ``most``, or after LOOK letters."""
         ...
+
+    def untold_dead_letters(
+        self, queues: Names, limit: int, hold: timedelta
+    ) -> Plan[list[DeadLetter]]:
+        """Those of these queues that died in the last TELL_WITHIN and that nobody was told of, the
+        oldest first. Nobody else gets them for ``hold``, and nobody at all after
+        ``dead_letters_told``. Writes nothing if there is none."""
+        ...
+
+    def dead_letters_told(self, letters: Sequence[DeadLetterPosition]) -> Plan[None]:
+        """One that was redriven and died again meanwhile is another letter."""
+        ...
+
+
+class OperationVerbs(Protocol):
+    """Redrives and discards of many dead letters, in the background; and what operators did."""
+
+    def add_operation(self, order: OperationOrder) -> Plan[Operation]:
+        """Takes dead letters that died until now, and only those."""
+        ...
+
+    def step_operation(self, operation_id: int | None, limit: int) -> Plan[Operation | None]:
+        """Does the next ``limit`` letters of a running operation, of the first one if None, and
+        notes how far it is, in one transaction; None if none runs that nobody else is at."""
+        ...
+
+    def end_operation(
+        self, operation_id: int, state: OperationState, error: str | None
+    ) -> Plan[Operation | None]:
+        """If it still runs; None if there is no such operation."""
+        ...
+
+    def operations(self, operation_id: int | None, limit: int) -> Plan[list[Operation]]:
+        """The newest first; one if an id is given."""
+        ...
+
+    def add_audit(self, note: AuditNote) -> Plan[None]:
+        """Writes what an operator did, in the transaction of what it did."""
+        ...
+
+    def audit(self, limit: int, before: int | None) -> Plan[list[AuditEntry]]:
+        """The newest first; ``before`` is the id of the last one seen."""
+        ...
+
+
+class ScheduleVerbs(Protocol):
+    """Messages that are published again and again."""
+
+    def schedule(self, terms: ScheduleTerms) -> Plan[Schedule]:
+        """States a schedule, fenced by the revision and tick that were read; unchanged terms write
+        nothing.
+        ``laneway.schedule_rules`` decides what becomes of it."""
+        ...
+
+    def pause_schedule(self, queue: str, name: str, pausing: bool) -> Plan[Schedule | None]: ...
+
+    def remove_schedule(self, queue: str, name: str) -> Plan[bool]: ...
+
+    def run_schedule(self, queue: str, name: str) -> Plan[list[Published] | None]:
+        """Publishes its message now; None if there is no such schedule."""
+        ...
+
+    def schedules(
+        self, queue: str | None, name: str | None, limit: int, after: tuple[str, str] | None
+    ) -> Plan[list[Schedule]]:
+        """By (queue, name); one if both are given."""
+        ...
+
+    def next_firing(self, queues: tuple[str, ...] | None) -> Plan[timedelta | None]:
+        """How long until a schedule is due; zero if one is, None if there is none. Only reads."""
+        ...
+
+    def fire_due(self, queues: tuple[str, ...] | None, limit: int) -> Plan[FireReport]:
+        """Locks what is due (not waiting for what others hold), publishes, and moves the ticks.
+        Needs one transaction."""
+        ...
+
+
+class FlowVerbs(Protocol):
+    """Messages that wait for others."""
+
+    def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
+        """All of its nodes, or none. More than BATCH need one transaction. Whatever ends the last
+        parent of a node publishes it in the same transaction."""
+        ...
+
+    def stage_nodes(self, lease: Row, nodes: Sequence[NodeDraft]) -> Plan[StagedNodes]:
+        """The holder of a lease adds nodes to its message's flow; they become nodes when this lease
+        completes the message, and are forgotten if it ends otherwise."""
+        ...
+
+    def parents(self, message_id: int) -> Plan[list[FlowParent]]:
+        """Those whom a node of a flow came after, in the order in which they were given."""
+        ...
+
+    def flows(self, queue: str | None, limit: int, before: int | None) -> Plan[list[FlowInfo]]:
+        """The newest first; ``before`` is the id of the last one seen. Upkeep forgets them some
+        time after their end."""
+        ...
+
+    def flow(self, flow_id: int) -> Plan[FlowInfo | None]: ...
+
+    def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
+        """By id, those above ``after``; each with its first MOST_PARENTS parents."""
+        ...
+
+    def flow_place(self, message_id: int) -> Plan[FlowPlace | None]:
+        """The flow of a message, what it came after and what comes after it; None if it belongs to
+        none, or that is no longer kept."""
+        ...
+
+    def flows_with_dead(self, limit: int) -> Plan[list[FlowInfo]]:
+        """The oldest flows that have a dead letter; how many others there are costs nothing."""
+        ...
+
+    def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
+        """The first of its nodes, by id, that are dead letters now."""
+        ...
+
+    def cancel_flow(self, flow_id: int) -> Plan[None]:
+        """Nothing more of it is begun: what is held or waits is cancelled, what runs is asked to
+        stop, its dead letters are discarded. Safe to repeat."""
+        ...
+
+
+class WorkerVerbs(Protocol):
+    """Worker processes, as far as they have said that they are there."""
+
+    def worker_seen(self, info: WorkerInfo) -> Plan[list[HeldLease]]:
+        """Notes what a worker process does now, at the database's time; answers the leases under
+        its name whose handlers are to stop, each time until they have ended."""
+        ...
+
+    def worker_gone(self, id: str) -> Plan[None]:
+        """The process stopped as it should."""
+        ...
+
+    def workers(self, limit: int) -> Plan[list[WorkerInfo]]:
+        """Those seen last come first. Upkeep forgets them a day after they vanished."""
+        ...
+
+
+class EventVerbs(Protocol):
+    """What happened to messages, for those who listen; and how messages ended."""
+
+    def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
+        """A mailbox for events that are committed from now on; the verbs write to it for
+        ``length``, and never more than MOST_MAIL rows that were not read."""
+        ...
+
+    def hear(self, listener: int, limit: int, renewed: timedelta | None) -> Plan[Heard]:
+        """Takes up to ``limit`` rows of events out of the mailbox, and with ``renewed`` lets it
+        live for so long from now on. Writes nothing if there is nothing."""
+        ...
+
+    def unlisten(self, listener: int) -> Plan[None]: ...
+
+    def endings(self, ids: Sequence[int]) -> Plan[list[MessageEnd | None]]:
+        """How messages ended, one for one; None for those that have not."""
+        ...
+
+    def results(self, ids: Sequence[int]) -> Plan[list[StoredResult | None]]:
+        """What the handlers of these messages returned, one for one, as far as it is kept."""
+        ...
+
+
+class InspectionVerbs(Protocol):
+    """Reads, each bounded: nothing here changes anything."""
 
     def messages(self, wanted: MessageFilter, limit: int, after: int) -> Plan[MessagePage]:
         """In the order of their ids, those above ``after``. Reads no payload, and LOOK rows at
@@ -319,6 +551,12 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
         """What time it is for the database."""
         ...
 
+
+class MaintenanceVerbs(Protocol):
+    """What keeps a schema in order: upkeep, its settings, diagnosis."""
+
+    def upkeep(self) -> Plan[UpkeepReport]: ...
+
     def settings(self) -> Plan[Settings]: ...
 
     def configure(
@@ -330,107 +568,15 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
         audit_days: int | None,
     ) -> Plan[Settings]: ...
 
-    def untold_dead_letters(
-        self, queues: Names, limit: int, hold: timedelta
-    ) -> Plan[list[DeadLetter]]:
-        """Those of these queues that died in the last TELL_WITHIN and that nobody was told of, the
-        oldest first. Nobody else gets them for ``hold``, and nobody at all after
-        ``dead_letters_told``. Writes nothing if there is none."""
+    def diagnose(self, age: float = 0.0) -> Plan[list[Finding]]:
+        """What could go wrong or has, as far as the database can say: durability, upkeep and the
+        schema at least. Answers also where nothing is installed. A schema that was all there
+        ``age`` seconds ago is not looked at again, nor settings that were all right."""
         ...
 
-    def dead_letters_told(self, letters: Sequence[DeadLetterPosition]) -> Plan[None]:
-        """One that was redriven and died again meanwhile is another letter."""
-        ...
 
-    def add_operation(self, order: OperationOrder) -> Plan[Operation]:
-        """Takes dead letters that died until now, and only those."""
-        ...
-
-    def step_operation(self, operation_id: int | None, limit: int) -> Plan[Operation | None]:
-        """Does the next ``limit`` letters of a running operation, of the first one if None, and
-        notes how far it is, in one transaction; None if none runs that nobody else is at."""
-        ...
-
-    def end_operation(
-        self, operation_id: int, state: OperationState, error: str | None
-    ) -> Plan[Operation | None]:
-        """If it still runs; None if there is no such operation."""
-        ...
-
-    def operations(self, operation_id: int | None, limit: int) -> Plan[list[Operation]]:
-        """The newest first; one if an id is given."""
-        ...
-
-    def add_audit(self, note: AuditNote) -> Plan[None]:
-        """Writes what an operator did, in the transaction of what it did."""
-        ...
-
-    def audit(self, limit: int, before: int | None) -> Plan[list[AuditEntry]]:
-        """The newest first; ``before`` is the id of the last one seen."""
-        ...
-
-    def upkeep(self) -> Plan[UpkeepReport]: ...
-
-    def schedule(self, terms: ScheduleTerms) -> Plan[Schedule]:
-        """States a schedule, fenced by the revision and tick that were read; unchanged terms write
-        nothing.
-        ``laneway.schedule_rules`` decides what becomes of it."""
-        ...
-
-    def pause_schedule(self, queue: str, name: str, pausing: bool) -> Plan[Schedule | None]: ...
-
-    def remove_schedule(self, queue: str, name: str) -> Plan[bool]: ...
-
-    def run_schedule(self, queue: str, name: str) -> Plan[list[Published] | None]:
-        """Publishes its message now; None if there is no such schedule."""
-        ...
-
-    def schedules(
-        self, queue: str | None, name: str | None, limit: int, after: tuple[str, str] | None
-    ) -> Plan[list[Schedule]]:
-        """By (queue, name); one if both are given."""
-        ...
-
-    def next_firing(self, queues: tuple[str, ...] | None) -> Plan[timedelta | None]:
-        """How long until a schedule is due; zero if one is, None if there is none. Only reads."""
-        ...
-
-    def fire_due(self, queues: tuple[str, ...] | None, limit: int) -> Plan[FireReport]:
-        """Locks what is due (not waiting for what others hold), publishes, and moves the ticks.
-        Needs one transaction."""
-        ...
-
-    def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
-        """A mailbox for events that are committed from now on; the verbs write to it for
-        ``length``, and never more than MOST_MAIL rows that were not read."""
-        ...
-
-    def hear(self, listener: int, limit: int, renewed: timedelta | None) -> Plan[Heard]:
-        """Takes up to ``limit`` rows of events out of the mailbox, and with ``renewed`` lets it
-        live for so long from now on. Writes nothing if there is nothing."""
-        ...
-
-    def unlisten(self, listener: int) -> Plan[None]: ...
-
-    def endings(self, ids: Sequence[int]) -> Plan[list[MessageEnd | None]]:
-        """How messages ended, one for one; None for those that have not."""
-        ...
-
-    def results(self, ids: Sequence[int]) -> Plan[list[StoredResult | None]]:
-        """What the handlers of these messages returned, one for one, as far as it is kept."""
-        ...
-
-    def notify_channel(self) -> Plan[str | None]:
-        """The channel that the driver's notifier listens to; None if this database has none."""
-        ...
-
-    def sleep(
-        self, queues: Names, worker: str, length: timedelta | None, kinds: Names | None = None
-    ) -> Plan[None]:
-        """Notify this worker for ``length`` when a message, of these ``kinds`` if given, comes to
-        its queues; ``laneway.names.wake_names`` are the payloads. None: no longer.
-        A worker claims once more between this call and its wait."""
-        ...
+class SchemaVerbs(Protocol):
+    """Tables, views and functions, and who may use them."""
 
     @property
     def newest_version(self) -> int:
@@ -450,12 +596,6 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
         lost by it. Each statement by itself."""
         ...
 
-    def diagnose(self, age: float = 0.0) -> Plan[list[Finding]]:
-        """What could go wrong or has, as far as the database can say: durability, upkeep and the
-        schema at least. Answers also where nothing is installed. A schema that was all there
-        ``age`` seconds ago is not looked at again, nor settings that were all right."""
-        ...
-
     def install_roles(self, prefix: str | None) -> Plan[list[str]]:
         """Creates the database roles producer, consumer, viewer and admin, or states their rights
         anew, and answers their names; raises InvalidOption where a database has none."""
@@ -470,3 +610,70 @@ class Engine(FlowEngine, SharedLimitVerbs, FairnessVerbs, Protocol):
     def takes_writes(self) -> Plan[bool]:
         """False of a standby, and of a server that is read-only."""
         ...
+
+
+class Engine(Protocol):
+    """Says what a database can do, by subject: ``engine.messages.publish(...)`` is a plan."""
+
+    @property
+    def dialect(self) -> str:
+        """Whose SQL this is: postgresql, mysql or sqlite."""
+        ...
+
+    @property
+    def atomic(self) -> bool:
+        """Whether every plan needs a transaction around it."""
+        ...
+
+    @property
+    def lacks(self) -> Mapping[Ability, str]:
+        """What this database cannot have, and why."""
+        ...
+
+    @property
+    def messages(self) -> MessageVerbs: ...
+
+    @property
+    def topics(self) -> TopicVerbs: ...
+
+    @property
+    def claims(self) -> ClaimVerbs: ...
+
+    @property
+    def leases(self) -> LeaseVerbs: ...
+
+    @property
+    def channels(self) -> ChannelVerbs: ...
+
+    @property
+    def queues(self) -> QueueVerbs: ...
+
+    @property
+    def limits(self) -> LimitVerbs: ...
+
+    @property
+    def dead_letters(self) -> DeadLetterVerbs: ...
+
+    @property
+    def operations(self) -> OperationVerbs: ...
+
+    @property
+    def schedules(self) -> ScheduleVerbs: ...
+
+    @property
+    def flows(self) -> FlowVerbs: ...
+
+    @property
+    def workers(self) -> WorkerVerbs: ...
+
+    @property
+    def events(self) -> EventVerbs: ...
+
+    @property
+    def inspection(self) -> InspectionVerbs: ...
+
+    @property
+    def maintenance(self) -> MaintenanceVerbs: ...
+
+    @property
+    def schema(self) -> SchemaVerbs: ...

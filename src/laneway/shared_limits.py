@@ -8,8 +8,8 @@ cost those who have none nothing. See docs/decisions/0021-shared-limits.md.
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple, Protocol
+from datetime import datetime
+from typing import Any, Literal, NamedTuple
 
 from .durations import to_seconds
 from .errors import DecodeError, InvalidName, InvalidOption, shown
@@ -17,7 +17,6 @@ from .limits import Adapt, AttemptEnd, Breaker, burst_for
 from .model import KEEP, Keep
 from .names import check_name
 from .payload import decode_json
-from .plan import Plan
 
 LIMITS = "laneway-limits"
 """The header: a list of names."""
@@ -168,38 +167,6 @@ class SharedLimitChange(NamedTuple):
         rate = rate if self.rate is KEEP else self.rate
         concurrency = concurrency if self.concurrency is KEEP else self.concurrency
         return concurrency, rate, burst_for(rate, burst)
-
-
-class SharedLimitVerbs(Protocol):
-    """What every engine can do with them."""
-
-    plain_limits: PlainLimits
-
-    def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
-        """Changes what is named; raises InvalidOption if a burst has no rate to go with."""
-        ...
-
-    def rest_shared_limit(self, name: str, length: timedelta) -> Plan[None]:
-        """Nothing starts behind it for ``length``; a rest that lasts longer stays as it is."""
-        ...
-
-    def note_limits(self, notes: Sequence[LimitNote]) -> Plan[list[bool]]:
-        """Notes how attempts end: before their leases end, or in the same transaction. Answers
-        which of the limits want to know: those that adapt or have a breaker. A stale note changes
-        nothing, and a lost one only has them know less."""
-        ...
-
-    def remove_shared_limit(self, name: str) -> Plan[bool]:
-        """Whether there was one. What names it is not held back by it any more."""
-        ...
-
-    def shared_limits(self) -> Plan[list[SharedLimit]]:
-        """By name; also those that messages name and nobody has set."""
-        ...
-
-    def limited_channels(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, str]]:
-        """Those of the channels in which something waits for shared limits, and their names."""
-        ...
 
 
 def check_limit_name(value: object) -> str:

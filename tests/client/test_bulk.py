@@ -90,10 +90,12 @@ def test_copied_messages_differ_in_nothing(
     monkeypatch.setattr(publishing, "_PART", part)
     look(place, "select {s}.by_kind_v1(array['by kind'])")
     given = drafts(MESSAGES)
-    plain = queue.database.run(queue.database.engine.publish(given), atomic=True)
+    plain = queue.database.run(queue.database.engine.messages.publish(given), atomic=True)
     expected = both(place)
     forget(place)
-    copied = queue.database.run(queue.database.engine.publish_bulk(given, len(given)), atomic=True)
+    copied = queue.database.run(
+        queue.database.engine.messages.publish_bulk(given, len(given)), atomic=True
+    )
     assert both(place) == expected
     assert {row[-1] for row in look(place, _WAKES)} == {True}, "nothing lies before a position"
     assert [one.status for one in copied] == [one.status for one in plain]
@@ -117,11 +119,11 @@ def test_times_that_the_table_gives_are_those_of_the_wakes(
     """A claim that met a wake before its messages are due would not look at them again."""
     monkeypatch.setattr(publishing, "_FIRST_PART", 3)
     monkeypatch.setattr(publishing, "_PART", 2)
-    queue.database.run(queue.database.engine.publish(drafts(given)), atomic=True)
+    queue.database.run(queue.database.engine.messages.publish(drafts(given)), atomic=True)
     expected = both(place)
     forget(place)
     copied = queue.database.run(
-        queue.database.engine.publish_bulk(drafts(given), len(given)), atomic=True
+        queue.database.engine.messages.publish_bulk(drafts(given), len(given)), atomic=True
     )
     assert both(place) == expected
     ((dues, published, wakes_due, wakes_at),) = look(place, _TIMES)
@@ -140,10 +142,10 @@ def test_so_it_is_with_asyncio(queue: Queue, place: Place, driver: str) -> None:
         async with AsyncQueue(url, schema=place.schema, upkeep_every=None) as client:
             database = client.database
             await database.run(
-                database.engine.publish_bulk(drafts(MESSAGES), len(MESSAGES)), atomic=True
+                database.engine.messages.publish_bulk(drafts(MESSAGES), len(MESSAGES)), atomic=True
             )
 
-    queue.database.run(queue.database.engine.publish(drafts(MESSAGES)), atomic=True)
+    queue.database.run(queue.database.engine.messages.publish(drafts(MESSAGES)), atomic=True)
     expected = both(place)
     forget(place)
     asyncio.run(publish())
@@ -175,11 +177,13 @@ def test_a_copy_that_fails_leaves_nothing(
 
     monkeypatch.setattr(publishing.CopiedRows, "wakes", broken)
     with pytest.raises(RuntimeError, match="on purpose"):
-        queue.database.run(queue.database.engine.publish_bulk(wanted, len(wanted)), atomic=True)
+        queue.database.run(
+            queue.database.engine.messages.publish_bulk(wanted, len(wanted)), atomic=True
+        )
     monkeypatch.undo()
     bad = [*wanted, wanted[0]._replace(payload=None)]  # type: ignore[arg-type]
     with pytest.raises(TypeError):
-        queue.database.run(queue.database.engine.publish_bulk(bad, len(bad)), atomic=True)
+        queue.database.run(queue.database.engine.messages.publish_bulk(bad, len(bad)), atomic=True)
     assert look(place, "select count(*) from {s}.message") == [(0,)]
     assert look(place, "select count(*) from {s}.wake") == [(0,)]
     assert queue.publish_many([b"1"])[0].status == "published", "the client goes on"
@@ -253,12 +257,14 @@ def test_a_channel_that_refuses_some_is_asked(queue: Queue, place: Place) -> Non
 
 def test_listeners_and_sleepers_are_told(queue: Queue, place: Place) -> None:
     database = queue.database
-    database.run(database.engine.listen(EventFilter(), timedelta(seconds=30)))
-    database.run(database.engine.sleep(("by kind",), "worker", timedelta(seconds=30)))
+    database.run(database.engine.events.listen(EventFilter(), timedelta(seconds=30)))
+    database.run(database.engine.claims.sleep(("by kind",), "worker", timedelta(seconds=30)))
     ((channel,),) = look(place, "select {s}.notify_channel_v1()")
     with psycopg.connect(place.url, autocommit=True) as connection:
         connection.execute(sql.SQL("listen {}").format(sql.Identifier(channel)))
-        database.run(database.engine.publish_bulk(drafts(MESSAGES), len(MESSAGES)), atomic=True)
+        database.run(
+            database.engine.messages.publish_bulk(drafts(MESSAGES), len(MESSAGES)), atomic=True
+        )
         heard = [notify.payload for notify in connection.notifies(timeout=10, stop_after=1)]
     assert heard == ["by kind"]
     assert look(place, "select sum(cardinality(ids)), min(what) from {s}.mail") == [

@@ -32,7 +32,7 @@ def claimed(queue: Queue, count: int) -> list[Message]:
 
 
 def hold(queue: Queue, leases: list[tuple[int, int]], span: timedelta = HOUR) -> list[Hold]:
-    return queue.database.run(queue.database.engine.hold(leases, span))
+    return queue.database.run(queue.database.engine.leases.hold(leases, span))
 
 
 def lease_of(message: Message) -> tuple[int, int]:

@@ -152,14 +152,15 @@ def test_a_claim_that_waited_in_vain_is_busy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A worker's too: it claims again at once, and no error is told. Any other state is one."""
-    claim, answers = SqliteEngine.claim, iter([DatabaseFailed("locked", state)])
+    verbs: Any = type(SqliteEngine().claims)
+    claim, answers = verbs.claim, iter([DatabaseFailed("locked", state)])
 
     def fail_first(*args: Any) -> Any:
         if error := next(answers, None):
             raise error
         return (yield from claim(*args))
 
-    monkeypatch.setattr(SqliteEngine, "claim", fail_first)
+    monkeypatch.setattr(verbs, "claim", fail_first)
 
     async def main() -> list[str]:
         seen: list[str] = []

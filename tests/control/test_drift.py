@@ -147,7 +147,7 @@ def drift(queue: Queue) -> Any:
 def test_a_new_schema_is_all_that_is_expected_and_nothing_else(queue: Queue, dialect: str) -> None:
     """So every form in which the migrations are written is understood."""
     assert drift(queue).level == "ok", drift(queue)
-    plan = queue.database.engine._found()  # type: ignore[attr-defined]
+    plan = queue.database.engine.schema._found()  # type: ignore[attr-defined]
     found = queue.database.run(plan)
     expected = SHAPES[dialect]("laneway")
     known = {key for key in found if key not in expected and key[0] != "check"}

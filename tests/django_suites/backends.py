@@ -17,7 +17,7 @@ class CountedBackend(LanewayBackend):
     @property
     def results(self) -> list[Any]:
         wanted = MessageFilter(kind=kind_of(self.alias))
-        found = queue.read(lambda engine: engine.messages(wanted, 1000, 0))
+        found = queue.read(lambda engine: engine.inspection.messages(wanted, 1000, 0))
         return [self.get_result(str(info.id)) for info in found]
 
     def clear(self) -> None:

@@ -93,7 +93,7 @@ def test_a_child_that_is_skipped_late_is_decided_without_a_lock_out_of_order(
     def complete(number: int) -> None:
         with Queue(flows.url, upkeep_every=None) as queue:
             lease = HeldLease(flows.id(number), flows.fences[flows.id(number)])
-            found.extend(queue.database.run(queue.database.engine.complete([lease])))
+            found.extend(queue.database.run(queue.database.engine.leases.complete([lease])))
 
     before = _deadlocks(flows)
     with (

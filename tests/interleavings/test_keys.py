@@ -61,7 +61,7 @@ def _publish(world: World, connection: Connection, *keys: str, mode: KeyMode | N
         )
         for key in keys
     ]
-    for result in run_on(connection, "postgresql", PostgresqlEngine().publish(drafts)):
+    for result in run_on(connection, "postgresql", PostgresqlEngine().messages.publish(drafts)):
         if result.status == "published" and result.id is not None:
             world.when_committed(connection, partial(world.published.add, result.id))
 

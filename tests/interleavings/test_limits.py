@@ -51,14 +51,14 @@ def _publish(world: World, connection: Connection, *channels: str) -> None:
         Draft(b"x", "q", c, "", "text/plain", _HEADERS, None, None, 0, None, None, None, None, 9)
         for c in channels
     ]
-    for result in run_on(connection, "postgresql", PostgresqlEngine().publish(drafts)):
+    for result in run_on(connection, "postgresql", PostgresqlEngine().messages.publish(drafts)):
         assert result.id is not None
         world.when_committed(connection, partial(world.published.add, result.id))
 
 
 def _claim(connection: Connection, engine: PostgresqlEngine | None = None) -> Taken:
     engine = engine or PostgresqlEngine()
-    plan = engine.claim(("q",), 5, timedelta(hours=1), "tester")
+    plan = engine.claims.claim(("q",), 5, timedelta(hours=1), "tester")
     return run_on(connection, "postgresql", plan)
 
 

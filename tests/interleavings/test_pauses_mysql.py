@@ -47,7 +47,7 @@ class Claim:
         session.begin(self._plan(MysqlEngine(clock=setup.clock)))
 
     def _plan(self, engine: MysqlEngine) -> Any:
-        self.taken = yield from engine.claim(("default",), 10, MINUTE, "w")
+        self.taken = yield from engine.claims.claim(("default",), 10, MINUTE, "w")
 
     def run(self, statements: int | None = None) -> int:
         """Returns how many statements it ran; it is not committed."""
@@ -169,7 +169,7 @@ def test_a_killed_claim_lets_the_pause_through(setup: Setup) -> None:
 
 def test_a_pause_that_is_rolled_back_leaves_nothing(setup: Setup) -> None:
     session, other = setup.sessions
-    session.begin(MysqlEngine(clock=setup.clock).pause_queue("default", None, None, "", ""))
+    session.begin(MysqlEngine(clock=setup.clock).queues.pause_queue("default", None, None, "", ""))
     while session.step():
         pass
     claim = Claim(setup, other)
@@ -191,7 +191,9 @@ def test_claims_do_not_wait_for_each_other(setup: Setup) -> None:
 
 def test_two_pauses_of_the_same_leave_one(setup: Setup) -> None:
     session, _ = setup.sessions
-    session.begin(MysqlEngine(clock=setup.clock).pause_queue("default", None, None, "ann", ""))
+    session.begin(
+        MysqlEngine(clock=setup.clock).queues.pause_queue("default", None, None, "ann", "")
+    )
     while session.step():
         pass
     pausing = Pausing(setup, None)

@@ -120,7 +120,9 @@ def test_a_count_reads_each_letter_once(queue: Queue) -> None:
 
         def read(limit: int) -> int:
             cursor.execute("flush status")
-            plan = queue.database.engine.count_dead_letters(DeadLetterFilter("default"), limit)
+            plan = queue.database.engine.dead_letters.count_dead_letters(
+                DeadLetterFilter("default"), limit
+            )
             drive(plan, lambda statement: _execute(connection, statement))
             cursor.execute("show session status like 'Handler_read%'")
             first = sum(int(n) for _, n in cursor.fetchall())
@@ -154,7 +156,7 @@ def test_a_step_passes_by_a_fixed_number(queue: Queue) -> None:
     started = queue.operations.start("discard", queue="default", reason="seldom")
     steps = []
     while True:
-        step = queue.database.run(engine.step_operation(started.id, 2), atomic=True)
+        step = queue.database.run(engine.operations.step_operation(started.id, 2), atomic=True)
         if step is None:
             break
         steps.append(step.done)

@@ -89,13 +89,13 @@ def test_a_look_at_dead_letters_ends_where_it_is_told_to(
         ):
             page, pages = None, 0
             for _ in range(5):
-                page = explained.run(engine.dead_letters(by, 10, page and page.next))
+                page = explained.run(engine.dead_letters.dead_letters(by, 10, page and page.next))
                 pages += explained.pages
                 if page.next is None:
                     break
             assert not page
             assert pages < 150, (by, pages)
-            explained.run(engine.count_dead_letters(by, 10))
+            explained.run(engine.dead_letters.count_dead_letters(by, 10))
             assert explained.pages < 30, (by, explained.pages)
         connection.execute("delete from laneway.dead where queue = 'later'")
 
@@ -117,7 +117,7 @@ def test_what_a_node_comes_after_is_not_looked_for_among_all_nodes(
     assert last.id is not None
     explained = Explained(url)
     with explained.connection:
-        place = explained.run(PostgresqlEngine().flow_place(last.id))
+        place = explained.run(PostgresqlEngine().flows.flow_place(last.id))
     assert place is not None
     assert explained.pages < 40, explained.pages
 
@@ -204,7 +204,7 @@ def test_settings_that_were_fine_are_not_asked_for_again_within_a_minute(
                     cursor.execute(statement.sql.encode(), statement.params)
                     return cursor.fetchall()
 
-            found = drive(engine.diagnose(60.0), execute)
+            found = drive(engine.maintenance.diagnose(60.0), execute)
         levels = {finding.check: finding.level for finding in found}
         return any("synchronous_standby_names" in sql for sql in sent), levels["synchronous_commit"]
 

@@ -65,7 +65,7 @@ MUTANTS: list[Mutant] = [
     python("breaker: nobody notes how messages end", "conformance", function("note_limits_v1"),
         ("and x.name = any(v_names);", "and false;"), case=_OPENS),
     Mutant("breaker: workers note nothing", frozenset({"test"}), [
-        Patch("worker/settle.py", "await self._run(self._database.engine.note_limits(notes), seconds)", "pass")], test=_COUNTS),
+        Patch("worker/settle.py", "await self._run(self._database.engine.limits.note_limits(notes), seconds)", "pass")], test=_COUNTS),
     python("SQLite breaker: what it opened for starts again at once", "conformance", "limits.py",
         ("self.rest_until = max(self.rest_until or 0, self.open_until)", "pass"), engine="sqlite", case=_OPENS),
     python("SQLite breaker: two are let through at once", "conformance", "limits.py",

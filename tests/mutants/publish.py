@@ -27,8 +27,8 @@ MUTANTS: list[Mutant] = [
     python("publishing ignores the caller's transaction", "unexpected", _PUBLISH,
         (_ASK, _ASK.replace("connection,", "None,"))),
     python("a key outlives the rollback of its publish", "keys", _PUBLISH,
-        ("        database, publish = self._database, self._database.engine.publish\n",
-         "        database, publish = self._database, self._database.engine.publish\n        seen = self.__dict__.setdefault('seen', {})\n"
+        ("        database, publish = self._database, self._database.engine.messages.publish\n",
+         "        database, publish = self._database, self._database.engine.messages.publish\n        seen = self.__dict__.setdefault('seen', {})\n"
          "        if len(drafts) == 1 and drafts[0].key in seen:\n            return [seen[drafts[0].key]]\n"),
         ("        return accepted(results, drafts.__getitem__)\n",
          "        if len(drafts) == 1 and drafts[0].key_window is not None:\n"
@@ -42,5 +42,5 @@ MUTANTS: list[Mutant] = [
          "            except ConnectionUnavailable:\n                return _split(self.run(verb(merged)), parts)"),
         faults="cut,server"),
     python("completing ignores the caller's transaction", "effects", "client/sync/message.py",
-        ("engine.complete, rows, notes, connection", "engine.complete, rows, notes, None")),
+        ("engine.leases.complete, rows, notes, connection", "engine.leases.complete, rows, notes, None")),
 ]  # fmt: skip

@@ -191,7 +191,7 @@ def test_a_failed_migration_releases_its_lock(url: str, verb: str) -> None:
     with Queue(url) as queue, closing(connect(url)) as observer, observer.cursor() as cursor:
         with pytest.raises(SchemaMissing):
             getattr(queue, verb)()
-        cursor.execute("select is_free_lock(%s)", [MysqlEngine()._lock_name])
+        cursor.execute("select is_free_lock(%s)", [MysqlEngine().schema._lock_name])
         assert cursor.fetchall() == ((1,),)
 
 

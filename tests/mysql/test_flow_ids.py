@@ -47,7 +47,7 @@ def test_nobody_else_gets_them_while_and_after_a_flow_is_published(
 def test_they_are_taken_at_once(queue: Queue, url: str) -> None:
     """Others publish after each statement."""
     connection, others = connect(url), set[int | None]()
-    plan = MysqlEngine()._new_ids(NODES, 1)
+    plan = MysqlEngine().flows._new_ids(NODES, 1)
     statement, ids = next(plan), list[int]()
     with connection.cursor() as cursor:
         while not ids:

@@ -45,7 +45,7 @@ class FlowSetup(Setup):
         database = self.queue.database
         nodes = [_node(number) for number in range(len(NODES))]
         published = database.run(
-            database.engine.publish_flow(FlowDraft("default", "f", HOUR), nodes), atomic=True
+            database.engine.flows.publish_flow(FlowDraft("default", "f", HOUR), nodes), atomic=True
         )
         self.flow, self.ids = published.id or 0, published.ids
         claimed = [*self.queue.claim(3, lease=HOUR), *self.queue.claim(1, lease=MINUTE)]
@@ -63,7 +63,7 @@ class FlowSetup(Setup):
             NodeDraft(_draft(), [], "completed"),
             NodeDraft(_draft(), [-1, self.ids[1]], "completed"),
         ]
-        return engine.stage_nodes(self.lease(ONE), nodes)
+        return engine.flows.stage_nodes(self.lease(ONE), nodes)
 
     def sound(self) -> list[str]:
         self.observer.query("set transaction isolation level repeatable read")
@@ -86,7 +86,7 @@ class FlowSetup(Setup):
         for _ in range(40):
             self.now += 2 * HOUR
             # Time was turned back, and only once a minute an engine looks for older leases.
-            self.queue.database.engine._full_lease_scan_at = 0.0  # type: ignore[attr-defined]
+            self.queue.database.engine.maintenance._full_lease_scan_at = 0.0  # type: ignore[attr-defined]
             self.queue.upkeep()
             self.queue.dead_letters.redrive(
                 [row[0] for row in self._fetch("select id from laneway_dead")]
@@ -103,7 +103,7 @@ class FlowSetup(Setup):
 
 
 def _again(engine: MysqlEngine, setup: FlowSetup) -> Plan[Any]:
-    return engine.publish_flow(FlowDraft("default", "f", HOUR), [_node(0), _node(1)])
+    return engine.flows.publish_flow(FlowDraft("default", "f", HOUR), [_node(0), _node(1)])
 
 
 def _defer(setup: FlowSetup) -> list[Deferral]:
@@ -112,20 +112,20 @@ def _defer(setup: FlowSetup) -> list[Deferral]:
 
 FlowVerb = Callable[[MysqlEngine, FlowSetup], Plan[Any]]
 FLOW_VERBS: dict[str, FlowVerb] = {
-    "complete one": lambda e, s: e.complete([s.lease(ONE)]),
-    "complete two": lambda e, s: e.complete([s.lease(TWO)]),
-    "complete both": lambda e, s: e.complete([s.lease(ONE), s.lease(TWO)]),
-    "complete all": lambda e, s: e.complete([s.lease(EXPIRED), s.lease(TWO), s.lease(ONE)]),
-    "fail one": lambda e, s: e.fail([Failure(*s.lease(ONE), "no", None, None)]),
-    "defer one": lambda e, s: e.defer(_defer(s)),
-    "cancel idle": lambda e, s: e.cancel([s.ids[IDLE - 1]]),
-    "redrive dead": lambda e, s: e.redrive([s.ids[DEAD - 1]], None, NO_DELAY),
-    "discard dead": lambda e, s: e.discard([s.ids[DEAD - 1]]),
+    "complete one": lambda e, s: e.leases.complete([s.lease(ONE)]),
+    "complete two": lambda e, s: e.leases.complete([s.lease(TWO)]),
+    "complete both": lambda e, s: e.leases.complete([s.lease(ONE), s.lease(TWO)]),
+    "complete all": lambda e, s: e.leases.complete([s.lease(EXPIRED), s.lease(TWO), s.lease(ONE)]),
+    "fail one": lambda e, s: e.leases.fail([Failure(*s.lease(ONE), "no", None, None)]),
+    "defer one": lambda e, s: e.leases.defer(_defer(s)),
+    "cancel idle": lambda e, s: e.messages.cancel([s.ids[IDLE - 1]]),
+    "redrive dead": lambda e, s: e.dead_letters.redrive([s.ids[DEAD - 1]], None, NO_DELAY),
+    "discard dead": lambda e, s: e.dead_letters.discard([s.ids[DEAD - 1]]),
     "add to one": lambda e, s: s.adding(e),
-    "cancel flow": lambda e, s: e.cancel_flow(s.flow),
+    "cancel flow": lambda e, s: e.flows.cancel_flow(s.flow),
     "publish again": _again,
-    "upkeep": lambda e, s: e.upkeep(),
-    "claim": lambda e, s: e.claim(("default",), 10, MINUTE, "w"),
+    "upkeep": lambda e, s: e.maintenance.upkeep(),
+    "claim": lambda e, s: e.claims.claim(("default",), 10, MINUTE, "w"),
 }
 
 

@@ -44,7 +44,7 @@ class Scene:
         return MysqlEngine(clock=lambda: self.now)
 
     def claim(self, queue: str) -> Plan[Any]:
-        return self.engine().claim((queue,), 10, MINUTE, "w")
+        return self.engine().claims.claim((queue,), 10, MINUTE, "w")
 
     def set_up(self, freed: bool) -> None:
         """``freed``: what ran has ended."""
@@ -71,7 +71,7 @@ Verb = Callable[[Scene], Plan[Any]]
 # What meets the claim of the late one, and what has happened before.
 MEETS: dict[str, tuple[Verb, bool]] = {
     "starts it": (lambda s: s.claim("first"), True),
-    "ends what ran": (lambda s: s.engine().complete([s.running]), False),
+    "ends what ran": (lambda s: s.engine().leases.complete([s.running]), False),
 }
 
 

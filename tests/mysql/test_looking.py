@@ -49,6 +49,6 @@ def test_doctor_reads_the_same_however_many_channels_wait(mariadb: EmbeddedMaria
         looks_mariadb.fill(url, looks_mariadb.Waiting(channels, channels, 500, 500, 1))
         watched = looks_mariadb.Watched(url, mariadb.pid)
         with closing(watched.connection):
-            watched.run(MysqlEngine().diagnose())
+            watched.run(MysqlEngine().maintenance.diagnose())
             rows.append(watched.rows)
     assert rows[1] < 1.1 * rows[0], rows

@@ -24,22 +24,34 @@ HOUR = timedelta(hours=1)
 _END = datetime(2100, 1, 1, tzinfo=UTC)
 
 LOOKS: dict[str, Callable[[MysqlEngine], Plan[Any]]] = {
-    "queue_stats": lambda e: e.queue_stats(),
-    "channel_stats": lambda e: e.channel_stats(None, None, 50),
-    "channel_stats of one": lambda e: e.channel_stats("default", "channel 5", 1),
-    "channels": lambda e: e.channels(ChannelFilter(), 50, None),
-    "channels, walked": lambda e: e.channels(ChannelFilter(), 50, "id:"),
-    "channels that are paused": lambda e: e.channels(ChannelFilter(paused=True), 50, None),
-    "channels of a prefix": lambda e: e.channels(ChannelFilter(prefix="nothing"), 50, "id:"),
-    "messages": lambda e: e.messages(MessageFilter(), 50, 0),
-    "messages of a kind": lambda e: e.messages(MessageFilter(kind="nothing"), 50, 0),
-    "messages later": lambda e: e.messages(MessageFilter(state="scheduled"), 50, 0),
-    "messages of a channel": lambda e: e.messages(MessageFilter("default", "channel 5"), 50, 0),
-    "messages leased": lambda e: e.messages(MessageFilter(state="leased"), 50, 0),
-    "messages dead": lambda e: e.messages(MessageFilter(kind="nothing", state="dead"), 50, 0),
-    "dead letters": lambda e: e.dead_letters(DeadLetterFilter(queue="default"), 50, None),
-    "count of dead letters": lambda e: e.count_dead_letters(DeadLetterFilter(queue="default"), 500),
-    "minutes": lambda e: e.minutes(MinuteFilter(_END - HOUR, _END)),
+    "queue_stats": lambda e: e.inspection.queue_stats(),
+    "channel_stats": lambda e: e.inspection.channel_stats(None, None, 50),
+    "channel_stats of one": lambda e: e.inspection.channel_stats("default", "channel 5", 1),
+    "channels": lambda e: e.inspection.channels(ChannelFilter(), 50, None),
+    "channels, walked": lambda e: e.inspection.channels(ChannelFilter(), 50, "id:"),
+    "channels that are paused": lambda e: e.inspection.channels(
+        ChannelFilter(paused=True), 50, None
+    ),
+    "channels of a prefix": lambda e: e.inspection.channels(
+        ChannelFilter(prefix="nothing"), 50, "id:"
+    ),
+    "messages": lambda e: e.inspection.messages(MessageFilter(), 50, 0),
+    "messages of a kind": lambda e: e.inspection.messages(MessageFilter(kind="nothing"), 50, 0),
+    "messages later": lambda e: e.inspection.messages(MessageFilter(state="scheduled"), 50, 0),
+    "messages of a channel": lambda e: e.inspection.messages(
+        MessageFilter("default", "channel 5"), 50, 0
+    ),
+    "messages leased": lambda e: e.inspection.messages(MessageFilter(state="leased"), 50, 0),
+    "messages dead": lambda e: e.inspection.messages(
+        MessageFilter(kind="nothing", state="dead"), 50, 0
+    ),
+    "dead letters": lambda e: e.dead_letters.dead_letters(
+        DeadLetterFilter(queue="default"), 50, None
+    ),
+    "count of dead letters": lambda e: e.dead_letters.count_dead_letters(
+        DeadLetterFilter(queue="default"), 500
+    ),
+    "minutes": lambda e: e.inspection.minutes(MinuteFilter(_END - HOUR, _END)),
 }
 
 
@@ -158,7 +170,7 @@ def test_dead_letters_of_flows_are_found_by_an_index(databases: dict[int, str]) 
                 flow.add(number)
         assert flow.id is not None
         queue.fail(failed := queue.claim(2))
-    found, read = rows_read(url, MysqlEngine().flows_with_dead(5))
+    found, read = rows_read(url, MysqlEngine().flows.flows_with_dead(5))
     assert [one.id for one in found] == [flow.id] and read < 30
-    dead, read = rows_read(url, MysqlEngine().dead_nodes(flow.id, 10))
+    dead, read = rows_read(url, MysqlEngine().flows.dead_nodes(flow.id, 10))
     assert [one.id for one in dead] == [message.id for message in failed] and read < 10

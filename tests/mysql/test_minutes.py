@@ -58,7 +58,7 @@ def upkeep_that_is_killed(queue: Queue, url: str, statements: int) -> bool:
         with mine.cursor() as cursor:
             cursor.execute("set session transaction isolation level read committed")
             cursor.execute("set session sql_mode = 'STRICT_TRANS_TABLES'")
-            plan = queue.database.engine.upkeep()
+            plan = queue.database.engine.maintenance.upkeep()
             statement = next(plan)
             for _ in range(statements):
                 try:

@@ -119,26 +119,30 @@ def _later(key: str) -> Draft:
 
 
 VERBS: dict[str, Verb] = {
-    "publish": lambda e, s: e.publish([_draft(), _draft()]),
-    "publish key": lambda e, s: e.publish([_draft("k"), _draft("l")]),
-    "replace": lambda e, s: e.publish([_draft(key, KeyMode(None)) for key in "wkmn"]),
-    "debounce": lambda e, s: e.publish([_later("w")]),
-    "claim": lambda e, s: e.claim(("default",), 10, MINUTE, "w"),
-    "claim by kind": lambda e, s: e.claim(("default",), 10, MINUTE, "w", ("",)),
-    "claim other kind": lambda e, s: e.claim(("default",), 10, MINUTE, "w", ("b", "c")),
-    "complete": lambda e, s: e.complete([s.lease, s.other]),
-    "defer": lambda e, s: e.defer([Deferral(*s.lease, None, None, True, *[None] * 5)]),
-    "fail": lambda e, s: e.fail([Failure(*s.lease, "no", None, None)]),
-    "extend": lambda e, s: e.extend([Extension(*s.other, MINUTE), Extension(*s.lease, MINUTE)]),
-    "give back": lambda e, s: e.give_back([Return(*s.lease, None)]),
-    "cancel": lambda e, s: e.cancel([s.waiting, s.lease.id, s.behind]),
-    "policy": lambda e, s: e.set_policies("default", {"a": Policy(concurrency=1), "b": Policy()}),
-    "pause": lambda e, s: e.pause("default", ["a"], True),
-    "remove": lambda e, s: e.remove("default", ["a"]),
-    "redrive": lambda e, s: e.redrive([s.dead], None, timedelta(0)),
-    "discard": lambda e, s: e.discard([s.dead]),
-    "upkeep": lambda e, s: e.upkeep(),
-    "history": lambda e, s: e.history_since("0.0", 100),
+    "publish": lambda e, s: e.messages.publish([_draft(), _draft()]),
+    "publish key": lambda e, s: e.messages.publish([_draft("k"), _draft("l")]),
+    "replace": lambda e, s: e.messages.publish([_draft(key, KeyMode(None)) for key in "wkmn"]),
+    "debounce": lambda e, s: e.messages.publish([_later("w")]),
+    "claim": lambda e, s: e.claims.claim(("default",), 10, MINUTE, "w"),
+    "claim by kind": lambda e, s: e.claims.claim(("default",), 10, MINUTE, "w", ("",)),
+    "claim other kind": lambda e, s: e.claims.claim(("default",), 10, MINUTE, "w", ("b", "c")),
+    "complete": lambda e, s: e.leases.complete([s.lease, s.other]),
+    "defer": lambda e, s: e.leases.defer([Deferral(*s.lease, None, None, True, *[None] * 5)]),
+    "fail": lambda e, s: e.leases.fail([Failure(*s.lease, "no", None, None)]),
+    "extend": lambda e, s: e.leases.extend(
+        [Extension(*s.other, MINUTE), Extension(*s.lease, MINUTE)]
+    ),
+    "give back": lambda e, s: e.leases.give_back([Return(*s.lease, None)]),
+    "cancel": lambda e, s: e.messages.cancel([s.waiting, s.lease.id, s.behind]),
+    "policy": lambda e, s: e.channels.set_policies(
+        "default", {"a": Policy(concurrency=1), "b": Policy()}
+    ),
+    "pause": lambda e, s: e.channels.pause("default", ["a"], True),
+    "remove": lambda e, s: e.channels.remove("default", ["a"]),
+    "redrive": lambda e, s: e.dead_letters.redrive([s.dead], None, timedelta(0)),
+    "discard": lambda e, s: e.dead_letters.discard([s.dead]),
+    "upkeep": lambda e, s: e.maintenance.upkeep(),
+    "history": lambda e, s: e.inspection.history_since("0.0", 100),
 }
 # Nobody waits for an open publish, and a publish waits for nobody, except for the same key.
 FREE = {"publish"}

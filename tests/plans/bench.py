@@ -117,18 +117,18 @@ class Bench:
         return self.publish_drafts([draft(first + n, **options) for n in range(count)])
 
     def publish_drafts(self, drafts: Sequence[Draft]) -> list[int]:
-        answers = self.call(self.engine.publish(drafts), len(drafts))
+        answers = self.call(self.engine.messages.publish(drafts), len(drafts))
         return [a.id for a in answers if a.id is not None]
 
     def claim(self, count: int = BATCH, queue: str = "plans") -> list[HeldLease]:
         """The batch is full when it is there; what the last call cost is remembered."""
         for _ in range(1000):
-            taken = self.call(self.engine.claim((queue,), count, LEASE, "bench"), count)
+            taken = self.call(self.engine.claims.claim((queue,), count, LEASE, "bench"), count)
             if len(taken.rows) == count:
                 return [HeldLease(row[0], row[1]) for row in taken.rows]
             if taken.rows:
                 rest = [Return(row[0], row[1], None) for row in taken.rows]
-                self.call(self.engine.give_back(rest))
+                self.call(self.engine.leases.give_back(rest))
         raise AssertionError(f"no {count} messages in {queue}")
 
 
@@ -161,30 +161,30 @@ def _verbs(bench: Bench) -> dict[str, Callable[[], None]]:
     engine = bench.engine
 
     def complete() -> None:
-        bench.call(engine.complete(bench.claim()))
+        bench.call(engine.leases.complete(bench.claim()))
 
     def defer() -> None:
-        bench.call(engine.defer([deferral(held) for held in bench.claim()]))
+        bench.call(engine.leases.defer([deferral(held) for held in bench.claim()]))
 
     def retry() -> None:
-        bench.call(engine.defer([deferral(held, "no") for held in bench.claim()]))
+        bench.call(engine.leases.defer([deferral(held, "no") for held in bench.claim()]))
 
     def fail() -> None:
-        bench.call(engine.fail([Failure(*held, "no", None, None) for held in bench.claim()]))
+        bench.call(engine.leases.fail([Failure(*held, "no", None, None) for held in bench.claim()]))
 
     def extend() -> None:
-        bench.call(engine.extend([Extension(*held, LEASE) for held in bench.claim()]))
+        bench.call(engine.leases.extend([Extension(*held, LEASE) for held in bench.claim()]))
 
     def hold() -> None:
-        bench.call(engine.hold(bench.claim(), LEASE))
+        bench.call(engine.leases.hold(bench.claim(), LEASE))
 
     def give_back() -> None:
-        bench.call(engine.give_back([Return(*held, None) for held in bench.claim()]))
+        bench.call(engine.leases.give_back([Return(*held, None) for held in bench.claim()]))
 
     def complete_stale() -> None:
         held = bench.claim()
-        bench.call(engine.complete(held))
-        bench.call(engine.complete(held))
+        bench.call(engine.leases.complete(held))
+        bench.call(engine.leases.complete(held))
 
     def publish_keyed() -> None:
         bench.publish_drafts([draft(n, key=f"{os.urandom(8).hex()}") for n in range(BATCH)])
@@ -192,29 +192,29 @@ def _verbs(bench: Bench) -> dict[str, Callable[[], None]]:
     def complete_keyed() -> None:
         keyed = [draft(n, queue="keyed", key=f"{os.urandom(8).hex()}") for n in range(BATCH)]
         bench.publish_drafts(keyed)
-        bench.call(engine.complete(bench.claim(queue="keyed")))
+        bench.call(engine.leases.complete(bench.claim(queue="keyed")))
 
     def cancel() -> None:
-        bench.call(engine.cancel(bench.publish(delay=timedelta(days=1))))
+        bench.call(engine.messages.cancel(bench.publish(delay=timedelta(days=1))))
 
     def dead() -> list[int]:
         held = bench.claim()
-        bench.call(engine.fail([Failure(*one, "no", None, None) for one in held]))
+        bench.call(engine.leases.fail([Failure(*one, "no", None, None) for one in held]))
         return [one.id for one in held]
 
     def redrive() -> None:
-        bench.call(engine.redrive(dead(), None, timedelta(days=1)))
+        bench.call(engine.dead_letters.redrive(dead(), None, timedelta(days=1)))
 
     def discard() -> None:
-        bench.call(engine.discard(dead()))
+        bench.call(engine.dead_letters.discard(dead()))
 
     def claim_limited() -> None:
-        bench.call(engine.set_policies("limited", {"one": Policy(concurrency=10**6)}))
+        bench.call(engine.channels.set_policies("limited", {"one": Policy(concurrency=10**6)}))
         one = draft(0, queue="limited")._replace(channel="one")
         bench.publish_drafts([one] * BATCH)
         held = bench.claim(queue="limited")
         cost = bench.last
-        bench.call(engine.complete(held))
+        bench.call(engine.leases.complete(held))
         bench.last = cost
 
     def upkeep_expired() -> None:
@@ -233,7 +233,7 @@ def _verbs(bench: Bench) -> dict[str, Callable[[], None]]:
 
     def maintenance() -> Plan[None]:
         """Upkeep without its counting, which tests/looks measures."""
-        yield next(engine.upkeep())
+        yield next(engine.maintenance.upkeep())
 
     def claim(count: int) -> None:
         # The first ones take in the news of what was published, which one in eight does; the last
@@ -242,7 +242,7 @@ def _verbs(bench: Bench) -> dict[str, Callable[[], None]]:
             bench.claim(count)
 
     def claim_nothing() -> None:
-        bench.call(engine.claim(("nobody",), BATCH, LEASE, "bench"), 1)
+        bench.call(engine.claims.claim(("nobody",), BATCH, LEASE, "bench"), 1)
 
     return {
         "publish": lambda: void(bench.publish()),
@@ -301,6 +301,8 @@ def load(bench: Bench) -> None:
     for number in range(0, SIZE // 4, 2500):
         held = bench.claim(2500)
         if number % 5000 == 0:
-            bench.call(bench.engine.complete(held[:2000]))
-            bench.call(bench.engine.fail([Failure(*one, "no", None, None) for one in held[2000:]]))
+            bench.call(bench.engine.leases.complete(held[:2000]))
+            bench.call(
+                bench.engine.leases.fail([Failure(*one, "no", None, None) for one in held[2000:]])
+            )
     bench.publish(SIZE // 10, 0, delay=timedelta(days=1))

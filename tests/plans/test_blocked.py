@@ -123,20 +123,20 @@ def costs(store: Any, url: str, count: int) -> dict[str, float]:
     with Queue(url, upkeep_every=None) as queue, store(url) as (engine, cost):
 
         def claim(limit: int) -> tuple[Any, int]:
-            found: tuple[Any, int] = cost(engine.claim(("default",), limit, LEASE, "bench"))
+            found: tuple[Any, int] = cost(engine.claims.claim(("default",), limit, LEASE, "bench"))
             return found
 
         for turn in range(12):
             queue.publish("x", channel="others")
             taken, spent = claim(1)
             (other,) = taken.rows
-            cost(engine.complete([HeldLease(other[0], other[1])]))
+            cost(engine.leases.complete([HeldLease(other[0], other[1])]))
             found["others"].append(spent)
             _, spent = claim(1)
             found["nothing"].append(spent)
             if turn % 2:
                 continue
-            cost(engine.complete([held.pop()]))
+            cost(engine.leases.complete([held.pop()]))
             taken, spent = claim(1)
             while not taken.rows:
                 taken, more = claim(1)

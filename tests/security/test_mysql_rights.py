@@ -71,15 +71,15 @@ def test_rights_on_the_rows_are_enough_to_publish_work_and_operate(clients: Clie
     for name, verb in VERBS.items():
         if name not in OWNERS:
             database.run(verb.plan(database.engine), atomic=verb.atomic)
-    for flow in database.run(database.engine.flows(None, 10, None)):  # its name is free again
-        database.run(database.engine.cancel_flow(flow.id), atomic=True)
-    database.run(database.engine.upkeep(), atomic=True)
+    for flow in database.run(database.engine.flows.flows(None, 10, None)):  # its name is free again
+        database.run(database.engine.flows.cancel_flow(flow.id), atomic=True)
+    database.run(database.engine.maintenance.upkeep(), atomic=True)
 
 
 def test_the_schema_is_its_owners(clients: Clients) -> None:
     database = clients.app.database
     with pytest.raises(DatabaseFailed) as refused:
-        database.run(database.engine.uninstall(), atomic=True)
+        database.run(database.engine.schema.uninstall(), atomic=True)
     assert refused.value.sqlstate in REFUSED
 
 

@@ -35,7 +35,7 @@ def draw(queue: Queue, n: int = MANY) -> tuple[list[int], list[int]]:
 
 
 def claim(queue: Queue, limit: int) -> Taken:
-    return queue.database.run(queue.database.engine.claim(("default",), limit, LEASE, "w"))
+    return queue.database.run(queue.database.engine.claims.claim(("default",), limit, LEASE, "w"))
 
 
 def stop_writing(server: EmbeddedPostgres) -> None:

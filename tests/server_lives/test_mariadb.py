@@ -25,7 +25,7 @@ MANY = 20
 
 
 def _claim(queue: Queue, limit: int) -> Taken:
-    return queue.database.run(queue.database.engine.claim(("default",), limit, LEASE, "w"))
+    return queue.database.run(queue.database.engine.claims.claim(("default",), limit, LEASE, "w"))
 
 
 def _draw(queue: Queue) -> tuple[list[int], list[int]]:
@@ -110,7 +110,9 @@ def test_numbers_and_order_after_fail_overs() -> None:
             _cut_off(primary, standbys)
             taken = _claim(queue, 5)
             assert [row[0] for row in taken.rows] == restored
-            queue.database.run(queue.database.engine.complete([row[:2] for row in taken.rows]))
+            queue.database.run(
+                queue.database.engine.leases.complete([row[:2] for row in taken.rows])
+            )
             drawn = [_draw(queue)]
             for old, new in zip(servers, standbys, strict=False):
                 old.kill()

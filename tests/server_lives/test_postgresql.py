@@ -190,7 +190,7 @@ def test_restored_messages_are_claimed_first(forgetful: tuple[EmbeddedPostgres, 
         cut_off(server, [standby])
         taken = claim(queue, 5)
         assert [row[0] for row in taken.rows] == restored
-        queue.database.run(queue.database.engine.complete([row[:2] for row in taken.rows]))
+        queue.database.run(queue.database.engine.leases.complete([row[:2] for row in taken.rows]))
         for n in range(3):  # the floors pass what has ended
             queue.publish(n)
             claim(queue, 10)
@@ -214,9 +214,11 @@ def test_restored_leases_end_in_time(forgetful: tuple[EmbeddedPostgres, Queue]) 
                 "select laneway.claim_v1(array['default'], 1, '10 ms', 'w'), pg_sleep(0.1)"
             )
         cut_off(server, [standby])
-        assert [queue.database.run(engine.upkeep()).expired for _ in range(2)] == [1, 0]
+        assert [queue.database.run(engine.maintenance.upkeep()).expired for _ in range(2)] == [1, 0]
         server.kill()
         standby.promote()
         with closing(Queue(standby.url("lives"))) as promoted:
             promoted.database.engine = engine
-            assert [promoted.database.run(engine.upkeep()).expired for _ in range(2)] == [1, 0]
+            assert [
+                promoted.database.run(engine.maintenance.upkeep()).expired for _ in range(2)
+            ] == [1, 0]

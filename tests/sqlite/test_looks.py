@@ -81,27 +81,33 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[int], 
 
 
 LOOKS: dict[str, Callable[[SqliteEngine], Plan[Any]]] = {
-    "queue stats": lambda engine: engine.queue_stats(),
-    "channel stats": lambda engine: engine.channel_stats(None, None, 100),
-    "one channel": lambda engine: engine.channel_stats("default", "channel 000100", 1),
-    "channels": lambda engine: engine.channels(ChannelFilter(), 100, None),
-    "channels by name": lambda engine: engine.channels(
+    "queue stats": lambda engine: engine.inspection.queue_stats(),
+    "channel stats": lambda engine: engine.inspection.channel_stats(None, None, 100),
+    "one channel": lambda engine: engine.inspection.channel_stats("default", "channel 000100", 1),
+    "channels": lambda engine: engine.inspection.channels(ChannelFilter(), 100, None),
+    "channels by name": lambda engine: engine.inspection.channels(
         ChannelFilter("default"), 100, '["default", "channel 000500"]'
     ),
-    "channels by prefix": lambda engine: engine.channels(
+    "channels by prefix": lambda engine: engine.inspection.channels(
         ChannelFilter(prefix="channel 0001"), 100, None
     ),
-    "limited channels": lambda engine: engine.channels(ChannelFilter(limited=True), 100, None),
-    "paused channels": lambda engine: engine.channels(ChannelFilter(paused=True), 100, None),
-    "messages": lambda engine: engine.messages(MessageFilter(), 100, 0),
-    "messages of a kind that does not occur": lambda engine: engine.messages(
+    "limited channels": lambda engine: engine.inspection.channels(
+        ChannelFilter(limited=True), 100, None
+    ),
+    "paused channels": lambda engine: engine.inspection.channels(
+        ChannelFilter(paused=True), 100, None
+    ),
+    "messages": lambda engine: engine.inspection.messages(MessageFilter(), 100, 0),
+    "messages of a kind that does not occur": lambda engine: engine.inspection.messages(
         MessageFilter(kind="none"), 100, 0
     ),
-    "messages of a channel": lambda engine: engine.messages(
+    "messages of a channel": lambda engine: engine.inspection.messages(
         MessageFilter(channel="channel 000100"), 100, 0
     ),
-    "leased messages": lambda engine: engine.messages(MessageFilter(state="leased"), 100, 0),
-    "minutes": lambda engine: engine.minutes(MinuteFilter(NOW - HOUR, NOW)),
+    "leased messages": lambda engine: engine.inspection.messages(
+        MessageFilter(state="leased"), 100, 0
+    ),
+    "minutes": lambda engine: engine.inspection.minutes(MinuteFilter(NOW - HOUR, NOW)),
 }
 
 
@@ -132,7 +138,7 @@ def test_a_look_for_rare_dead_letters_ends_where_it_says(
         steps, rare = Steps(connection, SqliteEngine()), DeadLetterFilter(queue, reason="rare")
         middle = DeadLetterPosition(datetime.fromtimestamp(3, UTC), 3_000)
         for after in (None, middle):
-            page, cost = steps.of(steps.engine.dead_letters(rare, 10, after))
+            page, cost = steps.of(steps.engine.dead_letters.dead_letters(rare, 10, after))
             assert page == [] and page.next is not None
             assert cost < 10_000, f"{cost} steps, which is more than 100 letters need"
 
@@ -141,12 +147,12 @@ def test_what_is_too_much_for_a_look_is_as_upkeep_counted_it(
     steps: Callable[[int], Steps],
 ) -> None:
     few = steps(2_500)
-    (n,), _ = few.of(few.engine.queue_stats())
+    (n,), _ = few.of(few.engine.inspection.queue_stats())
     assert (n.exact, n.as_of is not None) == (False, True)
     assert (n.waiting, n.scheduled, n.leased, n.dead, n.channels) == (2450, 10000, 50, 0, 2500)
-    fullest, _ = few.of(few.engine.channel_stats(None, None, 100))
+    fullest, _ = few.of(few.engine.inspection.channel_stats(None, None, 100))
     assert len(fullest) == 100 and {n.waiting for n in fullest} == {1}
-    one, _ = few.of(few.engine.channel_stats("default", "channel 002499", 1))
+    one, _ = few.of(few.engine.inspection.channel_stats("default", "channel 002499", 1))
     assert (one[0].waiting, one[0].scheduled, one[0].exact) == (1, 4, True)
 
 
@@ -154,16 +160,18 @@ def test_pages_of_channels_reach_every_one(steps: Callable[[int], Steps]) -> Non
     few = steps(2_500)
     seen, position = [], None
     while True:
-        page, _ = few.of(few.engine.channels(ChannelFilter("default"), 700, position))
+        page, _ = few.of(few.engine.inspection.channels(ChannelFilter("default"), 700, position))
         seen += [info.channel for info in page]
         assert len(page) <= 700 and page.looked <= looks.CHANNELS
         position = page.next
         if position is None:
             break
     assert len(set(seen)) == 2_500
-    page, _ = few.of(few.engine.channels(ChannelFilter(prefix="channel 0012"), 1000, None))
+    page, _ = few.of(
+        few.engine.inspection.channels(ChannelFilter(prefix="channel 0012"), 1000, None)
+    )
     assert [info.channel for info in page] == [f"channel {n:06}" for n in range(1200, 1300)]
-    page, _ = few.of(few.engine.channels(ChannelFilter(limited=True), 1000, None))
+    page, _ = few.of(few.engine.inspection.channels(ChannelFilter(limited=True), 1000, None))
     assert len(page) == 1000 and page.next is not None
 
 
@@ -171,13 +179,13 @@ def test_a_search_says_how_far_it_looked(steps: Callable[[int], Steps]) -> None:
     many = steps(7_500)
     found, after, pages = [], 0, 0
     while after is not None:
-        page, _ = many.of(many.engine.messages(MessageFilter(kind="some"), 5000, after))
+        page, _ = many.of(many.engine.inspection.messages(MessageFilter(kind="some"), 5000, after))
         found += [info.id for info in page]
         assert page.looked <= 10_000
         after, pages = page.next, pages + 1
     assert len(set(found)) == len(found) == 7_500
     assert pages >= 4
-    nothing, _ = many.of(many.engine.messages(MessageFilter(kind="none"), 100, 0))
+    nothing, _ = many.of(many.engine.inspection.messages(MessageFilter(kind="none"), 100, 0))
     assert nothing == [] and nothing.next is not None
 
 

@@ -22,7 +22,7 @@ from laneway.engines.sqlite.engine import SqliteEngine
 from laneway.plan import Row, Statement
 from laneway.sqlfile import read_blocks
 
-UPKEEP = Path(SqliteEngine.upkeep.__code__.co_filename).with_name("upkeep.sql")
+UPKEEP = Path(type(SqliteEngine().maintenance).upkeep.__code__.co_filename).with_name("upkeep.sql")
 ROWS = Path(__file__).with_name("maintenance.sql")
 NAMES = {statement(name, "laneway"): name for name in STATEMENTS}
 DAY = 86_400_000_000
@@ -97,7 +97,7 @@ def full(path: Path, n: int) -> Iterator[sqlite3.Connection]:
 def upkeep(path: Path, n: int) -> Work:
     with full(path, n) as connection:
         transaction = CountingTransaction(connection, path)
-        plan = SqliteEngine().upkeep()
+        plan = SqliteEngine().maintenance.upkeep()
         rows: Sequence[Row] | None = None
         try:
             while True:

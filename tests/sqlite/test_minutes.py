@@ -183,7 +183,7 @@ class Engine:
         self.engine = SqliteEngine(clock=self.clock)
         self.url = url
         self._runner = SqliteRunner(url, pool_size=1)
-        self.run(self.engine.install())
+        self.run(self.engine.schema.install())
 
     def run(self, plan: Plan[Any]) -> Any:
         return self._runner.run(plan)
@@ -191,17 +191,19 @@ class Engine:
     def publish(self, count: int, kind: str = "k") -> None:
         text = "application/octet-stream"
         rest = (None, None, None, 0, None, None, None, None, 20)
-        self.run(self.engine.publish([Draft(b"", "q", "c", kind, text, *rest)] * count))
+        self.run(self.engine.messages.publish([Draft(b"", "q", "c", kind, text, *rest)] * count))
 
     def finish(self, count: int) -> None:
-        taken = self.run(self.engine.claim(("q",), count, HOUR, "w"))
+        taken = self.run(self.engine.claims.claim(("q",), count, HOUR, "w"))
         held = [HeldLease(row[0], row[1]) for row in taken.rows]
         assert len(held) == count
-        self.run(self.engine.complete(held))
+        self.run(self.engine.leases.complete(held))
 
     def minutes(self, since: datetime = NOON, **options: Any) -> list[Minute]:
         until = self.clock.now + MINUTE
-        found: list[Minute] = self.run(self.engine.minutes(MinuteFilter(since, until, **options)))
+        found: list[Minute] = self.run(
+            self.engine.inspection.minutes(MinuteFilter(since, until, **options))
+        )
         return found
 
     def pass_time(self, length: timedelta) -> None:
@@ -238,7 +240,7 @@ def test_a_crash_between_any_two_statements_counts_nothing_twice(world: Engine) 
     world.pass_time(MINUTE)
     for after in range(100):
         try:
-            world.run(crashing(world.engine.upkeep(), after))
+            world.run(crashing(world.engine.maintenance.upkeep(), after))
             break
         except CrashedHereError:
             pass
@@ -255,7 +257,7 @@ def test_a_crash_between_any_two_statements_counts_nothing_twice(world: Engine) 
 def test_two_upkeeps_at_once_count_once(world: Engine, url: str) -> None:
     """The second one has read the same rows, and writes after the first one."""
     world.publish(5)
-    late = world.engine._fold()
+    late = world.engine.maintenance._fold()
     read: list[Statement] = []
     statement = next(late)
     with closing(connect(read_url(url))) as connection:
@@ -263,7 +265,7 @@ def test_two_upkeeps_at_once_count_once(world: Engine, url: str) -> None:
             read.append(statement)
             statement = late.send(execute(connection, statement))
         assert len(read) == 3
-        world.run(world.engine.upkeep())
+        world.run(world.engine.maintenance.upkeep())
         answer = execute(connection, statement)
         assert not answer, "somebody else has counted them"
         with pytest.raises(StopIteration):
@@ -273,10 +275,10 @@ def test_two_upkeeps_at_once_count_once(world: Engine, url: str) -> None:
 
 def test_minutes_without_all_of_the_history_say_so(world: Engine) -> None:
     def configure(history: Any) -> None:
-        world.run(world.engine.configure(history, None, None, None, None))
+        world.run(world.engine.maintenance.configure(history, None, None, None, None))
 
     def figures() -> list[tuple[int, int, int, bool]]:
-        world.run(world.engine.upkeep())
+        world.run(world.engine.maintenance.upkeep())
         return [
             (round((m.at - NOON) / MINUTE), m.published, m.completed, m.exact)
             for m in world.minutes()
@@ -310,11 +312,11 @@ def test_the_depth_of_a_queue_that_became_empty_is_noted_once_more(world: Engine
     depths: list[int | None] = []
     for _ in range(2):
         world.pass_time(MINUTE)
-        world.run(world.engine.upkeep())
+        world.run(world.engine.maintenance.upkeep())
     world.finish(3)
     for _ in range(3):
         world.pass_time(MINUTE)
-        world.run(world.engine.upkeep())
+        world.run(world.engine.maintenance.upkeep())
     depths = [minute.depth for minute in world.minutes()]
     assert depths == [3, 3, 0]
     assert [hour.depth for hour in world.minutes(step=HOUR)] == [0]
@@ -328,7 +330,7 @@ def test_a_kind_of_which_nothing_is_left_has_no_depth_where_others_do(world: Eng
     world.publish(1, kind="long")
     for _ in range(6):
         world.pass_time(MINUTE)
-        world.run(world.engine.upkeep())
+        world.run(world.engine.maintenance.upkeep())
     depths = {minute.kind: minute.depth for minute in world.minutes(step=5 * MINUTE, by="kind")}
     assert depths == {"short": 0, "long": 1}
     assert [minute.depth for minute in world.minutes(step=5 * MINUTE, kind="short")] == [0]
@@ -340,11 +342,11 @@ def test_depths_by_kind_come_back_after_a_time_without_a_full_history(
     """What ends meanwhile is not in the history: the messages are counted anew."""
 
     def configure(history: Any) -> None:
-        world.run(world.engine.configure(history, None, None, None, None))
+        world.run(world.engine.maintenance.configure(history, None, None, None, None))
 
     def last_depth() -> int | None:
         world.pass_time(MINUTE)
-        world.run(world.engine.upkeep())
+        world.run(world.engine.maintenance.upkeep())
         found = world.minutes(since=world.clock.now - MINUTE, by="kind")
         return found[0].depth if found else None
 
@@ -368,13 +370,13 @@ def test_a_recount_of_before_another_change_of_the_history_is_not_used(
     """The setting changes twice, and something ends unseen, between its read and its write."""
 
     def configure(history: Any) -> None:
-        world.run(world.engine.configure(history, None, None, None, None))
+        world.run(world.engine.maintenance.configure(history, None, None, None, None))
 
     world.publish(5)
-    world.run(world.engine.upkeep())
+    world.run(world.engine.maintenance.upkeep())
     configure("none")
     configure("all")
-    late = world.engine._recount_kinds()
+    late = world.engine.maintenance._recount_kinds()
     statement = next(late)
     with closing(connect(read_url(url))) as connection:
         while not statement.sql.startswith("update"):
@@ -383,7 +385,7 @@ def test_a_recount_of_before_another_change_of_the_history_is_not_used(
         world.finish(2)
         configure("all")
         assert not execute(connection, statement)
-    world.run(world.engine.upkeep())
+    world.run(world.engine.maintenance.upkeep())
     with closing(sqlite3.connect(path)) as eyes:
         assert kept_kinds(eyes) == [("q", "k", 3)]
 
@@ -391,24 +393,24 @@ def test_a_recount_of_before_another_change_of_the_history_is_not_used(
 def test_messages_of_before_the_migration_are_counted(world: Engine, path: Path) -> None:
     """One of them ends after the position that the count is of: the fold takes it off."""
     world.publish(4)
-    world.run(world.engine.upkeep())
+    world.run(world.engine.maintenance.upkeep())
     with closing(sqlite3.connect(path)) as eyes, eyes:
         eyes.execute("update laneway_fold set kinds_counted = null")
         eyes.execute("delete from laneway_kind_count")
     world.finish(1)
     world.pass_time(MINUTE)
-    world.run(world.engine.upkeep())
+    world.run(world.engine.maintenance.upkeep())
     assert [minute.depth for minute in world.minutes(by="kind") if minute.published] == [3]
 
 
 def test_figures_are_kept_for_14_days(world: Engine, path: Path) -> None:
     world.publish(1)
-    world.run(world.engine.upkeep())
+    world.run(world.engine.maintenance.upkeep())
     world.pass_time(DAY)
     world.publish(1)
-    world.run(world.engine.upkeep())
+    world.run(world.engine.maintenance.upkeep())
     world.pass_time(13 * DAY + HOUR)
-    world.run(world.engine.upkeep())
+    world.run(world.engine.maintenance.upkeep())
     kept = world.minutes(step=HOUR)
     assert [round((hour.at - NOON) / DAY) for hour in kept if hour.published] == [1]
 
@@ -417,18 +419,18 @@ def test_the_history_is_kept_until_it_is_counted(world: Engine, path: Path) -> N
     world.publish(3)
     world.finish(3)
     world.pass_time(40 * DAY)
-    fold, counted = world.engine._fold, False
+    fold, counted = world.engine.maintenance._fold, False
 
     def later() -> Plan[bool]:
         return bool(counted and (yield from fold()))
 
-    world.engine._fold = later  # type: ignore[method-assign]
-    world.run(world.engine.upkeep())
+    world.engine.maintenance._fold = later  # type: ignore[method-assign]
+    world.run(world.engine.maintenance.upkeep())
     with closing(sqlite3.connect(path)) as eyes:
         assert eyes.execute("select count(*) from laneway_history").fetchone() == (3,)
         counted = True
-        world.run(world.engine.upkeep())
-        world.run(world.engine.upkeep())
+        world.run(world.engine.maintenance.upkeep())
+        world.run(world.engine.maintenance.upkeep())
         assert eyes.execute("select count(*) from laneway_history").fetchone() == (0,)
     (minute,) = world.minutes()[:1]
     assert (minute.published, minute.completed) == (3, 3)
@@ -438,7 +440,7 @@ def test_idle_upkeep_writes_nothing(world: Engine) -> None:
     world.publish(1)
     world.finish(1)
     for _ in range(3):
-        world.run(world.engine.upkeep())
+        world.run(world.engine.maintenance.upkeep())
     written = []
 
     def note(statement: Statement) -> Any:
@@ -447,5 +449,5 @@ def test_idle_upkeep_writes_nothing(world: Engine) -> None:
             return execute(connection, statement)
 
     world.pass_time(MINUTE)
-    drive(world.engine.upkeep(), note)
+    drive(world.engine.maintenance.upkeep(), note)
     assert written == []

@@ -52,23 +52,27 @@ def engine(after: timedelta = timedelta(0)) -> SqliteEngine:
 
 Verb = Callable[[SqliteEngine, Scene], Plan[Any]]
 VERBS: dict[str, Verb] = {
-    "publish": lambda e, s: e.publish([draft("key"), draft(), draft(channel="b")]),
-    "replace": lambda e, s: e.publish([draft(k, mode=KeyMode(None)) for k in ("key", "new", "w")]),
-    "claim": lambda e, s: e.claim(("q",), 5, LEASE, "w"),
-    "claim by kind": lambda e, s: e.claim(("q",), 5, LEASE, "w", ("",)),
-    "claim other kind": lambda e, s: e.claim(("q",), 5, LEASE, "w", ("b", "c")),
-    "complete": lambda e, s: e.complete([s.held]),
-    "defer": lambda e, s: e.defer([deferral(s.held)]),
-    "fail": lambda e, s: e.fail([Failure(*s.held, "no", None, None)]),
-    "extend": lambda e, s: e.extend([Extension(*s.held, LEASE)]),
-    "give back": lambda e, s: e.give_back([Return(*s.held, None)]),
-    "cancel": lambda e, s: e.cancel([s.held.id, s.waiting, s.dead]),
-    "limit": lambda e, s: e.set_policies("q", {"a": Policy(concurrency=1, rate=1, burst=1)}),
-    "pause": lambda e, s: e.pause("q", ["a"], True),
-    "remove": lambda e, s: e.remove("q", ["a"]),
-    "redrive": lambda e, s: e.redrive([s.dead], None, timedelta(0)),
-    "discard": lambda e, s: e.discard([s.dead]),
-    "upkeep": lambda e, s: e.upkeep(),
+    "publish": lambda e, s: e.messages.publish([draft("key"), draft(), draft(channel="b")]),
+    "replace": lambda e, s: e.messages.publish(
+        [draft(k, mode=KeyMode(None)) for k in ("key", "new", "w")]
+    ),
+    "claim": lambda e, s: e.claims.claim(("q",), 5, LEASE, "w"),
+    "claim by kind": lambda e, s: e.claims.claim(("q",), 5, LEASE, "w", ("",)),
+    "claim other kind": lambda e, s: e.claims.claim(("q",), 5, LEASE, "w", ("b", "c")),
+    "complete": lambda e, s: e.leases.complete([s.held]),
+    "defer": lambda e, s: e.leases.defer([deferral(s.held)]),
+    "fail": lambda e, s: e.leases.fail([Failure(*s.held, "no", None, None)]),
+    "extend": lambda e, s: e.leases.extend([Extension(*s.held, LEASE)]),
+    "give back": lambda e, s: e.leases.give_back([Return(*s.held, None)]),
+    "cancel": lambda e, s: e.messages.cancel([s.held.id, s.waiting, s.dead]),
+    "limit": lambda e, s: e.channels.set_policies(
+        "q", {"a": Policy(concurrency=1, rate=1, burst=1)}
+    ),
+    "pause": lambda e, s: e.channels.pause("q", ["a"], True),
+    "remove": lambda e, s: e.channels.remove("q", ["a"]),
+    "redrive": lambda e, s: e.dead_letters.redrive([s.dead], None, timedelta(0)),
+    "discard": lambda e, s: e.dead_letters.discard([s.dead]),
+    "upkeep": lambda e, s: e.maintenance.upkeep(),
 }
 
 
@@ -112,13 +116,15 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Scene]:
     """The file that every ordering begins with."""
     path = tmp_path_factory.mktemp("stage") / "stage.db"
     runner = SqliteRunner(f"sqlite:///{path}", pool_size=1)
-    runner.run(engine().install())
-    runner.run(engine().publish([draft()]))
-    (dead,) = runner.run(engine().claim(("q",), 1, LEASE, "w")).rows
-    runner.run(engine().fail([Failure(dead[0], dead[1], "no", None, None)]))
-    runner.run(engine().set_policies("q", {"a": Policy(concurrency=2)}))
-    held, waiting = (p.id for p in runner.run(engine().publish([draft("key"), draft("w")])))
-    (row,) = runner.run(engine().claim(("q",), 1, LEASE, "w")).rows
+    runner.run(engine().schema.install())
+    runner.run(engine().messages.publish([draft()]))
+    (dead,) = runner.run(engine().claims.claim(("q",), 1, LEASE, "w")).rows
+    runner.run(engine().leases.fail([Failure(dead[0], dead[1], "no", None, None)]))
+    runner.run(engine().channels.set_policies("q", {"a": Policy(concurrency=2)}))
+    held, waiting = (
+        p.id for p in runner.run(engine().messages.publish([draft("key"), draft("w")]))
+    )
+    (row,) = runner.run(engine().claims.claim(("q",), 1, LEASE, "w")).rows
     assert row[0] == held and waiting is not None
     runner.close()
     return path, Scene(HeldLease(row[0], row[1]), waiting, dead[0])

@@ -30,7 +30,7 @@ class Slow:
     def __init__(self, place: Place, queue: Queue, clock: HandClock) -> None:
         self.connection: psycopg.Connection[Any] = psycopg.connect(place.url)
         self.pid = self.connection.info.backend_pid
-        self._plan = PostgresqlEngine(place.schema, clock).fire_due((queue.name,), 10)
+        self._plan = PostgresqlEngine(place.schema, clock).schedules.fire_due((queue.name,), 10)
         self._statement = next(self._plan)
 
     def step(self) -> None:

@@ -23,7 +23,7 @@ async def notified(place: Place, url: str) -> AsyncIterator[tuple[AsyncQueue, No
     """A client, and a notifier for its queue "mail" that is known to listen."""
     async with AsyncQueue(place.url, schema=place.schema, name="mail") as queue:
         await queue.install()
-        channel = await queue.database.run(queue.database.engine.notify_channel())
+        channel = await queue.database.run(queue.database.engine.claims.notify_channel())
         notifier = open_notifier(url, channel=channel, wanted=frozenset({"mail"}), pooler=False)
         assert isinstance(notifier, ListenNotifier)
         try:
@@ -37,7 +37,7 @@ async def notified(place: Place, url: str) -> AsyncIterator[tuple[AsyncQueue, No
 
 
 async def sleep(queue: AsyncQueue, length: timedelta | None = MINUTE) -> None:
-    await queue.database.run(queue.database.engine.sleep(("mail",), "sleeper", length))
+    await queue.database.run(queue.database.engine.claims.sleep(("mail",), "sleeper", length))
 
 
 async def quiet(notifier: Notifier) -> None:

@@ -84,8 +84,8 @@ async def test_handlers_start_before_the_next_claim_is_made(place: Place) -> Non
         await queue.publish(b"")
         worker = Worker(queue, concurrency=5)
         steps: list[str] = []
-        engine = type(queue.database.engine)
-        claim = engine.claim
+        verbs: Any = type(queue.database.engine.claims)
+        claim = verbs.claim
 
         def noted(*arguments: Any) -> Any:
             steps.append("claim")
@@ -96,6 +96,6 @@ async def test_handlers_start_before_the_next_claim_is_made(place: Place) -> Non
             steps.append("handler")
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(engine, "claim", noted)
+            patch.setattr(verbs, "claim", noted)
             await worker.serve(until_empty=True)
         assert steps[:3] == ["claim", "handler", "claim"]

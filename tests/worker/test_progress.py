@@ -67,7 +67,7 @@ def test_it_needs_no_statement_of_its_own() -> None:
     from laneway.model import ProgressNote
 
     engine = PostgresqlEngine("laneway")
-    plan = engine.hold([(1, 1)], timedelta(seconds=1), [ProgressNote(1, 1, 0.5, None)])
+    plan = engine.leases.hold([(1, 1)], timedelta(seconds=1), [ProgressNote(1, 1, 0.5, None)])
     next(plan)
     try:
         plan.send([])

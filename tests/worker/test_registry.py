@@ -61,16 +61,16 @@ def test_what_is_not_seen_vanishes_and_is_forgotten_after_a_day(database_url: st
         clock = SetClock(real.clock())
     with Queue(database_url, clock=clock, upkeep_every=None) as queue:
         database = queue.database
-        database.run(database.engine.worker_seen(_info("one")))
+        database.run(database.engine.workers.worker_seen(_info("one")))
         clock.now += SEEN_EVERY
-        database.run(database.engine.worker_seen(_info("two")))
+        database.run(database.engine.workers.worker_seen(_info("two")))
         assert [w.state for w in queue.workers()] == ["running", "running"]
         assert queue.workers()[0].seen_at == clock.now, "the database's time"
         clock.now += VANISHED_AFTER - SEEN_EVERY / 2
         assert {w.id: w.state for w in queue.workers()} == {"two": "running", "one": "vanished"}
-        database.run(database.engine.worker_seen(_info("one")))
+        database.run(database.engine.workers.worker_seen(_info("one")))
         assert {w.state for w in queue.workers()} == {"running"}, "it was only cut off"
-        database.run(database.engine.worker_gone("two"))
+        database.run(database.engine.workers.worker_gone("two"))
         assert [w.id for w in queue.workers()] == ["one"]
         clock.now += timedelta(days=1)
         queue.upkeep()

@@ -27,7 +27,7 @@ def _seen(queue: Queue, kinds: tuple[str, ...], used: int = 0) -> None:
     info = WorkerInfo(
         "w", "web-1", 42, "1", ("default",), kinds, 5, used, _EPOCH, _EPOCH, name="web-1:42"
     )
-    queue.database.run(queue.database.engine.worker_seen(info))
+    queue.database.run(queue.database.engine.workers.worker_seen(info))
 
 
 def test_who_serves_what(database_url: str) -> None:
@@ -135,7 +135,7 @@ async def test_an_unhandled_kind_is_kept_while_somebody_alive_handles_it(
         other = WorkerInfo(
             "w", "web-1", 42, "1", ("default",), ("mail",), 5, 0, _EPOCH, _EPOCH, name="other"
         )
-        await run(engine.worker_seen(other))
+        await run(engine.workers.worker_seen(other))
         worker = Worker(queue, unhandled_delay=0.05, unhandled_timeout=0)
         worker.handler("order")(lambda payload: None)
         published = await queue.publish(1, kind="mail")
@@ -148,7 +148,7 @@ async def test_an_unhandled_kind_is_kept_while_somebody_alive_handles_it(
             while len(await queue.history(published.id or 0)) < 3:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
             assert await outcomes() == {"given_back"}
-            await run(engine.worker_gone("w"))
+            await run(engine.workers.worker_gone("w"))
             while "failed" not in await outcomes():  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         worker.stop()

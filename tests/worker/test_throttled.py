@@ -126,7 +126,7 @@ async def test_a_channel_that_cannot_be_paused_leaves_only_the_message_waiting(
         def broken(*_: object) -> Any:
             raise DatabaseFailed("no")
 
-        monkeypatch.setattr(type(queue.database.engine), "throttle", broken)
+        monkeypatch.setattr(type(queue.database.engine.channels), "throttle", broken)
 
         @worker.default_handler()
         async def handler(payload: int) -> None:

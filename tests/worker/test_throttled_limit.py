@@ -123,9 +123,9 @@ def test_messages_behind_plain_limits_are_noted_by_nobody(queue: Queue) -> None:
     _publish(queue, 2)
     first, second = queue.claim(2)
     first.complete()
-    assert "api" in engine.plain_limits
+    assert "api" in engine.limits.plain_limits
     queue.limits["api"].set(breaker=Breaker(minimum=1))
-    assert "api" not in engine.plain_limits
+    assert "api" not in engine.limits.plain_limits
     second.fail("no")
     queue.upkeep()
     assert queue.limits["api"].get().state == "open"

@@ -43,7 +43,7 @@ def read_snapshot(queue: Queue) -> Snapshot:
     return Snapshot(
         at,
         queue.schema_version(),
-        queue.database.engine.newest_version,
+        queue.database.engine.schema.newest_version,
         queue.stats()[:_MOST_QUEUES],
         _blocked(queue),
         queue.workers(limit=_MOST_WORKERS),

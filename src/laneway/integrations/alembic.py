@@ -41,7 +41,7 @@ def install(*, version: int, schema: str = "laneway") -> None:
     if op.get_context().as_sql:
         _print(install_sql(schema, dialect=dialect, version=version))
     else:
-        _run(dialect, schema, lambda engine: engine.install(version))
+        _run(dialect, schema, lambda engine: engine.schema.install(version))
 
 
 def upgrade(*, since: int, version: int, schema: str = "laneway") -> None:
@@ -54,7 +54,7 @@ def upgrade(*, since: int, version: int, schema: str = "laneway") -> None:
     if op.get_context().as_sql:
         _print(upgrade_sql(since, schema, dialect=dialect, version=version))
     else:
-        _run(dialect, schema, lambda engine: engine.upgrade(version))
+        _run(dialect, schema, lambda engine: engine.schema.upgrade(version))
 
 
 def uninstall(*, schema: str = "laneway") -> None:
@@ -122,6 +122,6 @@ def _run(dialect: str, schema: str, plan: Callable[[Engine], Plan[None]]) -> Non
 
 def _uninstall(engine: Any) -> Plan[None]:
     try:
-        yield from engine.uninstall()
+        yield from engine.schema.uninstall()
     except SchemaMissing:
         return

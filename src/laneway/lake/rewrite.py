@@ -398,4 +398,4 @@ def _note(
     rows = None if done is None else done.history + done.lake_rows
     note = AuditNote(actor or "lake", "cli" if actor else "api", action, target, rows)
     database = queue.database
-    database.run(database.engine.add_audit(note))
+    database.run(database.engine.operations.add_audit(note))

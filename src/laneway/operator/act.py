@@ -85,7 +85,7 @@ class FlowActions(Base):
         """Begins nothing more of it, asks its handlers to stop, discards its dead letters."""
         self._queue.flows.get(flow_id)
         database = self._acting("cancel_flow", {"flow_id": flow_id}).database
-        database.run(database.engine.cancel_flow(flow_id))
+        database.run(database.engine.flows.cancel_flow(flow_id))
         return self._queue.flows.get(flow_id)
 
 

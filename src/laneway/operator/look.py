@@ -97,7 +97,7 @@ class CountLooks(Base):
     def diagnose(self) -> Sequence[Finding]:
         """What is wrong, and how to mend it. Findings name queues, channels and settings."""
         database = self._queue.database
-        return database.run(database.engine.diagnose(_FINDINGS_AGE))
+        return database.run(database.engine.maintenance.diagnose(_FINDINGS_AGE))
 
     @verb(Right.VIEW, "open")
     def clock(self) -> datetime:

@@ -142,11 +142,11 @@ def _kept(outcome: Complete, most: int) -> KeptResult | None:
 def settle_plan(engine: Engine, verb: Verb, entries: list[Entry]) -> Plan[list[Settled]]:
     items = [entry.item for entry in entries]
     if verb == "complete" or verb == "end_cancelled":
-        end = engine.complete if verb == "complete" else engine.end_cancelled
+        end = engine.leases.complete if verb == "complete" else engine.leases.end_cancelled
         waited = {e.job.id: e.job._waited for e in entries if e.job._waited is not None}
         kept = {(e.job.id, e.job.fence): e.result for e in entries if e.result is not None}
         return end(items, waited, kept)
-    plan: Plan[list[Settled]] = getattr(engine, verb)(items)
+    plan: Plan[list[Settled]] = getattr(engine.leases, verb)(items)
     return plan
 
 
@@ -164,7 +164,7 @@ def settle_in_transaction(engine: Engine, entry: Entry) -> Plan[list[Settled]]:
     """In a handler's transaction, which may roll back."""
     results = yield from settle_plan(engine, entry.verb, [entry])
     if notes := kept_notes(entry_notes(engine, [entry]), results):
-        yield from engine.note_limits(notes)
+        yield from engine.limits.note_limits(notes)
     return results
 
 
@@ -244,7 +244,7 @@ class Settler:
                 if not entries:
                     return
                 if notes := entry_notes(self._database.engine, entries):
-                    await self._run(self._database.engine.note_limits(notes), seconds)
+                    await self._run(self._database.engine.limits.note_limits(notes), seconds)
                 results = await self._run(
                     settle_plan(self._database.engine, verb, entries), seconds
                 )
@@ -283,7 +283,7 @@ class Settler:
         """Extends the late ones first; only what is still ours is written."""
         moment = now()
         items = extensions([entry.job for entry in late], self._database.options.lease)
-        results = await self._run(self._database.engine.extend(items), seconds)
+        results = await self._run(self._database.engine.leases.extend(items), seconds)
         lost = set()
         for entry, result in zip(late, results, strict=True):
             if result.lost:

@@ -67,7 +67,7 @@ class AsyncClaimVerbs:
 
         >>> report = await queue.upkeep()
         """
-        report = await self._database.run(self._database.engine.upkeep())
+        report = await self._database.run(self._database.engine.maintenance.upkeep())
         for _ in range(_STEPS):
             if await AsyncOperations(self._database).step() is None:
                 break
@@ -79,7 +79,7 @@ class AsyncClaimVerbs:
         """Somebody who keeps all channels with work locked (an open transaction) makes it busy."""
         worker = self._database.options.worker
         try:
-            plan = self._database.engine.claim(queues, limit, lease, worker, kinds)
+            plan = self._database.engine.claims.claim(queues, limit, lease, worker, kinds)
             return await self._database.run(plan)
         except DatabaseFailed as error:
             return busy_if_locked(error)

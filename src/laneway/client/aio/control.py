@@ -80,7 +80,7 @@ class AsyncControlVerbs:
 
         >>> await queue.pause(kind="email", duration=timedelta(hours=1), reason="relay is down")
         """
-        plan = self._database.engine.pause_queue(
+        plan = self._database.engine.queues.pause_queue(
             self._queue_named(queue),
             None if kind is None else check_kind(kind),
             checked_pause(duration),
@@ -97,7 +97,7 @@ class AsyncControlVerbs:
         """
         target = self._queue_named(queue)
         kind = None if kind is None else check_kind(kind)
-        return await self._database.run(self._database.engine.resume_queue(target, kind))
+        return await self._database.run(self._database.engine.queues.resume_queue(target, kind))
 
     async def pauses(self, *, queue: str | None = None) -> Sequence[Pause]:
         """The queues and kinds that are paused now, of all queues if none is named.
@@ -106,7 +106,7 @@ class AsyncControlVerbs:
         """
         if queue is not None:
             queue = check_name("queue", queue)
-        return await self._database.run(self._database.engine.pauses(queue))
+        return await self._database.run(self._database.engine.queues.pauses(queue))
 
     def _queue_named(self, queue: str | None) -> str:
         return self._database.options.queue if queue is None else check_name("queue", queue)
@@ -125,7 +125,7 @@ class AsyncControlVerbs:
         wanted = check_ids(ids)
         if not wanted:
             return []
-        return await self._database.run(self._database.engine.run_now(wanted))
+        return await self._database.run(self._database.engine.messages.run_now(wanted))
 
     async def audit(self, *, limit: int = 100, before: int | None = None) -> Sequence[AuditEntry]:
         """What operators did, the newest first; the next page comes ``before`` the last one's id.
@@ -134,7 +134,9 @@ class AsyncControlVerbs:
         """
         if before is not None:
             before = check_number("before", before, 1, _LAST_ID)
-        return await self._database.run(self._database.engine.audit(check_limit(limit), before))
+        return await self._database.run(
+            self._database.engine.operations.audit(check_limit(limit), before)
+        )
 
     def audited(
         self, note: AuditNote, count: Callable[[Any], int | None] = lambda answer: None

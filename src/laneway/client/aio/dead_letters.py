@@ -67,7 +67,7 @@ class AsyncDeadLetters:
         )
         if after is not None and not isinstance(after, DeadLetter | DeadLetterPosition):
             raise InvalidOption(f"after must be page.next, not {type(after).__name__}")
-        plan = self._database.engine.dead_letters(wanted, check_limit(limit), after)
+        plan = self._database.engine.dead_letters.dead_letters(wanted, check_limit(limit), after)
         return await self._database.run(plan)
 
     async def groups(self, *, queue: str | None = None, limit: int = 100) -> DeadLetterGroups:
@@ -77,7 +77,7 @@ class AsyncDeadLetters:
         >>> for group in (await queue.dead_letters.groups(queue="emails")).groups: ...
         """
         wanted = None if queue is None else check_name("queue", queue)
-        plan = self._database.engine.dead_letter_groups(wanted, check_limit(limit))
+        plan = self._database.engine.dead_letters.dead_letter_groups(wanted, check_limit(limit))
         return await self._database.run(plan)
 
     async def count(
@@ -102,7 +102,9 @@ class AsyncDeadLetters:
         by = DeadLetterFilter(queue, channel, kind, reason, since, until, error_type)
         wanted = selection(ids, by)
         limit = check_number("limit", limit, 1, _MOST_COUNTED)
-        return await self._database.run(self._database.engine.count_dead_letters(wanted, limit))
+        return await self._database.run(
+            self._database.engine.dead_letters.count_dead_letters(wanted, limit)
+        )
 
     async def redrive(
         self,
@@ -129,7 +131,9 @@ class AsyncDeadLetters:
         wanted = selection(ids, by)
         if max_attempts is not None:
             max_attempts = check_number("max_attempts", max_attempts, 1, _MOST_ATTEMPTS)
-        plan = self._database.engine.redrive(wanted, max_attempts, check_duration("delay", delay))
+        plan = self._database.engine.dead_letters.redrive(
+            wanted, max_attempts, check_duration("delay", delay)
+        )
         return await self._database.run(plan)
 
     async def discard(
@@ -149,7 +153,9 @@ class AsyncDeadLetters:
         >>> await queue.dead_letters.discard([letter.id])
         """
         by = DeadLetterFilter(queue, channel, kind, reason, since, until, error_type)
-        return await self._database.run(self._database.engine.discard(selection(ids, by)))
+        return await self._database.run(
+            self._database.engine.dead_letters.discard(selection(ids, by))
+        )
 
 
 # Bulk operations on dead letters, seen by an operator.
@@ -228,16 +234,20 @@ class AsyncOperations:
 
     async def list(self, *, limit: int = 100) -> Sequence[Operation]:
         """Operations, the newest first."""
-        return await self._database.run(self._database.engine.operations(None, check_limit(limit)))
+        return await self._database.run(
+            self._database.engine.operations.operations(None, check_limit(limit))
+        )
 
     async def get(self, operation_id: int) -> Operation:
         """One operation as it stands."""
-        found = await self._database.run(self._database.engine.operations(_id(operation_id), 1))
+        found = await self._database.run(
+            self._database.engine.operations.operations(_id(operation_id), 1)
+        )
         return _there(found[0] if found else None, operation_id)
 
     async def cancel(self, operation_id: int) -> Operation:
         """Stops an operation; what it has done stays done."""
-        plan = self._database.engine.end_operation(_id(operation_id), "cancelled", None)
+        plan = self._database.engine.operations.end_operation(_id(operation_id), "cancelled", None)
         return _there(await self._database.run(plan, atomic=True), operation_id)
 
     async def run(
@@ -258,14 +268,14 @@ class AsyncOperations:
         """One part of an operation, of the first one that runs if none is named; None if there was
         nothing to do. What the database refuses ends the operation as failed."""
         try:
-            plan = self._database.engine.step_operation(operation_id, CHUNK)
+            plan = self._database.engine.operations.step_operation(operation_id, CHUNK)
             return await self._database.run(plan, atomic=True)
         except DatabaseFailed as error:
             failed = operation_id or await self._first_running()
             if failed is None:
                 raise
             text = check_storable("error", str(error))
-            plan = self._database.engine.end_operation(failed, "failed", text)
+            plan = self._database.engine.operations.end_operation(failed, "failed", text)
             return await self._database.run(plan, atomic=True)
 
     async def _first_running(self) -> int | None:

@@ -101,7 +101,7 @@ class AsyncFlowMessageVerbs:
     async def _stage_nodes(
         self, lease: Row, nodes: Sequence[NodeDraft], *, connection: object = None
     ) -> StagedNodes:
-        plan = self._database.engine.stage_nodes(lease, nodes)
+        plan = self._database.engine.flows.stage_nodes(lease, nodes)
         return await self._database.run(plan, connection, atomic=len(nodes) > BATCH)
 
     async def _parents(self, message_id: int) -> Sequence[Parent]:
@@ -178,7 +178,7 @@ class AsyncFlows:
         limit = check_limit(limit)
         # A filter in the statement would look for the next match through all flows there are.
         look = limit if wanted is None and state is None else LOOK_FLOWS
-        rows = await self._database.run(self._database.engine.flows(None, look, start))
+        rows = await self._database.run(self._database.engine.flows.flows(None, look, start))
         fits = [row for row in rows if wanted in (None, row.queue) and state in (None, row.state)]
         found = fits[:limit]
         if len(fits) > limit:
@@ -191,7 +191,7 @@ class AsyncFlows:
         >>> (await queue.flows.get(flow.id)).state
         """
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
-        found = await self._database.run(self._database.engine.flow(number))
+        found = await self._database.run(self._database.engine.flows.flow(number))
         if found is None:
             raise FlowMissing(
                 f"there is no flow {number}: its publish is not committed yet, or it ended and is "
@@ -208,7 +208,7 @@ class AsyncFlows:
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
         start = check_number("after", after, 0, _MOST_IDS)
         return await self._database.run(
-            self._database.engine.flow_nodes(number, check_limit(limit), start)
+            self._database.engine.flows.flow_nodes(number, check_limit(limit), start)
         )
 
     async def place(self, message_id: int) -> FlowPlace | None:
@@ -218,14 +218,16 @@ class AsyncFlows:
         >>> place = await queue.flows.place(message.id)
         """
         number = check_number("a message's id", message_id, 1, _MOST_IDS)
-        return await self._database.run(self._database.engine.flow_place(number))
+        return await self._database.run(self._database.engine.flows.flow_place(number))
 
     async def with_dead_letters(self, *, limit: int = 20) -> Sequence[FlowInfo]:
         """The oldest flows that have a dead letter: what waits for it is held.
 
         >>> for flow in await queue.flows.with_dead_letters(): ...
         """
-        return await self._database.run(self._database.engine.flows_with_dead(check_limit(limit)))
+        return await self._database.run(
+            self._database.engine.flows.flows_with_dead(check_limit(limit))
+        )
 
     async def dead(self, flow_id: int, *, limit: int = 100) -> Sequence[DeadNode]:
         """Its nodes that are dead letters now, by id: what holds the others.
@@ -234,7 +236,7 @@ class AsyncFlows:
         """
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
         return await self._database.run(
-            self._database.engine.dead_nodes(number, check_limit(limit))
+            self._database.engine.flows.dead_nodes(number, check_limit(limit))
         )
 
     async def redrive(self, flow_id: int) -> int:
@@ -244,10 +246,12 @@ class AsyncFlows:
         """
         await self.get(flow_id)
         engine = self._database.engine
-        ids = [node.id for node in await self._database.run(engine.dead_nodes(flow_id, BATCH))]
+        ids = [
+            node.id for node in await self._database.run(engine.flows.dead_nodes(flow_id, BATCH))
+        ]
         if not ids:
             return 0
-        return await self._database.run(engine.redrive(ids, None, timedelta(0)))
+        return await self._database.run(engine.dead_letters.redrive(ids, None, timedelta(0)))
 
     async def wait(self, flow_id: int, timeout: Duration | None = None) -> FlowInfo:
         """Waits until nothing of it runs any more: it has ended, or a dead letter holds the rest.
@@ -279,7 +283,7 @@ class AsyncFlows:
         >>> await queue.flows.cancel(flow.id)
         """
         await self.get(flow_id)
-        await self._database.run(self._database.engine.cancel_flow(flow_id))
+        await self._database.run(self._database.engine.flows.cancel_flow(flow_id))
         return await self.get(flow_id)
 
 
@@ -336,7 +340,7 @@ class AsyncFlow(FlowNodes):
         self._closed = True
         if kind is not None or not self._drafts:
             return
-        plan = self._database.engine.publish_flow(self._draft, self._drafts)
+        plan = self._database.engine.flows.publish_flow(self._draft, self._drafts)
         # PostgreSQL does it in one statement; more than one needs a transaction.
         many = len(self._drafts) > BATCH
         answer = await self._database.run(plan, self._connection, atomic=many)

@@ -75,11 +75,11 @@ class AsyncInspectVerbs:
         )
         after = check_number("after", after, 0, _LAST_ID)
         page = await self._database.run(
-            self._database.engine.messages(wanted, check_limit(limit), after)
+            self._database.engine.inspection.messages(wanted, check_limit(limit), after)
         )
         leased = [info.id for info in page if info.state == "leased"]
         if leased:
-            said = await self._database.run(self._database.engine.progress(leased))
+            said = await self._database.run(self._database.engine.leases.progress(leased))
             found = dict(zip(leased, said, strict=True))
             page[:] = [with_progress(info, found.get(info.id)) for info in page]
         return page
@@ -91,27 +91,29 @@ class AsyncInspectVerbs:
         >>> info = await queue.message(9182)
         """
         (wanted,) = check_ids([message_id])
-        info = await self._database.run(self._database.engine.message(wanted))
+        info = await self._database.run(self._database.engine.inspection.message(wanted))
         if info is None or info.state != "leased":
             return info
-        (progress,) = await self._database.run(self._database.engine.progress([wanted]))
+        (progress,) = await self._database.run(self._database.engine.leases.progress([wanted]))
         return with_progress(info, progress)
 
     async def payload(self, message_id: int) -> bytes | None:
         """The payload of a message that has not ended, dead letters included."""
         (wanted,) = check_ids([message_id])
-        return await self._database.run(self._database.engine.payload(wanted))
+        return await self._database.run(self._database.engine.inspection.payload(wanted))
 
     async def saved_state(self, message_id: int) -> bytes | None:
         """What its handler saved (``Defer(state=…)``) with a message that has not ended; None if
         nothing is saved."""
         (wanted,) = check_ids([message_id])
-        return await self._database.run(self._database.engine.saved_state(wanted))
+        return await self._database.run(self._database.engine.inspection.saved_state(wanted))
 
     async def stored_result(self, message_id: int) -> StoredResult | None:
         """What the handler of a message returned, as it is stored; None if nothing is kept. See
         ``result``, which waits and decodes."""
-        (stored,) = await self._database.run(self._database.engine.results(check_ids([message_id])))
+        (stored,) = await self._database.run(
+            self._database.engine.events.results(check_ids([message_id]))
+        )
         return stored
 
     async def channels(
@@ -170,7 +172,7 @@ class AsyncInspectVerbs:
         until = await self.clock() if until is None else check_time("until", until)
         since = until - HOUR if since is None else check_time("since", since)
         return await self._database.run(
-            self._database.engine.minutes(
+            self._database.engine.inspection.minutes(
                 checked_minutes(since, until, step, queue, kind, by, times)
             )
         )
@@ -181,7 +183,9 @@ class AsyncInspectVerbs:
 
         >>> idle = [worker for worker in await queue.workers() if not worker.used]
         """
-        return Listing(await self._database.run(self._database.engine.workers(check_limit(limit))))
+        return Listing(
+            await self._database.run(self._database.engine.workers.workers(check_limit(limit)))
+        )
 
     async def history(self, message_id: int) -> list[HistoryEntry]:
         """What happened to a message, one entry per finished attempt, oldest first.
@@ -189,7 +193,7 @@ class AsyncInspectVerbs:
         >>> [entry.outcome for entry in await queue.history(message.id)]
         """
         (wanted,) = check_ids([message_id])
-        return Listing(await self._database.run(self._database.engine.history(wanted)))
+        return Listing(await self._database.run(self._database.engine.inspection.history(wanted)))
 
     async def history_since(self, position: str | None = None, *, limit: int = 1000) -> HistoryPage:
         """The history since a position, of all queues; without one, only the current position.
@@ -200,17 +204,17 @@ class AsyncInspectVerbs:
         >>> entries, position = await queue.history_since(position)
         """
         return await self._database.run(
-            self._database.engine.history_since(position, check_limit(limit))
+            self._database.engine.inspection.history_since(position, check_limit(limit))
         )
 
     async def totals(self) -> Totals:
         """Counters that rise, until the server starts anew: the rate is the difference of two by
         the time between."""
-        return await self._database.run(self._database.engine.totals())
+        return await self._database.run(self._database.engine.inspection.totals())
 
     async def clock(self) -> datetime:
         """The database's time, which is the only clock that counts."""
-        return await self._database.run(self._database.engine.clock())
+        return await self._database.run(self._database.engine.inspection.clock())
 
     async def diagnose(self) -> Sequence[Finding]:
         """Diagnoses problems of the database and suggests fixes; works before anything is installed
@@ -218,4 +222,4 @@ class AsyncInspectVerbs:
 
         >>> [finding for finding in await queue.diagnose() if finding.level != "ok"]
         """
-        return Listing(await self._database.run(self._database.engine.diagnose()))
+        return Listing(await self._database.run(self._database.engine.maintenance.diagnose()))

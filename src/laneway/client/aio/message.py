@@ -77,7 +77,7 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         if waited:
             items = [(row, waited.get(row[0])) for row in rows]
             return await self._settle(complete_after_waits(engine), items, notes, connection)
-        return await self._settle(engine.complete, rows, notes, connection)
+        return await self._settle(engine.leases.complete, rows, notes, connection)
 
     async def defer(
         self,
@@ -101,7 +101,7 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         progress = reason is None and error is None
         outcome = AttemptEnd.COMPLETED if progress else failed_as(error)
         notes = limit_notes(self._database.engine, messages, outcome)
-        return await self._settle(self._database.engine.defer, items, notes, connection)
+        return await self._settle(self._database.engine.leases.defer, items, notes, connection)
 
     async def fail(
         self,
@@ -118,7 +118,7 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         messages = list(listed_messages(messages))
         items = failures(messages, reason, error, self._traceback(error))
         notes = limit_notes(self._database.engine, messages, failed_as(error))
-        return await self._settle(self._database.engine.fail, items, notes, connection)
+        return await self._settle(self._database.engine.leases.fail, items, notes, connection)
 
     async def _settle(
         self,
@@ -128,7 +128,7 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         connection: object,
     ) -> list[Settled]:
         """Tells their limits before the leases end, or in the caller's transaction."""
-        note = self._database.engine.note_limits
+        note = self._database.engine.limits.note_limits
         if notes and connection is None:
             await self._database.run_items(note, notes)
         results = await self._database.run_items(verb, items, connection)
@@ -151,8 +151,12 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         messages = list(listed_messages(messages))
         items = extensions(messages, self._database.options.lease if length is None else length)
         if notes := notes_of(messages):
-            return await self._database.run(self._database.engine.extend(items, notes), connection)
-        return await self._database.run_items(self._database.engine.extend, items, connection)
+            return await self._database.run(
+                self._database.engine.leases.extend(items, notes), connection
+            )
+        return await self._database.run_items(
+            self._database.engine.leases.extend, items, connection
+        )
 
     async def give_back(
         self,
@@ -166,7 +170,9 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         >>> await queue.give_back(messages)
         """
         items = returns(messages, delay)
-        return await self._database.run_items(self._database.engine.give_back, items, connection)
+        return await self._database.run_items(
+            self._database.engine.leases.give_back, items, connection
+        )
 
     async def once(
         self,
@@ -189,7 +195,7 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
                 "once() needs your connection: the note is part of your transaction"
             )
         target = self._database.options.queue if queue is None else check_name("queue", queue)
-        plan = self._database.engine.once(
+        plan = self._database.engine.messages.once(
             target, check_name("key", key), check_duration("keep", keep)
         )
         return await self._database.run(plan, connection)
@@ -208,7 +214,11 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         if not wanted:
             return []
         engine = self._database.engine
-        cancel = engine.cancel_running if check_flag("running", running) else engine.cancel
+        cancel = (
+            engine.messages.cancel_running
+            if check_flag("running", running)
+            else engine.messages.cancel
+        )
         return await self._database.run(cancel(wanted))
 
 

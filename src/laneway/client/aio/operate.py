@@ -67,7 +67,9 @@ class AsyncChannel:
         >>> await queue.channel("tenant-42").limit(concurrency=None)
         """
         change = checked_change(LimitChange(concurrency, rate, burst, backlog, weight))
-        return await self._database.run(self._database.engine.limit(self.queue, self.name, change))
+        return await self._database.run(
+            self._database.engine.channels.limit(self.queue, self.name, change)
+        )
 
     async def set_policy(self, policy: Policy) -> None:
         """Replaces the whole policy: what it leaves out is unlimited, and the weight 1.
@@ -75,7 +77,7 @@ class AsyncChannel:
         >>> await queue.channel("tenant-42").set_policy(Policy(concurrency=2))
         """
         policies = checked_policies({self.name: policy})
-        await self._database.run(self._database.engine.set_policies(self.queue, policies))
+        await self._database.run(self._database.engine.channels.set_policies(self.queue, policies))
 
     async def unlimited(self) -> None:
         """Removes all limits; a paused channel stays paused."""
@@ -88,7 +90,9 @@ class AsyncChannel:
         >>> await queue.channel("tenant-42").pause(duration=timedelta(minutes=30))
         """
         length = checked_pause(duration)
-        await self._database.run(self._database.engine.pause(self.queue, [self.name], True, length))
+        await self._database.run(
+            self._database.engine.channels.pause(self.queue, [self.name], True, length)
+        )
 
     async def throttle(self, retry_after: Duration) -> None:
         """Stops claims from this channel for ``retry_after``, because whoever does its work asked
@@ -97,24 +101,30 @@ class AsyncChannel:
         >>> await queue.channel("tenant-42").throttle(timedelta(seconds=30))
         """
         length = check_duration("retry_after", retry_after)
-        await self._database.run(self._database.engine.throttle(self.queue, self.name, length))
+        await self._database.run(
+            self._database.engine.channels.throttle(self.queue, self.name, length)
+        )
 
     async def resume(self) -> None:
         """Allows claims again."""
-        await self._database.run(self._database.engine.pause(self.queue, [self.name], False))
+        await self._database.run(
+            self._database.engine.channels.pause(self.queue, [self.name], False)
+        )
 
     async def remove(self) -> None:
         """Refuses new messages; once the last one has ended, the channel and its policy are deleted
         and the name is free again."""
-        await self._database.run(self._database.engine.remove(self.queue, [self.name]))
+        await self._database.run(self._database.engine.channels.remove(self.queue, [self.name]))
 
     async def policy(self) -> Policy:
         """The current policy; a channel that was never limited has the default one."""
-        return await self._database.run(self._database.engine.policy(self.queue, self.name))
+        return await self._database.run(
+            self._database.engine.channels.policy(self.queue, self.name)
+        )
 
     async def stats(self) -> ChannelStats:
         """How many messages wait, are leased and so on."""
-        plan = self._database.engine.channel_stats(self.queue, self.name, 1)
+        plan = self._database.engine.inspection.channel_stats(self.queue, self.name, 1)
         found = await self._database.run(plan)
         return found[0] if found else ChannelStats(self.queue, self.name)
 
@@ -158,7 +168,9 @@ class AsyncNamedLimit:
         >>> await queue.limits["stripe"].set(adapt=Adapt(min=2, max=50), breaker=Breaker())
         """
         change = checked_shared_limit(concurrency, rate, burst, adapt, breaker)
-        return await self._database.run(self._database.engine.set_shared_limit(self.name, change))
+        return await self._database.run(
+            self._database.engine.limits.set_shared_limit(self.name, change)
+        )
 
     async def rest(self, retry_after: Duration) -> None:
         """Starts nothing behind it for ``retry_after``; a rest that lasts longer stays as it is.
@@ -167,19 +179,19 @@ class AsyncNamedLimit:
         >>> await queue.limits["stripe"].rest(timedelta(seconds=30))
         """
         length = check_duration("retry_after", retry_after)
-        await self._database.run(self._database.engine.rest_shared_limit(self.name, length))
+        await self._database.run(self._database.engine.limits.rest_shared_limit(self.name, length))
 
     async def remove(self) -> bool:
         """Removes it, and says whether it was there. Messages that name it are not held back any
         more."""
-        return await self._database.run(self._database.engine.remove_shared_limit(self.name))
+        return await self._database.run(self._database.engine.limits.remove_shared_limit(self.name))
 
     async def get(self) -> SharedLimit:
         """What it is set to, and what runs and waits behind it; without limits if nobody set it.
 
         >>> (await queue.limits["stripe"].get()).running
         """
-        found = await self._database.run(self._database.engine.shared_limits())
+        found = await self._database.run(self._database.engine.limits.shared_limits())
         return next((one for one in found if one.name == self.name), SharedLimit(self.name))
 
     def __repr__(self) -> str:
@@ -203,7 +215,7 @@ class AsyncLimits:
 
         >>> for limit in await queue.limits.list(): print(limit.name, limit.running)
         """
-        return await self._database.run(self._database.engine.shared_limits())
+        return await self._database.run(self._database.engine.limits.shared_limits())
 
 
 class AsyncOperateVerbs:
@@ -217,14 +229,14 @@ class AsyncOperateVerbs:
 
         >>> await queue.install()
         """
-        await self._database.run(self._database.engine.install(), atomic=True)
+        await self._database.run(self._database.engine.schema.install(), atomic=True)
 
     async def upgrade(self) -> None:
         """Applies the migrations that are missing; raises SchemaMissing if nothing is installed.
 
         >>> await queue.upgrade()
         """
-        await self._database.run(self._database.engine.upgrade(), atomic=True)
+        await self._database.run(self._database.engine.schema.upgrade(), atomic=True)
 
     async def repair(self) -> Sequence[Repair]:
         """Upgrades, and puts back what somebody dropped or changed: tables, columns with a default,
@@ -234,7 +246,7 @@ class AsyncOperateVerbs:
         >>> for part in await queue.repair(): ...
         """
         await self.upgrade()
-        return await self._database.run(self._database.engine.repair())
+        return await self._database.run(self._database.engine.schema.repair())
 
     async def install_roles(self, prefix: str | None = None) -> Sequence[str]:
         """Creates the database roles ``<prefix>_producer``, ``_consumer``, ``_viewer`` and
@@ -243,18 +255,20 @@ class AsyncOperateVerbs:
 
         >>> await queue.install_roles()
         """
-        return await self._database.run(self._database.engine.install_roles(prefix), atomic=True)
+        return await self._database.run(
+            self._database.engine.schema.install_roles(prefix), atomic=True
+        )
 
     async def uninstall(self) -> None:
         """Removes the schema with everything in it; raises SchemaMissing if nothing is there.
 
         >>> await queue.uninstall()
         """
-        await self._database.run(self._database.engine.uninstall(), atomic=True)
+        await self._database.run(self._database.engine.schema.uninstall(), atomic=True)
 
     async def schema_version(self) -> int:
         """The number of the last migration; raises SchemaMissing if nothing is installed."""
-        return await self._database.run(self._database.engine.schema_version())
+        return await self._database.run(self._database.engine.schema.schema_version())
 
     def channel(self, name: str, *, queue: str | None = None) -> AsyncChannel:
         """One channel, to limit, pause, remove or look at; it need not exist.
@@ -282,7 +296,7 @@ class AsyncOperateVerbs:
         target = self._database.options.queue if queue is None else check_name("queue", queue)
         checked = checked_policies(policies)
         if checked:
-            await self._database.run(self._database.engine.set_policies(target, checked))
+            await self._database.run(self._database.engine.channels.set_policies(target, checked))
 
     @property
     def dead_letters(self) -> AsyncDeadLetters:
@@ -305,12 +319,12 @@ class AsyncOperateVerbs:
         """
         if queue is not None:
             queue = check_name("queue", queue)
-        plan = self._database.engine.channel_stats(queue, None, check_limit(limit))
+        plan = self._database.engine.inspection.channel_stats(queue, None, check_limit(limit))
         return Listing(await self._database.run(plan))
 
     async def settings(self) -> Settings:
         """The settings of the whole schema."""
-        return await self._database.run(self._database.engine.settings())
+        return await self._database.run(self._database.engine.maintenance.settings())
 
     async def configure(
         self,
@@ -335,7 +349,7 @@ class AsyncOperateVerbs:
             backoff_max = check_duration("backoff_max", backoff_max)
         if audit_days is not None:
             audit_days = check_number("audit_days", audit_days, 1, 36_500)
-        plan = self._database.engine.configure(
+        plan = self._database.engine.maintenance.configure(
             history, history_days, backoff_initial, backoff_max, audit_days
         )
         return await self._database.run(plan)
@@ -355,7 +369,7 @@ class AsyncOperateVerbs:
         >>> await queue.set_fairness("time")
         """
         name = self._database.options.queue if queue is None else check_name("queue", queue)
-        plan = self._database.engine.set_fairness(name, checked_fairness(by, turn))
+        plan = self._database.engine.queues.set_fairness(name, checked_fairness(by, turn))
         return await self._database.run(plan)
 
     async def fairness(self, *, queue: str | None = None) -> Fairness:
@@ -364,4 +378,4 @@ class AsyncOperateVerbs:
         >>> (await queue.fairness()).by
         """
         name = self._database.options.queue if queue is None else check_name("queue", queue)
-        return await self._database.run(self._database.engine.fairness(name))
+        return await self._database.run(self._database.engine.queues.fairness(name))

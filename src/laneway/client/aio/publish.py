@@ -63,7 +63,7 @@ class AsyncTopic:
             None if channel is None else check_name("channel", channel),
             None if kind is None else check_kind(kind),
         )
-        await self._database.run(self._database.engine.subscribe(wanted), connection)
+        await self._database.run(self._database.engine.topics.subscribe(wanted), connection)
 
     async def unsubscribe(
         self, queue: str | TaskTarget[...] | None = None, *, connection: object = None
@@ -73,12 +73,12 @@ class AsyncTopic:
             queue = queue.queue
         target = self._database.options.queue if queue is None else check_name("queue", queue)
         return await self._database.run(
-            self._database.engine.unsubscribe(self.name, target), connection
+            self._database.engine.topics.unsubscribe(self.name, target), connection
         )
 
     async def subscriptions(self) -> Sequence[Subscription]:
         """Who gets a copy, by queue."""
-        return await self._database.run(self._database.engine.subscriptions(self.name))
+        return await self._database.run(self._database.engine.topics.subscriptions(self.name))
 
     async def publish(
         self,
@@ -153,7 +153,7 @@ class AsyncTopic:
         return await self._publish(drafts, connection) if drafts else []
 
     async def _publish(self, drafts: Sequence[Draft], connection: object) -> list[list[TopicCopy]]:
-        plan = self._database.engine.publish_topic(self.name, drafts)
+        plan = self._database.engine.topics.publish_topic(self.name, drafts)
         several = len(drafts) > TOPIC_BATCH or any(draft.mode is not None for draft in drafts)
         rounds = await self._database.run(plan, connection, atomic=several)
         results = [copy for copies in rounds for copy in copies]
@@ -324,7 +324,7 @@ class AsyncPublishVerbs(AsyncListenVerbs):
         def drafted(some: Sequence[Any]) -> Iterator[Draft]:
             return draft_each(some, target, channel, options.max_payload)
 
-        plan = database.engine.publish_bulk(drafted(given), len(given))
+        plan = database.engine.messages.publish_bulk(drafted(given), len(given))
         results = await database.run(plan, atomic=True)
         return accepted(results, lambda number: next(drafted(given[number:])))
 
@@ -337,10 +337,10 @@ class AsyncPublishVerbs(AsyncListenVerbs):
 
     async def subscriptions(self) -> Sequence[Subscription]:
         """All subscriptions of all topics, by topic and queue."""
-        return await self._database.run(self._database.engine.subscriptions(None))
+        return await self._database.run(self._database.engine.topics.subscriptions(None))
 
     async def _publish(self, drafts: Sequence[Draft], connection: object) -> list[Published]:
-        database, publish = self._database, self._database.engine.publish
+        database, publish = self._database, self._database.engine.messages.publish
         if any(draft.mode is not None for draft in drafts):
             # Several statements: only one message needs no transaction around them.
             results = await database.run(publish(drafts), connection, atomic=len(drafts) > 1)
@@ -349,6 +349,6 @@ class AsyncPublishVerbs(AsyncListenVerbs):
             if len(drafts) < BATCH or keyed or connection is not None:
                 results = await database.run_items(publish, drafts, connection, waits=keyed)
             else:
-                plan = database.engine.publish_bulk(drafts, len(drafts))
+                plan = database.engine.messages.publish_bulk(drafts, len(drafts))
                 results = await database.run(plan, atomic=True)
         return accepted(results, drafts.__getitem__)

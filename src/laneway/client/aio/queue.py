@@ -102,7 +102,7 @@ class AsyncQueue(
     def database(self) -> AsyncDatabase:
         """Runs the plans of the engine, for other parts of Laneway: it may change in any release.
 
-        >>> await queue.database.run(queue.database.engine.clock())
+        >>> await queue.database.run(queue.database.engine.inspection.clock())
         """
         return self._database
 

@@ -44,7 +44,7 @@ class AsyncSchedules:
         if after is not None and not isinstance(after, Schedule):
             raise InvalidOption(f"after must be a Schedule, not {type(after).__name__}")
         place = None if after is None else (after.queue, after.name)
-        plan = self._database.engine.schedules(queue, None, check_limit(limit), place)
+        plan = self._database.engine.schedules.schedules(queue, None, check_limit(limit), place)
         return await self._database.run(plan)
 
     async def get(self, name: str, *, queue: str | None = None) -> Schedule:
@@ -53,7 +53,9 @@ class AsyncSchedules:
         >>> (await queue.schedules.get("nightly-report")).next_at
         """
         target = self._target(queue)
-        plan = self._database.engine.schedules(target, check_name("schedule", name), 1, None)
+        plan = self._database.engine.schedules.schedules(
+            target, check_name("schedule", name), 1, None
+        )
         found = await self._database.run(plan)
         return _there(found[0] if found else None, target, name)
 
@@ -72,7 +74,7 @@ class AsyncSchedules:
         >>> await queue.schedules.run("nightly-report")
         """
         target = self._target(queue)
-        plan = self._database.engine.run_schedule(target, check_name("schedule", name))
+        plan = self._database.engine.schedules.run_schedule(target, check_name("schedule", name))
         return _there(await self._database.run(plan), target, name)
 
     async def remove(
@@ -80,13 +82,15 @@ class AsyncSchedules:
     ) -> None:
         """Removes the schedule; messages that it published stay."""
         target = self._target(queue)
-        plan = self._database.engine.remove_schedule(target, check_name("schedule", name))
+        plan = self._database.engine.schedules.remove_schedule(target, check_name("schedule", name))
         removed = await self._database.run(plan, connection)
         _there(removed or None, target, name)
 
     async def _pause(self, name: str, queue: str | None, pausing: bool) -> Schedule:
         target = self._target(queue)
-        plan = self._database.engine.pause_schedule(target, check_name("schedule", name), pausing)
+        plan = self._database.engine.schedules.pause_schedule(
+            target, check_name("schedule", name), pausing
+        )
         return _there(await self._database.run(plan), target, name)
 
     def _target(self, queue: str | None) -> str:
@@ -182,7 +186,7 @@ class AsyncScheduleVerbs:
             grace=grace,
             topic=topic,
         )
-        return await self._database.run(self._database.engine.schedule(terms), connection)
+        return await self._database.run(self._database.engine.schedules.schedule(terms), connection)
 
     @property
     def schedules(self) -> AsyncSchedules:
@@ -201,7 +205,9 @@ class AsyncScheduleVerbs:
         """
         names = None if queues is None else check_queues(queues)
         limit = check_limit(limit)
-        wait = await self._database.run(self._database.engine.next_firing(names))
+        wait = await self._database.run(self._database.engine.schedules.next_firing(names))
         if wait is None or wait > _ZERO:
             return FireReport(look_again=wait)
-        return await self._database.run(self._database.engine.fire_due(names, limit), atomic=True)
+        return await self._database.run(
+            self._database.engine.schedules.fire_due(names, limit), atomic=True
+        )

@@ -89,7 +89,7 @@ class AsyncIdleWait:
 
     async def _open_notifier(self, mailbox: str) -> Notifier:
         try:
-            channel = await self._database.run(self._database.engine.notify_channel())
+            channel = await self._database.run(self._database.engine.claims.notify_channel())
         except DatabaseFailed as error:
             _log.info(
                 "a reader of events polls, because it may not ask for notifications: %s", error
@@ -103,7 +103,9 @@ class AsyncIdleWait:
         self._asleep_since = None if length is None else time.monotonic()
         mailbox = self._mailbox
         try:
-            await self._database.run(self._database.engine.sleep((mailbox,), mailbox, length))
+            await self._database.run(
+                self._database.engine.claims.sleep((mailbox,), mailbox, length)
+            )
         except LanewayError as error:
             _log.debug("a reader of events could not be noted as asleep or awake: %s", error)
 
@@ -183,7 +185,7 @@ class AsyncEndBell:
 
     async def _open(self) -> Notifier:
         try:
-            channel = await self._database.run(self._database.engine.notify_channel())
+            channel = await self._database.run(self._database.engine.claims.notify_channel())
         except LanewayError as error:
             _log.info("waiting for messages by polling: %s", error)
             return LocalNotifier()
@@ -193,6 +195,8 @@ class AsyncEndBell:
     async def _ask_to_be_told(self) -> None:
         worker = f"{RING} of {self._database.options.worker}"
         try:
-            await self._database.run(self._database.engine.sleep((RING,), worker, _ASLEEP_FOR))
+            await self._database.run(
+                self._database.engine.claims.sleep((RING,), worker, _ASLEEP_FOR)
+            )
         except LanewayError as error:
             _log.debug("could not ask to be told of results: %s", error)

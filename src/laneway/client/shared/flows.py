@@ -291,9 +291,9 @@ class Parent(NamedTuple):
 
 
 def parents_of(engine: Engine, message_id: int) -> Plan[list[Parent]]:
-    found = yield from engine.parents(message_id)
+    found = yield from engine.flows.parents(message_id)
     stored: list[StoredResult | None] = []
     for start in range(0, len(found), BATCH):
         ids = [parent.id for parent in found[start : start + BATCH]]
-        stored += yield from engine.results(ids)
+        stored += yield from engine.events.results(ids)
     return [Parent(*parent, result) for parent, result in zip(found, stored, strict=True)]

@@ -77,7 +77,7 @@ def _by(value: str) -> Literal["queue", "kind"]:
 
 
 def stats_with_pauses(engine: Engine) -> Plan[list[QueueStats]]:
-    stats = yield from engine.queue_stats()
+    stats = yield from engine.inspection.queue_stats()
     paused = yield from _paused_queues(engine, None)
     if not paused:
         return stats
@@ -87,7 +87,7 @@ def stats_with_pauses(engine: Engine) -> Plan[list[QueueStats]]:
 def channels_with_pauses(
     engine: Engine, wanted: ChannelFilter, limit: int, after: str | None
 ) -> Plan[ChannelPage]:
-    page = yield from engine.channels(wanted, limit, after)
+    page = yield from engine.inspection.channels(wanted, limit, after)
     paused = yield from _paused_queues(engine, wanted.queue)
     if paused:
         for place, info in enumerate(page):
@@ -107,9 +107,9 @@ def _tell_limits(engine: Engine, page: ChannelPage) -> Plan[None]:
             asked.setdefault(info.queue, {})[info.channel] = place
     limits: dict[str, SharedLimit] = {}
     for queue, places in asked.items():
-        held = yield from engine.limited_channels(queue, list(places))
+        held = yield from engine.limits.limited_channels(queue, list(places))
         if held and not limits:
-            limits = {limit.name: limit for limit in (yield from engine.shared_limits())}
+            limits = {limit.name: limit for limit in (yield from engine.limits.shared_limits())}
         for channel, names in held.items():
             place = places[channel]
             page[place] = replace(page[place], waits_for=why_held(names, limits))
@@ -122,14 +122,14 @@ def _tell_times(engine: Engine, page: ChannelPage) -> Plan[None]:
         if info.waits_for is None and info.stats.waiting:
             asked.setdefault(info.queue, {})[info.channel] = place
     for queue, places in asked.items():
-        ahead = yield from engine.time_ahead(queue, list(places))
+        ahead = yield from engine.queues.time_ahead(queue, list(places))
         for channel, seconds in ahead.items():
             place = places[channel]
             page[place] = replace(page[place], waits_for=f"time {seconds:.1f} s ahead")
 
 
 def _paused_queues(engine: Engine, queue: str | None) -> Plan[set[str]]:
-    pauses = yield from engine.pauses(queue)
+    pauses = yield from engine.queues.pauses(queue)
     return {pause.queue for pause in pauses if pause.kind is None}
 
 
@@ -143,8 +143,8 @@ _SAMPLE = 5
 
 
 def preview(engine: Engine, wanted: DeadLetterFilter) -> Plan[Preview]:
-    count = yield from engine.count_dead_letters(wanted, PREVIEWED)
-    sample = yield from engine.dead_letters(wanted, _SAMPLE, None)
+    count = yield from engine.dead_letters.count_dead_letters(wanted, PREVIEWED)
+    sample = yield from engine.dead_letters.dead_letters(wanted, _SAMPLE, None)
     return Preview(int(count), count.or_more, list(sample))
 
 
@@ -159,7 +159,7 @@ def start(
 ) -> Plan[Operation]:
     """Counts as a preview does and starts, in one transaction; refuses if the count is not as
     expected."""
-    count = yield from engine.count_dead_letters(wanted, PREVIEWED)
+    count = yield from engine.dead_letters.count_dead_letters(wanted, PREVIEWED)
     if expected is not None and abs(count - expected) > allowed:
         more = " or more" if count.or_more else ""
         raise CountChanged(
@@ -168,7 +168,7 @@ def start(
         )
     total = None if count.or_more else int(count)
     order = OperationOrder(action, _plain(wanted), options, total, actor)
-    return (yield from engine.add_operation(order))
+    return (yield from engine.operations.add_operation(order))
 
 
 def _plain(wanted: DeadLetterFilter) -> dict[str, Any]:
@@ -195,7 +195,7 @@ def noted(
         answer = yield from plan
         affected = count(answer)
         if affected != 0:
-            yield from engine.add_audit(note._replace(affected=affected))
+            yield from engine.operations.add_audit(note._replace(affected=affected))
         return answer
 
     if isinstance(plan, Repeatable):

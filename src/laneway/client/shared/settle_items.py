@@ -78,7 +78,7 @@ def complete_after_waits(engine: Engine) -> Callable[[Sequence[WaitedLease]], Pl
 
     def complete_after_waits(items: Sequence[WaitedLease]) -> Plan[list[Settled]]:
         waited = {lease[0]: wait for lease, wait in items if wait is not None}
-        return engine.complete([lease for lease, _ in items], waited)
+        return engine.leases.complete([lease for lease, _ in items], waited)
 
     return complete_after_waits
 
@@ -94,7 +94,7 @@ def complete_with_results(
     def complete_with_results(items: Sequence[CompletedLease]) -> Plan[list[Settled]]:
         waited = {lease[0]: wait for lease, wait, _ in items if wait is not None}
         kept = {(lease[0], lease[1]): result for lease, _, result in items if result is not None}
-        return engine.complete([lease for lease, _, _ in items], waited, kept)
+        return engine.leases.complete([lease for lease, _, _ in items], waited, kept)
 
     return complete_with_results
 
@@ -109,7 +109,7 @@ def limit_notes(
         for message, limits in named
         if limits is not None
         for name in names_in(limits)
-        if name not in engine.plain_limits
+        if name not in engine.limits.plain_limits
     ]
 
 

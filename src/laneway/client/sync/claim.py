@@ -69,7 +69,7 @@ class ClaimVerbs:
 
         >>> report = queue.upkeep()
         """
-        report = self._database.run(self._database.engine.upkeep())
+        report = self._database.run(self._database.engine.maintenance.upkeep())
         for _ in range(_STEPS):
             if Operations(self._database).step() is None:
                 break
@@ -81,7 +81,7 @@ class ClaimVerbs:
         """Somebody who keeps all channels with work locked (an open transaction) makes it busy."""
         worker = self._database.options.worker
         try:
-            plan = self._database.engine.claim(queues, limit, lease, worker, kinds)
+            plan = self._database.engine.claims.claim(queues, limit, lease, worker, kinds)
             return self._database.run(plan)
         except DatabaseFailed as error:
             return busy_if_locked(error)

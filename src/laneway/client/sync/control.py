@@ -82,7 +82,7 @@ class ControlVerbs:
 
         >>> queue.pause(kind="email", duration=timedelta(hours=1), reason="relay is down")
         """
-        plan = self._database.engine.pause_queue(
+        plan = self._database.engine.queues.pause_queue(
             self._queue_named(queue),
             None if kind is None else check_kind(kind),
             checked_pause(duration),
@@ -99,7 +99,7 @@ class ControlVerbs:
         """
         target = self._queue_named(queue)
         kind = None if kind is None else check_kind(kind)
-        return self._database.run(self._database.engine.resume_queue(target, kind))
+        return self._database.run(self._database.engine.queues.resume_queue(target, kind))
 
     def pauses(self, *, queue: str | None = None) -> Sequence[Pause]:
         """The queues and kinds that are paused now, of all queues if none is named.
@@ -108,7 +108,7 @@ class ControlVerbs:
         """
         if queue is not None:
             queue = check_name("queue", queue)
-        return self._database.run(self._database.engine.pauses(queue))
+        return self._database.run(self._database.engine.queues.pauses(queue))
 
     def _queue_named(self, queue: str | None) -> str:
         return self._database.options.queue if queue is None else check_name("queue", queue)
@@ -127,7 +127,7 @@ class ControlVerbs:
         wanted = check_ids(ids)
         if not wanted:
             return []
-        return self._database.run(self._database.engine.run_now(wanted))
+        return self._database.run(self._database.engine.messages.run_now(wanted))
 
     def audit(self, *, limit: int = 100, before: int | None = None) -> Sequence[AuditEntry]:
         """What operators did, the newest first; the next page comes ``before`` the last one's id.
@@ -136,7 +136,9 @@ class ControlVerbs:
         """
         if before is not None:
             before = check_number("before", before, 1, _LAST_ID)
-        return self._database.run(self._database.engine.audit(check_limit(limit), before))
+        return self._database.run(
+            self._database.engine.operations.audit(check_limit(limit), before)
+        )
 
     def audited(
         self, note: AuditNote, count: Callable[[Any], int | None] = lambda answer: None

@@ -69,7 +69,7 @@ class DeadLetters:
         )
         if after is not None and not isinstance(after, DeadLetter | DeadLetterPosition):
             raise InvalidOption(f"after must be page.next, not {type(after).__name__}")
-        plan = self._database.engine.dead_letters(wanted, check_limit(limit), after)
+        plan = self._database.engine.dead_letters.dead_letters(wanted, check_limit(limit), after)
         return self._database.run(plan)
 
     def groups(self, *, queue: str | None = None, limit: int = 100) -> DeadLetterGroups:
@@ -79,7 +79,7 @@ class DeadLetters:
         >>> for group in (queue.dead_letters.groups(queue="emails")).groups: ...
         """
         wanted = None if queue is None else check_name("queue", queue)
-        plan = self._database.engine.dead_letter_groups(wanted, check_limit(limit))
+        plan = self._database.engine.dead_letters.dead_letter_groups(wanted, check_limit(limit))
         return self._database.run(plan)
 
     def count(
@@ -104,7 +104,9 @@ class DeadLetters:
         by = DeadLetterFilter(queue, channel, kind, reason, since, until, error_type)
         wanted = selection(ids, by)
         limit = check_number("limit", limit, 1, _MOST_COUNTED)
-        return self._database.run(self._database.engine.count_dead_letters(wanted, limit))
+        return self._database.run(
+            self._database.engine.dead_letters.count_dead_letters(wanted, limit)
+        )
 
     def redrive(
         self,
@@ -131,7 +133,9 @@ class DeadLetters:
         wanted = selection(ids, by)
         if max_attempts is not None:
             max_attempts = check_number("max_attempts", max_attempts, 1, _MOST_ATTEMPTS)
-        plan = self._database.engine.redrive(wanted, max_attempts, check_duration("delay", delay))
+        plan = self._database.engine.dead_letters.redrive(
+            wanted, max_attempts, check_duration("delay", delay)
+        )
         return self._database.run(plan)
 
     def discard(
@@ -151,7 +155,7 @@ class DeadLetters:
         >>> queue.dead_letters.discard([letter.id])
         """
         by = DeadLetterFilter(queue, channel, kind, reason, since, until, error_type)
-        return self._database.run(self._database.engine.discard(selection(ids, by)))
+        return self._database.run(self._database.engine.dead_letters.discard(selection(ids, by)))
 
 
 # Bulk operations on dead letters, seen by an operator.
@@ -230,16 +234,20 @@ class Operations:
 
     def list(self, *, limit: int = 100) -> Sequence[Operation]:
         """Operations, the newest first."""
-        return self._database.run(self._database.engine.operations(None, check_limit(limit)))
+        return self._database.run(
+            self._database.engine.operations.operations(None, check_limit(limit))
+        )
 
     def get(self, operation_id: int) -> Operation:
         """One operation as it stands."""
-        found = self._database.run(self._database.engine.operations(_id(operation_id), 1))
+        found = self._database.run(
+            self._database.engine.operations.operations(_id(operation_id), 1)
+        )
         return _there(found[0] if found else None, operation_id)
 
     def cancel(self, operation_id: int) -> Operation:
         """Stops an operation; what it has done stays done."""
-        plan = self._database.engine.end_operation(_id(operation_id), "cancelled", None)
+        plan = self._database.engine.operations.end_operation(_id(operation_id), "cancelled", None)
         return _there(self._database.run(plan, atomic=True), operation_id)
 
     def run(
@@ -260,14 +268,14 @@ class Operations:
         """One part of an operation, of the first one that runs if none is named; None if there was
         nothing to do. What the database refuses ends the operation as failed."""
         try:
-            plan = self._database.engine.step_operation(operation_id, CHUNK)
+            plan = self._database.engine.operations.step_operation(operation_id, CHUNK)
             return self._database.run(plan, atomic=True)
         except DatabaseFailed as error:
             failed = operation_id or self._first_running()
             if failed is None:
                 raise
             text = check_storable("error", str(error))
-            plan = self._database.engine.end_operation(failed, "failed", text)
+            plan = self._database.engine.operations.end_operation(failed, "failed", text)
             return self._database.run(plan, atomic=True)
 
     def _first_running(self) -> int | None:

@@ -77,7 +77,9 @@ class Events:
 
     def open(self) -> None:
         """Receives what is committed from now on."""
-        self._listener = self._database.run(self._database.engine.listen(self._wanted, _LENGTH))
+        self._listener = self._database.run(
+            self._database.engine.events.listen(self._wanted, _LENGTH)
+        )
         self._renew_at = time.monotonic() + _RENEW_EVERY
         self._behind = 0
 
@@ -88,7 +90,7 @@ class Events:
         try:
             self._idle_wait.close()
             if listener is not None:
-                self._database.run(self._database.engine.unlisten(listener))
+                self._database.run(self._database.engine.events.unlisten(listener))
         except LanewayError as error:
             _log.info("could not remove a mailbox, upkeep will: %s", error)
 
@@ -139,7 +141,9 @@ class Events:
         assert self._listener is not None
         renewing = time.monotonic() >= self._renew_at or self._behind >= MOST_MAIL // 2
         length = _LENGTH if renewing else None
-        heard = self._database.run(self._database.engine.hear(self._listener, _LIMIT, length))
+        heard = self._database.run(
+            self._database.engine.events.hear(self._listener, _LIMIT, length)
+        )
         if renewing:
             self._renew_at = time.monotonic() + _RENEW_EVERY
         missed = not heard.alive or (renewing and heard.behind >= MOST_MAIL)
@@ -225,7 +229,7 @@ class ListenVerbs:
         bell = EndBell.of(self._database, self._address)
         while True:
             rung = bell.next_ring()
-            (ending,) = self._database.run_items(self._database.engine.endings, ids)
+            (ending,) = self._database.run_items(self._database.engine.events.endings, ids)
             if ending is not None:
                 return ending
             waited = time.monotonic() - begin
@@ -275,7 +279,7 @@ class ListenVerbs:
         stored: StoredResult | None = None
         if ending.outcome == "completed" and ending.kept_until is not None:
             ids = [ending.message_id]
-            (stored,) = self._database.run_items(self._database.engine.results, ids)
+            (stored,) = self._database.run_items(self._database.engine.events.results, ids)
         return read_result(ending, stored, wanted)
 
 

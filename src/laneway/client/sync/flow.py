@@ -103,7 +103,7 @@ class FlowMessageVerbs:
     def _stage_nodes(
         self, lease: Row, nodes: Sequence[NodeDraft], *, connection: object = None
     ) -> StagedNodes:
-        plan = self._database.engine.stage_nodes(lease, nodes)
+        plan = self._database.engine.flows.stage_nodes(lease, nodes)
         return self._database.run(plan, connection, atomic=len(nodes) > BATCH)
 
     def _parents(self, message_id: int) -> Sequence[Parent]:
@@ -178,7 +178,7 @@ class Flows:
         limit = check_limit(limit)
         # A filter in the statement would look for the next match through all flows there are.
         look = limit if wanted is None and state is None else LOOK_FLOWS
-        rows = self._database.run(self._database.engine.flows(None, look, start))
+        rows = self._database.run(self._database.engine.flows.flows(None, look, start))
         fits = [row for row in rows if wanted in (None, row.queue) and state in (None, row.state)]
         found = fits[:limit]
         if len(fits) > limit:
@@ -191,7 +191,7 @@ class Flows:
         >>> (queue.flows.get(flow.id)).state
         """
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
-        found = self._database.run(self._database.engine.flow(number))
+        found = self._database.run(self._database.engine.flows.flow(number))
         if found is None:
             raise FlowMissing(
                 f"there is no flow {number}: its publish is not committed yet, or it ended and is "
@@ -208,7 +208,7 @@ class Flows:
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
         start = check_number("after", after, 0, _MOST_IDS)
         return self._database.run(
-            self._database.engine.flow_nodes(number, check_limit(limit), start)
+            self._database.engine.flows.flow_nodes(number, check_limit(limit), start)
         )
 
     def place(self, message_id: int) -> FlowPlace | None:
@@ -218,14 +218,14 @@ class Flows:
         >>> place = queue.flows.place(message.id)
         """
         number = check_number("a message's id", message_id, 1, _MOST_IDS)
-        return self._database.run(self._database.engine.flow_place(number))
+        return self._database.run(self._database.engine.flows.flow_place(number))
 
     def with_dead_letters(self, *, limit: int = 20) -> Sequence[FlowInfo]:
         """The oldest flows that have a dead letter: what waits for it is held.
 
         >>> for flow in queue.flows.with_dead_letters(): ...
         """
-        return self._database.run(self._database.engine.flows_with_dead(check_limit(limit)))
+        return self._database.run(self._database.engine.flows.flows_with_dead(check_limit(limit)))
 
     def dead(self, flow_id: int, *, limit: int = 100) -> Sequence[DeadNode]:
         """Its nodes that are dead letters now, by id: what holds the others.
@@ -233,7 +233,9 @@ class Flows:
         >>> for node in queue.flows.dead(flow.id): ...
         """
         number = check_number("a flow's id", flow_id, 1, _MOST_IDS)
-        return self._database.run(self._database.engine.dead_nodes(number, check_limit(limit)))
+        return self._database.run(
+            self._database.engine.flows.dead_nodes(number, check_limit(limit))
+        )
 
     def redrive(self, flow_id: int) -> int:
         """Puts its dead letters back, 10,000 at most, so that it goes on; answers how many.
@@ -242,10 +244,10 @@ class Flows:
         """
         self.get(flow_id)
         engine = self._database.engine
-        ids = [node.id for node in self._database.run(engine.dead_nodes(flow_id, BATCH))]
+        ids = [node.id for node in self._database.run(engine.flows.dead_nodes(flow_id, BATCH))]
         if not ids:
             return 0
-        return self._database.run(engine.redrive(ids, None, timedelta(0)))
+        return self._database.run(engine.dead_letters.redrive(ids, None, timedelta(0)))
 
     def wait(self, flow_id: int, timeout: Duration | None = None) -> FlowInfo:
         """Waits until nothing of it runs any more: it has ended, or a dead letter holds the rest.
@@ -277,7 +279,7 @@ class Flows:
         >>> queue.flows.cancel(flow.id)
         """
         self.get(flow_id)
-        self._database.run(self._database.engine.cancel_flow(flow_id))
+        self._database.run(self._database.engine.flows.cancel_flow(flow_id))
         return self.get(flow_id)
 
 
@@ -334,7 +336,7 @@ class Flow(FlowNodes):
         self._closed = True
         if kind is not None or not self._drafts:
             return
-        plan = self._database.engine.publish_flow(self._draft, self._drafts)
+        plan = self._database.engine.flows.publish_flow(self._draft, self._drafts)
         # PostgreSQL does it in one statement; more than one needs a transaction.
         many = len(self._drafts) > BATCH
         answer = self._database.run(plan, self._connection, atomic=many)

@@ -76,10 +76,12 @@ class InspectVerbs:
             state,
         )
         after = check_number("after", after, 0, _LAST_ID)
-        page = self._database.run(self._database.engine.messages(wanted, check_limit(limit), after))
+        page = self._database.run(
+            self._database.engine.inspection.messages(wanted, check_limit(limit), after)
+        )
         leased = [info.id for info in page if info.state == "leased"]
         if leased:
-            said = self._database.run(self._database.engine.progress(leased))
+            said = self._database.run(self._database.engine.leases.progress(leased))
             found = dict(zip(leased, said, strict=True))
             page[:] = [with_progress(info, found.get(info.id)) for info in page]
         return page
@@ -91,27 +93,29 @@ class InspectVerbs:
         >>> info = queue.message(9182)
         """
         (wanted,) = check_ids([message_id])
-        info = self._database.run(self._database.engine.message(wanted))
+        info = self._database.run(self._database.engine.inspection.message(wanted))
         if info is None or info.state != "leased":
             return info
-        (progress,) = self._database.run(self._database.engine.progress([wanted]))
+        (progress,) = self._database.run(self._database.engine.leases.progress([wanted]))
         return with_progress(info, progress)
 
     def payload(self, message_id: int) -> bytes | None:
         """The payload of a message that has not ended, dead letters included."""
         (wanted,) = check_ids([message_id])
-        return self._database.run(self._database.engine.payload(wanted))
+        return self._database.run(self._database.engine.inspection.payload(wanted))
 
     def saved_state(self, message_id: int) -> bytes | None:
         """What its handler saved (``Defer(state=…)``) with a message that has not ended; None if
         nothing is saved."""
         (wanted,) = check_ids([message_id])
-        return self._database.run(self._database.engine.saved_state(wanted))
+        return self._database.run(self._database.engine.inspection.saved_state(wanted))
 
     def stored_result(self, message_id: int) -> StoredResult | None:
         """What the handler of a message returned, as it is stored; None if nothing is kept. See
         ``result``, which waits and decodes."""
-        (stored,) = self._database.run(self._database.engine.results(check_ids([message_id])))
+        (stored,) = self._database.run(
+            self._database.engine.events.results(check_ids([message_id]))
+        )
         return stored
 
     def channels(
@@ -168,7 +172,7 @@ class InspectVerbs:
         until = self.clock() if until is None else check_time("until", until)
         since = until - HOUR if since is None else check_time("since", since)
         return self._database.run(
-            self._database.engine.minutes(
+            self._database.engine.inspection.minutes(
                 checked_minutes(since, until, step, queue, kind, by, times)
             )
         )
@@ -179,7 +183,9 @@ class InspectVerbs:
 
         >>> idle = [worker for worker in queue.workers() if not worker.used]
         """
-        return Listing(self._database.run(self._database.engine.workers(check_limit(limit))))
+        return Listing(
+            self._database.run(self._database.engine.workers.workers(check_limit(limit)))
+        )
 
     def history(self, message_id: int) -> list[HistoryEntry]:
         """What happened to a message, one entry per finished attempt, oldest first.
@@ -187,7 +193,7 @@ class InspectVerbs:
         >>> [entry.outcome for entry in queue.history(message.id)]
         """
         (wanted,) = check_ids([message_id])
-        return Listing(self._database.run(self._database.engine.history(wanted)))
+        return Listing(self._database.run(self._database.engine.inspection.history(wanted)))
 
     def history_since(self, position: str | None = None, *, limit: int = 1000) -> HistoryPage:
         """The history since a position, of all queues; without one, only the current position.
@@ -197,16 +203,18 @@ class InspectVerbs:
 
         >>> entries, position = queue.history_since(position)
         """
-        return self._database.run(self._database.engine.history_since(position, check_limit(limit)))
+        return self._database.run(
+            self._database.engine.inspection.history_since(position, check_limit(limit))
+        )
 
     def totals(self) -> Totals:
         """Counters that rise, until the server starts anew: the rate is the difference of two by
         the time between."""
-        return self._database.run(self._database.engine.totals())
+        return self._database.run(self._database.engine.inspection.totals())
 
     def clock(self) -> datetime:
         """The database's time, which is the only clock that counts."""
-        return self._database.run(self._database.engine.clock())
+        return self._database.run(self._database.engine.inspection.clock())
 
     def diagnose(self) -> Sequence[Finding]:
         """Diagnoses problems of the database and suggests fixes; works before anything is installed
@@ -214,4 +222,4 @@ class InspectVerbs:
 
         >>> [finding for finding in queue.diagnose() if finding.level != "ok"]
         """
-        return Listing(self._database.run(self._database.engine.diagnose()))
+        return Listing(self._database.run(self._database.engine.maintenance.diagnose()))

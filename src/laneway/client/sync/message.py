@@ -79,7 +79,7 @@ class SettleVerbs(FlowMessageVerbs):
         if waited:
             items = [(row, waited.get(row[0])) for row in rows]
             return self._settle(complete_after_waits(engine), items, notes, connection)
-        return self._settle(engine.complete, rows, notes, connection)
+        return self._settle(engine.leases.complete, rows, notes, connection)
 
     def defer(
         self,
@@ -103,7 +103,7 @@ class SettleVerbs(FlowMessageVerbs):
         progress = reason is None and error is None
         outcome = AttemptEnd.COMPLETED if progress else failed_as(error)
         notes = limit_notes(self._database.engine, messages, outcome)
-        return self._settle(self._database.engine.defer, items, notes, connection)
+        return self._settle(self._database.engine.leases.defer, items, notes, connection)
 
     def fail(
         self,
@@ -120,7 +120,7 @@ class SettleVerbs(FlowMessageVerbs):
         messages = list(listed_messages(messages))
         items = failures(messages, reason, error, self._traceback(error))
         notes = limit_notes(self._database.engine, messages, failed_as(error))
-        return self._settle(self._database.engine.fail, items, notes, connection)
+        return self._settle(self._database.engine.leases.fail, items, notes, connection)
 
     def _settle(
         self,
@@ -130,7 +130,7 @@ class SettleVerbs(FlowMessageVerbs):
         connection: object,
     ) -> list[Settled]:
         """Tells their limits before the leases end, or in the caller's transaction."""
-        note = self._database.engine.note_limits
+        note = self._database.engine.limits.note_limits
         if notes and connection is None:
             self._database.run_items(note, notes)
         results = self._database.run_items(verb, items, connection)
@@ -153,8 +153,8 @@ class SettleVerbs(FlowMessageVerbs):
         messages = list(listed_messages(messages))
         items = extensions(messages, self._database.options.lease if length is None else length)
         if notes := notes_of(messages):
-            return self._database.run(self._database.engine.extend(items, notes), connection)
-        return self._database.run_items(self._database.engine.extend, items, connection)
+            return self._database.run(self._database.engine.leases.extend(items, notes), connection)
+        return self._database.run_items(self._database.engine.leases.extend, items, connection)
 
     def give_back(
         self,
@@ -168,7 +168,7 @@ class SettleVerbs(FlowMessageVerbs):
         >>> queue.give_back(messages)
         """
         items = returns(messages, delay)
-        return self._database.run_items(self._database.engine.give_back, items, connection)
+        return self._database.run_items(self._database.engine.leases.give_back, items, connection)
 
     def once(
         self,
@@ -191,7 +191,7 @@ class SettleVerbs(FlowMessageVerbs):
                 "once() needs your connection: the note is part of your transaction"
             )
         target = self._database.options.queue if queue is None else check_name("queue", queue)
-        plan = self._database.engine.once(
+        plan = self._database.engine.messages.once(
             target, check_name("key", key), check_duration("keep", keep)
         )
         return self._database.run(plan, connection)
@@ -210,7 +210,11 @@ class SettleVerbs(FlowMessageVerbs):
         if not wanted:
             return []
         engine = self._database.engine
-        cancel = engine.cancel_running if check_flag("running", running) else engine.cancel
+        cancel = (
+            engine.messages.cancel_running
+            if check_flag("running", running)
+            else engine.messages.cancel
+        )
         return self._database.run(cancel(wanted))
 
 

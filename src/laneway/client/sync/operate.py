@@ -69,7 +69,9 @@ class Channel:
         >>> queue.channel("tenant-42").limit(concurrency=None)
         """
         change = checked_change(LimitChange(concurrency, rate, burst, backlog, weight))
-        return self._database.run(self._database.engine.limit(self.queue, self.name, change))
+        return self._database.run(
+            self._database.engine.channels.limit(self.queue, self.name, change)
+        )
 
     def set_policy(self, policy: Policy) -> None:
         """Replaces the whole policy: what it leaves out is unlimited, and the weight 1.
@@ -77,7 +79,7 @@ class Channel:
         >>> queue.channel("tenant-42").set_policy(Policy(concurrency=2))
         """
         policies = checked_policies({self.name: policy})
-        self._database.run(self._database.engine.set_policies(self.queue, policies))
+        self._database.run(self._database.engine.channels.set_policies(self.queue, policies))
 
     def unlimited(self) -> None:
         """Removes all limits; a paused channel stays paused."""
@@ -90,7 +92,9 @@ class Channel:
         >>> queue.channel("tenant-42").pause(duration=timedelta(minutes=30))
         """
         length = checked_pause(duration)
-        self._database.run(self._database.engine.pause(self.queue, [self.name], True, length))
+        self._database.run(
+            self._database.engine.channels.pause(self.queue, [self.name], True, length)
+        )
 
     def throttle(self, retry_after: Duration) -> None:
         """Stops claims from this channel for ``retry_after``, because whoever does its work asked
@@ -99,24 +103,24 @@ class Channel:
         >>> queue.channel("tenant-42").throttle(timedelta(seconds=30))
         """
         length = check_duration("retry_after", retry_after)
-        self._database.run(self._database.engine.throttle(self.queue, self.name, length))
+        self._database.run(self._database.engine.channels.throttle(self.queue, self.name, length))
 
     def resume(self) -> None:
         """Allows claims again."""
-        self._database.run(self._database.engine.pause(self.queue, [self.name], False))
+        self._database.run(self._database.engine.channels.pause(self.queue, [self.name], False))
 
     def remove(self) -> None:
         """Refuses new messages; once the last one has ended, the channel and its policy are deleted
         and the name is free again."""
-        self._database.run(self._database.engine.remove(self.queue, [self.name]))
+        self._database.run(self._database.engine.channels.remove(self.queue, [self.name]))
 
     def policy(self) -> Policy:
         """The current policy; a channel that was never limited has the default one."""
-        return self._database.run(self._database.engine.policy(self.queue, self.name))
+        return self._database.run(self._database.engine.channels.policy(self.queue, self.name))
 
     def stats(self) -> ChannelStats:
         """How many messages wait, are leased and so on."""
-        plan = self._database.engine.channel_stats(self.queue, self.name, 1)
+        plan = self._database.engine.inspection.channel_stats(self.queue, self.name, 1)
         found = self._database.run(plan)
         return found[0] if found else ChannelStats(self.queue, self.name)
 
@@ -160,7 +164,7 @@ class NamedLimit:
         >>> queue.limits["stripe"].set(adapt=Adapt(min=2, max=50), breaker=Breaker())
         """
         change = checked_shared_limit(concurrency, rate, burst, adapt, breaker)
-        return self._database.run(self._database.engine.set_shared_limit(self.name, change))
+        return self._database.run(self._database.engine.limits.set_shared_limit(self.name, change))
 
     def rest(self, retry_after: Duration) -> None:
         """Starts nothing behind it for ``retry_after``; a rest that lasts longer stays as it is.
@@ -169,19 +173,19 @@ class NamedLimit:
         >>> queue.limits["stripe"].rest(timedelta(seconds=30))
         """
         length = check_duration("retry_after", retry_after)
-        self._database.run(self._database.engine.rest_shared_limit(self.name, length))
+        self._database.run(self._database.engine.limits.rest_shared_limit(self.name, length))
 
     def remove(self) -> bool:
         """Removes it, and says whether it was there. Messages that name it are not held back any
         more."""
-        return self._database.run(self._database.engine.remove_shared_limit(self.name))
+        return self._database.run(self._database.engine.limits.remove_shared_limit(self.name))
 
     def get(self) -> SharedLimit:
         """What it is set to, and what runs and waits behind it; without limits if nobody set it.
 
         >>> (queue.limits["stripe"].get()).running
         """
-        found = self._database.run(self._database.engine.shared_limits())
+        found = self._database.run(self._database.engine.limits.shared_limits())
         return next((one for one in found if one.name == self.name), SharedLimit(self.name))
 
     def __repr__(self) -> str:
@@ -205,7 +209,7 @@ class Limits:
 
         >>> for limit in queue.limits.list(): print(limit.name, limit.running)
         """
-        return self._database.run(self._database.engine.shared_limits())
+        return self._database.run(self._database.engine.limits.shared_limits())
 
 
 class OperateVerbs:
@@ -219,14 +223,14 @@ class OperateVerbs:
 
         >>> queue.install()
         """
-        self._database.run(self._database.engine.install(), atomic=True)
+        self._database.run(self._database.engine.schema.install(), atomic=True)
 
     def upgrade(self) -> None:
         """Applies the migrations that are missing; raises SchemaMissing if nothing is installed.
 
         >>> queue.upgrade()
         """
-        self._database.run(self._database.engine.upgrade(), atomic=True)
+        self._database.run(self._database.engine.schema.upgrade(), atomic=True)
 
     def repair(self) -> Sequence[Repair]:
         """Upgrades, and puts back what somebody dropped or changed: tables, columns with a default,
@@ -236,7 +240,7 @@ class OperateVerbs:
         >>> for part in queue.repair(): ...
         """
         self.upgrade()
-        return self._database.run(self._database.engine.repair())
+        return self._database.run(self._database.engine.schema.repair())
 
     def install_roles(self, prefix: str | None = None) -> Sequence[str]:
         """Creates the database roles ``<prefix>_producer``, ``_consumer``, ``_viewer`` and
@@ -245,18 +249,18 @@ class OperateVerbs:
 
         >>> queue.install_roles()
         """
-        return self._database.run(self._database.engine.install_roles(prefix), atomic=True)
+        return self._database.run(self._database.engine.schema.install_roles(prefix), atomic=True)
 
     def uninstall(self) -> None:
         """Removes the schema with everything in it; raises SchemaMissing if nothing is there.
 
         >>> queue.uninstall()
         """
-        self._database.run(self._database.engine.uninstall(), atomic=True)
+        self._database.run(self._database.engine.schema.uninstall(), atomic=True)
 
     def schema_version(self) -> int:
         """The number of the last migration; raises SchemaMissing if nothing is installed."""
-        return self._database.run(self._database.engine.schema_version())
+        return self._database.run(self._database.engine.schema.schema_version())
 
     def channel(self, name: str, *, queue: str | None = None) -> Channel:
         """One channel, to limit, pause, remove or look at; it need not exist.
@@ -282,7 +286,7 @@ class OperateVerbs:
         target = self._database.options.queue if queue is None else check_name("queue", queue)
         checked = checked_policies(policies)
         if checked:
-            self._database.run(self._database.engine.set_policies(target, checked))
+            self._database.run(self._database.engine.channels.set_policies(target, checked))
 
     @property
     def dead_letters(self) -> DeadLetters:
@@ -303,12 +307,12 @@ class OperateVerbs:
         """
         if queue is not None:
             queue = check_name("queue", queue)
-        plan = self._database.engine.channel_stats(queue, None, check_limit(limit))
+        plan = self._database.engine.inspection.channel_stats(queue, None, check_limit(limit))
         return Listing(self._database.run(plan))
 
     def settings(self) -> Settings:
         """The settings of the whole schema."""
-        return self._database.run(self._database.engine.settings())
+        return self._database.run(self._database.engine.maintenance.settings())
 
     def configure(
         self,
@@ -333,7 +337,7 @@ class OperateVerbs:
             backoff_max = check_duration("backoff_max", backoff_max)
         if audit_days is not None:
             audit_days = check_number("audit_days", audit_days, 1, 36_500)
-        plan = self._database.engine.configure(
+        plan = self._database.engine.maintenance.configure(
             history, history_days, backoff_initial, backoff_max, audit_days
         )
         return self._database.run(plan)
@@ -353,7 +357,7 @@ class OperateVerbs:
         >>> queue.set_fairness("time")
         """
         name = self._database.options.queue if queue is None else check_name("queue", queue)
-        plan = self._database.engine.set_fairness(name, checked_fairness(by, turn))
+        plan = self._database.engine.queues.set_fairness(name, checked_fairness(by, turn))
         return self._database.run(plan)
 
     def fairness(self, *, queue: str | None = None) -> Fairness:
@@ -362,4 +366,4 @@ class OperateVerbs:
         >>> (queue.fairness()).by
         """
         name = self._database.options.queue if queue is None else check_name("queue", queue)
-        return self._database.run(self._database.engine.fairness(name))
+        return self._database.run(self._database.engine.queues.fairness(name))

@@ -65,7 +65,7 @@ class Topic:
             None if channel is None else check_name("channel", channel),
             None if kind is None else check_kind(kind),
         )
-        self._database.run(self._database.engine.subscribe(wanted), connection)
+        self._database.run(self._database.engine.topics.subscribe(wanted), connection)
 
     def unsubscribe(
         self, queue: str | TaskTarget[...] | None = None, *, connection: object = None
@@ -74,11 +74,13 @@ class Topic:
         if isinstance(queue, TaskTarget):
             queue = queue.queue
         target = self._database.options.queue if queue is None else check_name("queue", queue)
-        return self._database.run(self._database.engine.unsubscribe(self.name, target), connection)
+        return self._database.run(
+            self._database.engine.topics.unsubscribe(self.name, target), connection
+        )
 
     def subscriptions(self) -> Sequence[Subscription]:
         """Who gets a copy, by queue."""
-        return self._database.run(self._database.engine.subscriptions(self.name))
+        return self._database.run(self._database.engine.topics.subscriptions(self.name))
 
     def publish(
         self,
@@ -153,7 +155,7 @@ class Topic:
         return self._publish(drafts, connection) if drafts else []
 
     def _publish(self, drafts: Sequence[Draft], connection: object) -> list[list[TopicCopy]]:
-        plan = self._database.engine.publish_topic(self.name, drafts)
+        plan = self._database.engine.topics.publish_topic(self.name, drafts)
         several = len(drafts) > TOPIC_BATCH or any(draft.mode is not None for draft in drafts)
         rounds = self._database.run(plan, connection, atomic=several)
         results = [copy for copies in rounds for copy in copies]
@@ -322,7 +324,7 @@ class PublishVerbs(ListenVerbs):
         def drafted(some: Sequence[Any]) -> Iterator[Draft]:
             return draft_each(some, target, channel, options.max_payload)
 
-        plan = database.engine.publish_bulk(drafted(given), len(given))
+        plan = database.engine.messages.publish_bulk(drafted(given), len(given))
         results = database.run(plan, atomic=True)
         return accepted(results, lambda number: next(drafted(given[number:])))
 
@@ -335,10 +337,10 @@ class PublishVerbs(ListenVerbs):
 
     def subscriptions(self) -> Sequence[Subscription]:
         """All subscriptions of all topics, by topic and queue."""
-        return self._database.run(self._database.engine.subscriptions(None))
+        return self._database.run(self._database.engine.topics.subscriptions(None))
 
     def _publish(self, drafts: Sequence[Draft], connection: object) -> list[Published]:
-        database, publish = self._database, self._database.engine.publish
+        database, publish = self._database, self._database.engine.messages.publish
         if any(draft.mode is not None for draft in drafts):
             # Several statements: only one message needs no transaction around them.
             results = database.run(publish(drafts), connection, atomic=len(drafts) > 1)
@@ -347,6 +349,6 @@ class PublishVerbs(ListenVerbs):
             if len(drafts) < BATCH or keyed or connection is not None:
                 results = database.run_items(publish, drafts, connection, waits=keyed)
             else:
-                plan = database.engine.publish_bulk(drafts, len(drafts))
+                plan = database.engine.messages.publish_bulk(drafts, len(drafts))
                 results = database.run(plan, atomic=True)
         return accepted(results, drafts.__getitem__)

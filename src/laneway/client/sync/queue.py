@@ -104,7 +104,7 @@ class Queue(
     def database(self) -> Database:
         """Runs the plans of the engine, for other parts of Laneway: it may change in any release.
 
-        >>> queue.database.run(queue.database.engine.clock())
+        >>> queue.database.run(queue.database.engine.inspection.clock())
         """
         return self._database
 

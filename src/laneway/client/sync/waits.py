@@ -135,7 +135,7 @@ class EndBell:
             if self._closed:
                 return
             self._closing = (asyncio.get_running_loop(), closing)
-        channel = self._database.run(self._database.engine.notify_channel())
+        channel = self._database.run(self._database.engine.claims.notify_channel())
         url, pooler = self._address.url, self._address.pooler
         notifier = open_notifier(url, channel=channel, wanted=frozenset([RING]), pooler=pooler)
         ended = asyncio.create_task(closing.wait())
@@ -162,6 +162,6 @@ class EndBell:
     def _ask_to_be_told(self) -> None:
         worker = f"{RING} of {self._database.options.worker}"
         try:
-            self._database.run(self._database.engine.sleep((RING,), worker, _ASLEEP_FOR))
+            self._database.run(self._database.engine.claims.sleep((RING,), worker, _ASLEEP_FOR))
         except LanewayError as error:
             _log.debug("could not ask to be told of results: %s", error)

@@ -154,7 +154,7 @@ async def inside_a_worker(world: World) -> None:
     world.clock.advance(20)
     database = world.queue.database
     leases = [(message.id, message.fence) for message in (first, second)]
-    done = database.run(database.engine.complete(leases, {second.id: 19_500}))
+    done = database.run(database.engine.leases.complete(leases, {second.id: 19_500}))
     if isawaitable(done):  # the sync client's database is not wrapped
         await done
     world.clock.advance(60)

@@ -189,7 +189,7 @@ def _results(queue: Queue, known: list[int]) -> Iterator[dict[str, Any]]:
     for start in range(0, len(every), PAGE):
         ids = every[start : start + PAGE]
         for id, stored in zip(
-            ids, queue.database.run(queue.database.engine.results(ids)), strict=True
+            ids, queue.database.run(queue.database.engine.events.results(ids)), strict=True
         ):
             if stored is not None:
                 # A handler that has not returned yet has no result: nobody should have stored one.

@@ -1,7 +1,7 @@
 """diagnose: problems of the server and the schema, as far as an ordinary user may see them."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from laneway.engines.findings import (
     WORKERS_LOOKED,
@@ -19,9 +19,6 @@ from laneway.plan import Plan, Row
 from .base import text
 from .operate.looks import MysqlLooks, name_bytes
 from .schema import MysqlRepair
-
-if TYPE_CHECKING:
-    from laneway.contract import Engine
 
 _NEVER = 2**63 - 1
 _QUEUES = 200
@@ -85,7 +82,7 @@ class MysqlDiagnose(MysqlRepair, MysqlService):
         return findings
 
     def _diagnose_service(self) -> Plan[list[Finding]]:
-        engine = cast("Engine", self)
+        engine = cast("Any", self)
         now = yield from engine.clock()
         workers = yield from engine.workers(WORKERS_LOOKED)
         waiting = yield from self._waiting_work()

@@ -10,7 +10,7 @@ from laneway.engines.kind_pauses import without_paused
 from laneway.model import ClaimStatus, Return, Settled
 from laneway.plan import Plan, Taken
 
-from .base import repeatable
+from .base import Clock, repeatable
 from .channels import MysqlChannels
 from .claim.claim import MysqlClaim
 from .claim.lanes import lane_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from laneway.contract import Engine
 
 
-class MysqlEngine(
+class MysqlVerbs(
     MysqlFlows,
     MysqlSchedules,
     MysqlClaim,
@@ -55,14 +55,7 @@ class MysqlEngine(
     MysqlDiagnose,
     MysqlEvents,
 ):
-    """Every verb is a few statements in one transaction."""
-
-    dialect = "mysql"
-    atomic = True
-    lacks: Mapping[Ability, str] = {
-        "handlers' transactions": "the worker has none to give on MySQL: begin your own and "
-        "complete the message on its connection",
-    }
+    """All verbs in one object."""
 
     def notify_channel(self) -> Plan[str | None]:
         """MySQL cannot notify clients, so workers poll."""
@@ -118,6 +111,36 @@ class MysqlEngine(
 
         steps = LimitSteps(claim, start, self._admit, self._limit_sweep)
         return (yield from self._limited.claim(queues, steps))
+
+
+class MysqlEngine:
+    """Every verb is a few statements in one transaction."""
+
+    dialect = "mysql"
+    atomic = True
+    lacks: Mapping[Ability, str] = {
+        "handlers' transactions": "the worker has none to give on MySQL: begin your own and "
+        "complete the message on its connection",
+    }
+
+    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
+        verbs = MysqlVerbs(schema, clock)
+        self.messages = verbs
+        self.topics = verbs
+        self.claims = verbs
+        self.leases = verbs
+        self.channels = verbs
+        self.queues = verbs
+        self.limits = verbs
+        self.dead_letters = verbs
+        self.operations = verbs
+        self.schedules = verbs
+        self.flows = verbs
+        self.workers = verbs
+        self.events = verbs
+        self.inspection = verbs
+        self.maintenance = verbs
+        self.schema = verbs
 
 
 if TYPE_CHECKING:

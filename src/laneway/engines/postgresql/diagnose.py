@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from laneway.engines.findings import (
     WORKERS_LOOKED,
@@ -18,9 +18,6 @@ from laneway.inspection import Finding, Level
 from laneway.plan import Plan
 
 from .schema import PostgresqlRepair
-
-if TYPE_CHECKING:
-    from laneway.contract import Engine
 
 # Findings on what a crash of this server can lose, from its settings.
 
@@ -278,7 +275,7 @@ class PostgresqlDiagnose(PostgresqlRepair):
         return [*found, snapshot_finding(oldest, server.now), path, *tables]
 
     def _diagnose_service(self) -> Plan[list[Finding]]:
-        engine = cast("Engine", self)
+        engine = cast("Any", self)
         now = yield from engine.clock()
         workers = yield from engine.workers(WORKERS_LOOKED)
         waiting = yield from self._waiting_work()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from laneway.contract import Ability
 
+from .base import Clock
 from .channels import PostgresqlChannels
 from .claim import PostgresqlClaim
 from .dead_letters import PostgresqlOperations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from laneway.contract import Engine
 
 
-class PostgresqlEngine(
+class PostgresqlVerbs(
     PostgresqlFlows,
     PostgresqlSchedules,
     PostgresqlClaim,
@@ -39,12 +40,35 @@ class PostgresqlEngine(
     PostgresqlInspect,
     PostgresqlDiagnose,
 ):
+    """All verbs in one object."""
+
+
+class PostgresqlEngine:
     """Verbs on messages and channels are one statement each, and so their own transactions; redrive
     and discard are one a batch."""
 
     dialect = "postgresql"
     atomic = False
     lacks: Mapping[Ability, str] = {}
+
+    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
+        verbs = PostgresqlVerbs(schema, clock)
+        self.messages = verbs
+        self.topics = verbs
+        self.claims = verbs
+        self.leases = verbs
+        self.channels = verbs
+        self.queues = verbs
+        self.limits = verbs
+        self.dead_letters = verbs
+        self.operations = verbs
+        self.schedules = verbs
+        self.flows = verbs
+        self.workers = verbs
+        self.events = verbs
+        self.inspection = verbs
+        self.maintenance = verbs
+        self.schema = verbs
 
 
 if TYPE_CHECKING:

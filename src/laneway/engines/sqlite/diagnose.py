@@ -2,7 +2,7 @@
 
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, cast
+from typing import Any, cast
 
 from laneway.engines.findings import (
     WORKERS_LOOKED,
@@ -18,9 +18,6 @@ from laneway.inspection import Finding
 from laneway.plan import Plan
 
 from .schema import SqliteRepair
-
-if TYPE_CHECKING:
-    from laneway.contract import Engine
 
 _UPKEEP_LATE = micros(timedelta(seconds=30))
 _NORMAL = 1
@@ -48,7 +45,7 @@ class SqliteDiagnose(SqliteRepair):
         return findings
 
     def _diagnose_service(self) -> Plan[list[Finding]]:
-        engine = cast("Engine", self)
+        engine = cast("Any", self)
         now = yield from engine.clock()
         workers = yield from engine.workers(WORKERS_LOOKED)
         waiting = yield from self._waiting_work()

@@ -9,6 +9,7 @@ from laneway.engines.fairness import ChannelId, Limited, LimitSteps, LimitWaits
 from laneway.engines.kind_pauses import without_paused
 from laneway.plan import Plan, Taken
 
+from .base import Clock
 from .channels import SqliteChannels
 from .claim.kinds import SqliteKindClaim
 from .dead_letters import SqliteOperations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from laneway.contract import Engine
 
 
-class SqliteEngine(
+class SqliteVerbs(
     SqliteSharedLimits,
     SqliteFlows,
     SqliteSchedules,
@@ -42,15 +43,7 @@ class SqliteEngine(
     SqliteEvents,
     SqliteDiagnose,
 ):
-    """A verb is several statements, so it needs a transaction."""
-
-    dialect = "sqlite"
-    atomic = True
-    lacks: Mapping[Ability, str] = {
-        "open transactions": "SQLite has one writer at a time: all others wait for it to commit",
-        "handlers' transactions": "one that is open while a handler works keeps all others from "
-        "writing: begin your own when the work is done, and complete the message on its connection",
-    }
+    """All verbs in one object."""
 
     def claim(
         self,
@@ -81,6 +74,37 @@ class SqliteEngine(
 
         steps = LimitSteps(claim, start, self._admit, self._limit_sweep)
         return (yield from self._limited.claim(queues, steps))
+
+
+class SqliteEngine:
+    """A verb is several statements, so it needs a transaction."""
+
+    dialect = "sqlite"
+    atomic = True
+    lacks: Mapping[Ability, str] = {
+        "open transactions": "SQLite has one writer at a time: all others wait for it to commit",
+        "handlers' transactions": "one that is open while a handler works keeps all others from "
+        "writing: begin your own when the work is done, and complete the message on its connection",
+    }
+
+    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
+        verbs = SqliteVerbs(schema, clock)
+        self.messages = verbs
+        self.topics = verbs
+        self.claims = verbs
+        self.leases = verbs
+        self.channels = verbs
+        self.queues = verbs
+        self.limits = verbs
+        self.dead_letters = verbs
+        self.operations = verbs
+        self.schedules = verbs
+        self.flows = verbs
+        self.workers = verbs
+        self.events = verbs
+        self.inspection = verbs
+        self.maintenance = verbs
+        self.schema = verbs
 
 
 if TYPE_CHECKING:

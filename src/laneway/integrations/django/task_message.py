@@ -136,16 +136,16 @@ _TIMES = ("started_at", "last_attempted_at", "finished_at")
 def find_result(queue: SiteQueue, alias: str, result_id: str) -> Any:
     """Reads in the site's transaction if there is one, so that it finds what that enqueued."""
     id = _number(result_id)
-    payload = queue.read(lambda engine: engine.payload(id))
-    info = queue.read(lambda engine: engine.message(id))
+    payload = queue.read(lambda engine: engine.inspection.payload(id))
+    info = queue.read(lambda engine: engine.inspection.message(id))
     if payload is None or info is None:
         # Looked for last: a task may end between two looks.
-        (stored,) = queue.read(lambda engine: engine.results([id]))
+        (stored,) = queue.read(lambda engine: engine.events.results([id]))
         return _ended(stored, alias, result_id)
     call = read_call(payload)
     if call is None or call.backend != alias:
         raise TaskResultDoesNotExist(result_id)
-    attempts = queue.read(lambda engine: engine.history(id)) if info.attempt else []
+    attempts = queue.read(lambda engine: engine.inspection.history(id)) if info.attempt else []
     return result_of(call.find_task(), str(id), call, **_known(info, attempts))
 
 

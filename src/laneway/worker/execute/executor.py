@@ -208,10 +208,10 @@ class HandlerExecutor:
             if throttled.limit is not None:
                 notes = limit_notes(engine, [job], AttemptEnd.THROTTLED)
                 if mine := [note for note in notes if note.name == throttled.limit]:
-                    await self._database.run(engine.note_limits(mine))
-                await self._database.run(engine.rest_shared_limit(throttled.limit, length))
+                    await self._database.run(engine.limits.note_limits(mine))
+                await self._database.run(engine.limits.rest_shared_limit(throttled.limit, length))
                 return _rested(job, throttled)
-            await self._database.run(engine.throttle(job.queue, job.channel, length))
+            await self._database.run(engine.channels.throttle(job.queue, job.channel, length))
         except LanewayError as error:
             _log.warning(
                 "channel %r is not paused, only the message waits: %s",

@@ -46,7 +46,9 @@ class KindFilter:
         if self._handled is None:
             return
         try:
-            workers = await self._database.run(self._database.engine.workers(_MOST_COMPARED))
+            workers = await self._database.run(
+                self._database.engine.workers.workers(_MOST_COMPARED)
+            )
         except LanewayError as error:
             _log.debug("cannot ask which workers there are: %s", error)
             return
@@ -102,7 +104,7 @@ class Unhandled:
         If nobody can be asked, it is not given up."""
         if now() - self._asked_at > _ASK_EVERY:
             try:
-                plan = self._database.engine.workers(_MOST_WORKERS)
+                plan = self._database.engine.workers.workers(_MOST_WORKERS)
                 self._workers = await self._database.run(plan)
             except LanewayError:
                 return True
@@ -133,7 +135,7 @@ class Unhandled:
         if seen >= self._timeout or job.claimed_at - job.published_at < self._timeout:
             return seen
         try:
-            history = await self._database.run(self._database.engine.history(job.id))
+            history = await self._database.run(self._database.engine.inspection.history(job.id))
         except LanewayError:
             return seen
         given = [e.ended_at for e in history if e.outcome == "given_back"]

@@ -95,14 +95,16 @@ class HeartbeatConnection:
 
     async def connect(self) -> None:
         database = self._open().database
-        await database.run(database.engine.schema_version())
+        await database.run(database.engine.schema.schema_version())
 
     async def hold(
         self, leases: list[Lease], seconds: float, notes: "Sequence[ProgressNote]"
     ) -> "list[Hold]":
         database = self._open().database
         held = [(lease.id, lease.fence) for lease in leases]
-        return await database.run(database.engine.hold(held, timedelta(seconds=seconds), notes))
+        return await database.run(
+            database.engine.leases.hold(held, timedelta(seconds=seconds), notes)
+        )
 
     async def close(self) -> None:
         client, self._client = self._client, None

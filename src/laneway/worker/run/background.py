@@ -106,7 +106,7 @@ class Registration:
     async def _say(self) -> None:
         state = "stopping" if self._stopping.is_set() else "running"
         info = replace(self._info, used=self._used(), state=state)  # type: ignore[arg-type]
-        if held := await self._database.run(self._database.engine.worker_seen(info)):
+        if held := await self._database.run(self._database.engine.workers.worker_seen(info)):
             self._cancel(held)
 
     async def close(self, working: asyncio.Task[None]) -> None:
@@ -114,6 +114,6 @@ class Registration:
         self._ended.set()
         await asyncio.wait([working])
         try:
-            await self._database.run(self._database.engine.worker_gone(self._info.id))
+            await self._database.run(self._database.engine.workers.worker_gone(self._info.id))
         except LanewayError as error:
             _log.info("the worker's row could not be removed: %s", error)

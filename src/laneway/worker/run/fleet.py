@@ -338,7 +338,7 @@ class DatabaseLoop:
 
     async def _ask(self, client: AsyncQueue) -> None:
         try:
-            takes_writes = await client.database.run(client.database.engine.takes_writes())
+            takes_writes = await client.database.run(client.database.engine.schema.takes_writes())
         except LanewayError as error:
             self._slots.leave(str(error))
         else:

@@ -102,7 +102,7 @@ class ClaimWait:
         length = None if seconds is None else timedelta(seconds=seconds)
         self._asked_at, kinds = now(), self._kinds.claimed
         try:
-            plan = self._database.engine.sleep(self._queues, self._worker, length, kinds)
+            plan = self._database.engine.claims.sleep(self._queues, self._worker, length, kinds)
             await self._database.run(plan)
         except LanewayError as error:
             _log.debug("cannot register as %s: %s", "idle" if seconds else "busy", error)

@@ -121,10 +121,10 @@ class WorkerLoop:
 
     async def _prepare(self) -> str | None:
         """The channel that the notifier listens to, once there is a schema of a known version."""
-        version = await self._run_patiently(self._database.engine.schema_version)
+        version = await self._run_patiently(self._database.engine.schema.schema_version)
         if problem := self._schema_problem(version):
             raise SchemaTooOld(problem)
-        channel = await self._run_patiently(self._database.engine.notify_channel)
+        channel = await self._run_patiently(self._database.engine.claims.notify_channel)
         await self._kinds.look_around(self._options.queues)
         await self._typos.look_at_queues(self._options.queues, self._definition.queues_of_tasks)
         await self._runtime.heartbeat.until_ready()
@@ -147,10 +147,10 @@ class WorkerLoop:
             return ["the worker is stopping"]
         problems = []
         try:
-            version = await self._database.run(self._database.engine.schema_version())
+            version = await self._database.run(self._database.engine.schema.schema_version())
             if problem := self._schema_problem(version):
                 problems.append(problem)
-            if not await self._database.run(self._database.engine.takes_writes()):
+            if not await self._database.run(self._database.engine.schema.takes_writes()):
                 problems.append(NO_WRITES)
         except LanewayError as error:
             problems.append(f"the database does not answer: {error}")
@@ -161,7 +161,7 @@ class WorkerLoop:
         return problems
 
     def _schema_problem(self, version: int) -> str | None:
-        newest = self._database.engine.newest_version
+        newest = self._database.engine.schema.newest_version
         if version >= newest:
             return None
         return f"the schema has version {version}, this Laneway needs {newest}: upgrade it"
@@ -304,7 +304,7 @@ class WorkerLoop:
         options = self._options
         asked, was_idle = now(), self._is_idle()
         turn = self._slots.asking()
-        plan = self._database.engine.claim(
+        plan = self._database.engine.claims.claim(
             options.queues, want, options.lease, self._worker, self._kinds.claimed
         )
         try:

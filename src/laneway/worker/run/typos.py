@@ -30,9 +30,11 @@ class Typos:
         try:
             known = {
                 stats.queue
-                for stats in await self._database.run(self._database.engine.queue_stats())
+                for stats in await self._database.run(
+                    self._database.engine.inspection.queue_stats()
+                )
             }
-            workers = await self._database.run(self._database.engine.workers(_MOST_WORKERS))
+            workers = await self._database.run(self._database.engine.workers.workers(_MOST_WORKERS))
         except LanewayError as error:
             _log.debug("cannot ask which queues there are: %s", error)
             return
@@ -53,7 +55,7 @@ class Typos:
             return
         self._seen |= new
         try:
-            found = await self._database.run(self._database.engine.shared_limits())
+            found = await self._database.run(self._database.engine.limits.shared_limits())
         except LanewayError as error:
             _log.debug("cannot ask which limits there are: %s", error)
             return

@@ -76,7 +76,7 @@ async def heartbeat(world: World) -> None:
         ProgressNote(second.id, second.fence, None, "half"),
         ProgressNote(third.id, third.fence - 1, 1.0, "not ours"),
     ]
-    answers: Any = database.run(database.engine.hold(held, SPAN, notes))
+    answers: Any = database.run(database.engine.leases.hold(held, SPAN, notes))
     if inspect.isawaitable(answers):  # the sync client answers at once
         answers = await answers
     assert answers == ["extended", "extended"]

@@ -41,7 +41,7 @@ async def _note(
 ) -> None:
     database = world.queue.database
     notes = [LimitNote(name, m.id, m.fence, outcome) for m in messages]
-    noted: Any = database.run(database.engine.note_limits(notes))
+    noted: Any = database.run(database.engine.limits.note_limits(notes))
     if isawaitable(noted):  # the sync client's database is not wrapped
         noted = await noted
     assert noted == [True] * len(notes)
