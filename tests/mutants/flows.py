@@ -43,9 +43,9 @@ MUTANTS: list[Mutant] = [
     _on_mariadb("MariaDB: a redriven letter is no node any more", "flows", "engines/mysql/dead_letters.sql",
         ("d.state_type, d.state, d.payload, d.flow_id\nfrom $1:ids x", "d.state_type, d.state, d.payload, null\nfrom $1:ids x")),
     Mutant("MariaDB: ids of held nodes are given to others too", frozenset({"test"}), [
-        Patch("engines/mysql/flows.py", 'self._statement("take_ids", [width])', 'self._statement("take_ids", [step])')],
+        Patch("engines/mysql/flows.py", 'self._sql.statement("take_ids", [width])', 'self._sql.statement("take_ids", [step])')],
         engine="mariadb", test=_IDS),
     Mutant("MariaDB: released nodes are in no minute", frozenset({"test"}), [
-        Patch("engines/mysql/flows_release.py", 'yield from self._insert("add_released_nodes", [(len(ids), _json(ids))])', "pass")],
+        Patch("engines/mysql/flows_release.py", 'yield from self._sql.insert("add_released_nodes", [(len(ids), _json(ids))])', "pass")],
         engine="mariadb", test=_COUNTED),
 ]  # fmt: skip

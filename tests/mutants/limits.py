@@ -39,9 +39,9 @@ MUTANTS: list[Mutant] = [
     python("shared: what is set aside is told to nobody", "conformance", function("sweep_limited_v1"),
         ("s.priority, s.due from swept s", "s.priority, s.due from swept s where false"), case=_EXACT),
     python("SQLite shared: a claim takes no slot", "shared_limits", "engines/sqlite/shared_limits.py",
-        ('yield self._many("add_limit_lease", rows)', "yield from ()"), engine="sqlite"),
+        ('yield self._sql.many("add_limit_lease", rows)', "yield from ()"), engine="sqlite"),
     python("MariaDB shared: a claim takes no slot", "shared_limits", "engines/mysql/shared_limits.py",
-        ('yield from self._insert("add_limit_runs", rows)', "yield from ()"), engine="mariadb"),
+        ('yield from self._sql.insert("add_limit_runs", rows)', "yield from ()"), engine="mariadb"),
     python("MariaDB shared: who comes later may pass who waits for some of the limits", "conformance", "engines/shared_limits.py",
         ("held += _passing(sets, others, states, at)", "_passing(sets, others, states, at)"), engine="mariadb", case=_NOT_PASSED),
     python("MariaDB shared: of sets that have had as much any is next", "conformance", "engines/mysql/shared_limits.py",
@@ -71,5 +71,5 @@ MUTANTS: list[Mutant] = [
     python("SQLite breaker: two are let through at once", "conformance", "limits.py",
         ("probes = 1 + sum(", "probes = 2 + sum("), engine="sqlite", case=_PROBE),
     python("MariaDB breaker: nobody notes how messages end", "conformance", "engines/mysql/shared_limits.py",
-        ('yield self._statement("note_limits", pairs, data(name), outcome, self._now())', "yield from ()"), engine="mariadb", case=_OPENS),
+        ('yield self._sql.statement("note_limits", pairs, data(name), outcome, self._sql.now())', "yield from ()"), engine="mariadb", case=_OPENS),
 ]  # fmt: skip

@@ -47,8 +47,8 @@ MUTANTS: list[Mutant] = [
     _on_mariadb("MariaDB: a late commit is heard too late", "order", f"{_MYSQL}/claim/scan.py",
         ("return self.start.wake - _LATE", "return self.start.wake")),
     Mutant("MariaDB: leases end before their time", frozenset({"expired_early"}), [
-        Patch(f"{_MYSQL}/upkeep.py", 'self._statement("expired_leases", floor, settings.now, limit)',
-              'self._statement("expired_leases", floor, settings.now + 1_500_000, limit)'),
+        Patch(f"{_MYSQL}/upkeep.py", 'self._sql.statement("expired_leases", floor, settings.now, limit)',
+              'self._sql.statement("expired_leases", floor, settings.now + 1_500_000, limit)'),
         Patch(f"{_MYSQL}/upkeep.sql", "l.until <= $2", "l.until <= $2 + 1500000")],
         engine="mariadb"),
 ]  # fmt: skip

@@ -86,7 +86,7 @@ class FlowSetup(Setup):
         for _ in range(40):
             self.now += 2 * HOUR
             # Time was turned back, and only once a minute an engine looks for older leases.
-            self.queue.database.engine.maintenance._full_lease_scan_at = 0.0  # type: ignore[attr-defined]
+            self.queue.database.engine.maintenance.upkeep.__self__._full_lease_scan_at = 0.0  # type: ignore[attr-defined]
             self.queue.upkeep()
             self.queue.dead_letters.redrive(
                 [row[0] for row in self._fetch("select id from laneway_dead")]

@@ -17,12 +17,13 @@ import pytest
 from laneway import Queue
 from laneway.drivers.sqlite.runner import SqliteTransaction
 from laneway.drivers.sqlite.write_queue import WriteQueue
+from laneway.engines.sqlite import upkeep as upkeep_module
 from laneway.engines.sqlite.base import STATEMENTS, statement
 from laneway.engines.sqlite.engine import SqliteEngine
 from laneway.plan import Row, Statement
 from laneway.sqlfile import read_blocks
 
-UPKEEP = Path(type(SqliteEngine().maintenance).upkeep.__code__.co_filename).with_name("upkeep.sql")
+UPKEEP = Path(upkeep_module.__file__).with_name("upkeep.sql")
 ROWS = Path(__file__).with_name("maintenance.sql")
 NAMES = {statement(name, "laneway"): name for name in STATEMENTS}
 DAY = 86_400_000_000

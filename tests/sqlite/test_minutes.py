@@ -206,6 +206,11 @@ class Engine:
         )
         return found
 
+    @property
+    def counting(self) -> Any:
+        """The part of the engine that counts."""
+        return self.engine.inspection.minutes.__self__  # type: ignore[attr-defined]
+
     def pass_time(self, length: timedelta) -> None:
         self.clock.now += length
 
@@ -257,7 +262,7 @@ def test_a_crash_between_any_two_statements_counts_nothing_twice(world: Engine) 
 def test_two_upkeeps_at_once_count_once(world: Engine, url: str) -> None:
     """The second one has read the same rows, and writes after the first one."""
     world.publish(5)
-    late = world.engine.maintenance._fold()
+    late = world.counting.fold()
     read: list[Statement] = []
     statement = next(late)
     with closing(connect(read_url(url))) as connection:
@@ -376,7 +381,7 @@ def test_a_recount_of_before_another_change_of_the_history_is_not_used(
     world.run(world.engine.maintenance.upkeep())
     configure("none")
     configure("all")
-    late = world.engine.maintenance._recount_kinds()
+    late = world.counting._kind_counts.recount_kinds()
     statement = next(late)
     with closing(connect(read_url(url))) as connection:
         while not statement.sql.startswith("update"):
@@ -419,12 +424,12 @@ def test_the_history_is_kept_until_it_is_counted(world: Engine, path: Path) -> N
     world.publish(3)
     world.finish(3)
     world.pass_time(40 * DAY)
-    fold, counted = world.engine.maintenance._fold, False
+    fold, counted = world.counting.fold, False
 
     def later() -> Plan[bool]:
         return bool(counted and (yield from fold()))
 
-    world.engine.maintenance._fold = later  # type: ignore[method-assign]
+    world.counting.fold = later
     world.run(world.engine.maintenance.upkeep())
     with closing(sqlite3.connect(path)) as eyes:
         assert eyes.execute("select count(*) from laneway_history").fetchone() == (3,)

@@ -160,7 +160,7 @@ def state_when_decided(node: FlowNodeRow) -> str:
 class FlowEnds:
     """What an engine brings, and what is made of it. All of it in the caller's transaction."""
 
-    def _node_rows(self, ids: Iterable[int]) -> Plan[dict[int, FlowNodeRow]]:
+    def node_rows(self, ids: Iterable[int]) -> Plan[dict[int, FlowNodeRow]]:
         """Locked, in the order of their ids, where others could change them."""
         raise NotImplementedError
 
@@ -193,7 +193,7 @@ class FlowEnds:
         """As nodes that are held, with their edges. Their parents are known."""
         raise NotImplementedError
 
-    def _write_flow_changes(self, changes: FlowChanges, state: Any) -> Plan[None]:
+    def write_flow_changes(self, changes: FlowChanges, state: Any) -> Plan[None]:
         """The nodes, the counts, and the messages that are released."""
         raise NotImplementedError
 
@@ -206,7 +206,7 @@ class FlowEnds:
         strict, missed = outcome != "dead", outcome != "completed"
         ended = [UndecidedRow(id, strict, True, missed, 0, 0) for id in ids]
         yield from self._lock_ahead(ended, changes)
-        nodes = yield from self._known_rows(ids, changes)
+        nodes = yield from self.known_rows(ids, changes)
         if not nodes:
             return
         for node in nodes.values():
@@ -223,26 +223,26 @@ class FlowEnds:
             id: row._replace(died=1) for id, row in changes.nodes.items() if row.state == "dead"
         }
         changes.nodes |= died
-        yield from self._write_flow_changes(changes, state)
+        yield from self.write_flow_changes(changes, state)
 
     def _go_on(self, rows: Sequence[UndecidedRow], state: Any) -> Plan[None]:
         """Part of upkeep: with what the ends of nodes have left; of each node one row."""
         changes = FlowChanges()
         yield from self._lock_ahead(rows, changes)
-        known = yield from self._known_rows((row.parent for row in rows), changes)
+        known = yield from self.known_rows((row.parent for row in rows), changes)
         gone = [row for row in rows if row.parent not in known]
         changes.decided += [row[:2] for row in gone]
         yield from self._decide([row for row in rows if row.parent in known], changes)
         written = changes.undecided.keys()
         changes.decided += [row[:2] for row in rows if row[:2] not in written and row not in gone]
-        yield from self._write_flow_changes(changes, state)
+        yield from self.write_flow_changes(changes, state)
 
-    def _known_rows(self, ids: Iterable[int], changes: FlowChanges) -> Plan[dict[int, FlowNodeRow]]:
+    def known_rows(self, ids: Iterable[int], changes: FlowChanges) -> Plan[dict[int, FlowNodeRow]]:
         """Those of them that are nodes, as they were found."""
         wanted = list(ids)
         unknown = sorted({id for id in wanted if id not in changes.known})
         if unknown:
-            changes.known |= yield from self._node_rows(unknown)
+            changes.known |= yield from self.node_rows(unknown)
         return {id: changes.known[id] for id in wanted if id in changes.known}
 
     def _decide(self, ended: Sequence[UndecidedRow], changes: FlowChanges) -> Plan[None]:
@@ -267,7 +267,7 @@ class FlowEnds:
         self, counts: Mapping[int, int], missed: Mapping[int, int], changes: FlowChanges
     ) -> Plan[list[UndecidedRow]]:
         """Returns what is to be decided because nodes are skipped."""
-        known = yield from self._known_rows((i for i in counts if i not in changes.nodes), changes)
+        known = yield from self.known_rows((i for i in counts if i not in changes.nodes), changes)
         skipped = []
         for id, count in counts.items():
             node = changes.nodes[id] if id in changes.nodes else known[id]
@@ -304,7 +304,7 @@ class FlowEnds:
         gone = {row.id for row in staged} - {row.id for row in taken}
         new = {row.id for row in taken}
         old = {parent for row in taken for parent in row.parents} - new - changes.nodes.keys()
-        before = (yield from self._known_rows(old, changes)) | changes.nodes
+        before = (yield from self.known_rows(old, changes)) | changes.nodes
         for row in taken:
             changes.nodes[row.id] = FlowNodeRow(
                 *(row.id, row.flow_id, len(row.parents), 0, row.run_when, "held", 0)

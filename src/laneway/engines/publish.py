@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from operator import itemgetter
-from typing import Protocol
+from typing import NamedTuple
 
 from laneway.contract import BATCH
 from laneway.errors import DatabaseFailed
@@ -115,49 +115,44 @@ def next_due(
 # Publish what schedules fire: the same on every engine.
 
 
-class Publisher(Protocol):
-    """The verbs of an engine that are needed here."""
+class Publisher(NamedTuple):
+    """What an engine has for it."""
 
-    def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]: ...
-
-    def free_dead_keys(self, keys: Sequence[Key]) -> Plan[set[Key]]:
-        """Takes the keys from dead letters that hold them; answers which were taken."""
-        ...
-
-    def publish_topic(self, topic: str, drafts: Sequence[Draft]) -> Plan[list[list[TopicCopy]]]: ...
-
-    def subscribers(self, topic: str) -> Plan[list[Subscription]]:
-        """As whoever publishes may read them."""
-        ...
+    publish: Callable[[Sequence[Draft]], Plan[list[Published]]]
+    publish_topic: Callable[[str, Sequence[Draft]], Plan[list[list[TopicCopy]]]]
+    subscribers: Callable[[str], Plan[list[Subscription]]]
+    """As whoever publishes may read them."""
+    free_dead_keys: Callable[[Sequence[Key]], Plan[set[Key]]]
+    """Takes the keys from dead letters that hold them; answers which were taken."""
 
 
-def publish_now(engine: Publisher, schedule: Schedule, now: datetime) -> Plan[list[Published]]:
+def publish_now(publisher: Publisher, schedule: Schedule, now: datetime) -> Plan[list[Published]]:
     """One message now, beside the schedule's own ticks."""
     draft = draft_of(schedule, now)
     if schedule.topic is None:
-        return (yield from _publish(engine, [draft]))
-    (copies,) = yield from _publish_topic(engine, schedule.topic, [draft])
+        return (yield from _publish(publisher, [draft]))
+    (copies,) = yield from _publish_topic(publisher, schedule.topic, [draft])
     return [Published(copy.id, copy.status) for copy in copies]
 
 
-def publish_firings(engine: Publisher, firings: Sequence[Firing]) -> Plan[list[list[bool]]]:
+def publish_firings(publisher: Publisher, firings: Sequence[Firing]) -> Plan[list[list[bool]]]:
     """For each tick whether its channel, or any subscriber of its topic, accepted it."""
     plain = [draft for each in firings if each.schedule.topic is None for draft in each.drafts]
-    rest = iter((yield from _publish(engine, plain)))
+    rest = iter((yield from _publish(publisher, plain)))
     taken = []
     for each in firings:
         if each.schedule.topic is None:
             taken.append([not next(rest).refused for _ in each.ticks])
         else:
-            rounds = yield from _publish_topic(engine, each.schedule.topic, each.drafts)
+            rounds = yield from _publish_topic(publisher, each.schedule.topic, each.drafts)
             taken.append([not part or not all(c.refused for c in part) for part in rounds])
     return taken
 
 
-def _publish(engine: Publisher, drafts: Sequence[Draft]) -> Plan[list[Published]]:
+def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> Plan[list[Published]]:
     """A dead letter gives its key up to the next message of the schedule: otherwise one failure
     would silence the schedule for good. Redriven, the letter lives on without the key."""
-    results = yield from engine.publish(drafts)
+    results = yield from publisher.publish(drafts)
     keys = [key_of(draft) for draft in drafts]
     held = {
         key
@@ -166,26 +161,26 @@ def _publish(engine: Publisher, drafts: Sequence[Draft]) -> Plan[list[Published]
     }
     if not held:
         return results
-    freed = yield from engine.free_dead_keys(sorted(held))
+    freed = yield from publisher.free_dead_keys(sorted(held))
     again = [n for n, key in enumerate(keys) if key in freed]
     if not again:
         return results
-    published = yield from engine.publish([drafts[n] for n in again])
+    published = yield from publisher.publish([drafts[n] for n in again])
     for n, result in zip(again, published, strict=True):
         results[n] = result
     return results
 
 
 def _publish_topic(
-    engine: Publisher, topic: str, drafts: Sequence[Draft]
+    publisher: Publisher, topic: str, drafts: Sequence[Draft]
 ) -> Plan[list[list[TopicCopy]]]:
     """The same for each subscriber's copy. Published again, those that live already find their own
     key in use, so that none is doubled."""
-    rounds = yield from engine.publish_topic(topic, drafts)
+    rounds = yield from publisher.publish_topic(topic, drafts)
     if not any(copy.status == "existing" for round in rounds for copy in round):
         return rounds
     # A subscriber may have a channel or a kind of its own, in which the key holds.
-    subscribers = yield from engine.subscribers(topic)
+    subscribers = yield from publisher.subscribers(topic)
     keys = [{copy.queue: key_of(copy) for copy in copies(draft, subscribers)} for draft in drafts]
     held = {
         key
@@ -193,11 +188,11 @@ def _publish_topic(
         for copy in round
         if copy.status == "existing" and (key := own.get(copy.queue)) is not None
     }
-    freed = (yield from engine.free_dead_keys(sorted(held))) if held else set()
+    freed = (yield from publisher.free_dead_keys(sorted(held))) if held else set()
     again = [n for n, own in enumerate(keys) if not freed.isdisjoint(own.values())]
     if not again:
         return rounds
-    repeated = yield from engine.publish_topic(topic, [drafts[n] for n in again])
+    repeated = yield from publisher.publish_topic(topic, [drafts[n] for n in again])
     for n, round in zip(again, repeated, strict=True):
         new = {copy.queue: copy for copy in round}
         rounds[n] = [

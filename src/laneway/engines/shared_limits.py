@@ -267,7 +267,7 @@ class LimitPlans:
     def _limit_set_clock(self, limits: str, clock: LimitClock, now: int) -> Plan[None]:
         raise NotImplementedError
 
-    def _limit_sweep(self, waiting: Sequence[Limited]) -> Plan[None]:
+    def limit_sweep(self, waiting: Sequence[Limited]) -> Plan[None]:
         """What comes behind them in their channels with the same limits may wait too, so that not
         every one of it has to be claimed for it."""
         yield from ()
@@ -303,7 +303,7 @@ class LimitPlans:
         """Before the first write."""
         yield from ()
 
-    def _admit(self, found: Sequence[Limited], taken: Taken) -> Plan[set[int]]:
+    def admit(self, found: Sequence[Limited], taken: Taken) -> Plan[set[int]]:
         """Those of the claimed messages that may start; the others are put back."""
         assert taken.claimed_at is not None
         at = micros(taken.claimed_at)
@@ -383,7 +383,7 @@ class LimitPlans:
             )
         return joins
 
-    def _start_limited(
+    def start_limited(
         self, queues: tuple[str, ...], kinds: Kinds, want: int, among: Sequence[Limited], take: Take
     ) -> Plan[tuple[Taken, LimitWaits]]:
         """Takes as many as may start, without their channels' turns."""
@@ -395,7 +395,7 @@ class LimitPlans:
             return _NOTHING, waits
         taken = yield from take(due)
         if found := limited_rows(taken):
-            started = yield from self._admit(found, taken)
+            started = yield from self.admit(found, taken)
             taken = without(taken, {one.id for one in found} - started)
         return taken, waits._replace(released=max(0, waits.released - len(taken.rows)))
 

@@ -8,7 +8,7 @@ from laneway.engines.times import micros
 from laneway.model import Draft, Published, PublishStatus
 from laneway.plan import Plan, Row
 
-from .base import MysqlBase, chunks, joined, pair_id, text
+from .base import MysqlSql, chunks, joined, pair_id, text
 
 WakeRow = tuple[int, bytes, int, int, int, int, int, bool, bytes, bytes]
 """The columns of add_wakes."""
@@ -142,36 +142,39 @@ def _time(now: int, moment: Any, after: Any, default: Any) -> Any:
     return default if after is None else now + micros(after)
 
 
-class MysqlAppend(MysqlBase):
+class MysqlAppend:
     """Parts of publish: insert messages, and refuse what a channel does not take."""
 
-    def _add_messages(self, new: Sequence[NewRow], packet: int, step: int) -> Plan[None]:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
+    def add_messages(self, new: Sequence[NewRow], packet: int, step: int) -> Plan[None]:
         """Their ids follow each other by ``step``."""
         for chunk in chunks(new, packet):
-            rows = yield self._statement("add_messages", [row.row for row in chunk])
+            rows = yield self._sql.statement("add_messages", [row.row for row in chunk])
             first = int(rows[0][0])
             for number, row in enumerate(chunk):
                 row.id = first + number * step
-        yield from self._add_expiries(new)
+        yield from self.add_expiries(new)
 
-    def _add_expiries(self, new: Sequence[NewRow]) -> Plan[None]:
+    def add_expiries(self, new: Sequence[NewRow]) -> Plan[None]:
         expiring = [(row.id, row.expires_at) for row in new if row.expires_at is not None]
-        yield from self._insert("add_expiries", expiring)
+        yield from self._sql.insert("add_expiries", expiring)
 
-    def _queues_by_kind(self) -> Plan[set[bytes]]:
+    def queues_by_kind(self) -> Plan[set[bytes]]:
         """Those that are claimed by kind."""
-        return {bytes(row[0]) for row in (yield self._statement("kind_queues"))}
+        return {bytes(row[0]) for row in (yield self._sql.statement("kind_queues"))}
 
-    def _add_wakes(self, new: Sequence[NewRow], now: int, by_kind: set[bytes]) -> Plan[None]:
+    def add_wakes(self, new: Sequence[NewRow], now: int, by_kind: set[bytes]) -> Plan[None]:
         """``by_kind``: the queues that are claimed so."""
         plain = [row for row in new if row.queue not in by_kind] if by_kind else new
-        yield from self._insert("add_wakes", wakes(plain, now))
+        yield from self._sql.insert("add_wakes", wakes(plain, now))
         if len(plain) < len(new):
             laned = [row for row in new if row.queue in by_kind]
-            yield from self._insert("add_kind_messages", [row.kind_row for row in laned])
-            yield from self._insert("add_kind_wakes", kind_wakes(laned, now))
+            yield from self._sql.insert("add_kind_messages", [row.kind_row for row in laned])
+            yield from self._sql.insert("add_kind_wakes", kind_wakes(laned, now))
 
-    def _refuse(self, batch: Sequence[NewRow]) -> Plan[None]:
+    def refuse(self, batch: Sequence[NewRow]) -> Plan[None]:
         """Marks messages whose channel is full or being removed.
 
         The backlog is what this publisher sees as committed and unfinished in the channel, plus the
@@ -181,7 +184,9 @@ class MysqlAppend(MysqlBase):
         new = [row for row in batch if row.status is None]
         if not new:
             return
-        rows = yield self._statement("refusing_channels", sorted({row.channel_id for row in new}))
+        rows = yield self._sql.statement(
+            "refusing_channels", sorted({row.channel_id for row in new})
+        )
         closed = {bytes(row[0]) for row in rows if row[1]}
         limits = {bytes(row[0]): int(row[2]) for row in rows if row[2] is not None}
         room = (yield from self._room(limits)) if limits else {}
@@ -195,5 +200,5 @@ class MysqlAppend(MysqlBase):
 
     def _room(self, limits: dict[bytes, int]) -> Plan[dict[bytes, int]]:
         """How many more messages each channel takes."""
-        rows = yield self._union("count_backlog", list(limits.items()))
+        rows = yield self._sql.union("count_backlog", list(limits.items()))
         return {bytes(id): limits[bytes(id)] - int(count) for id, count in rows}

@@ -12,7 +12,6 @@ from laneway.engines.times import micros
 from laneway.errors import DatabaseFailed, InvalidName, PayloadTooLarge
 from laneway.names import check_schema
 from laneway.plan import Plan, Repeatable, Row, Statement
-from laneway.shared_limits import PlainLimits
 
 from . import render
 
@@ -152,80 +151,79 @@ S = TypeVar("S")
 Clock = Callable[[], datetime]
 
 
-class MysqlBase:
+class MysqlSql:
     """``schema`` is the prefix of our tables in the connected database. ``clock`` replaces the
     database's clock, for tests."""
 
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = check_prefix(schema)
         self._clock = clock
-        self.plain_limits = PlainLimits()
 
-    def _statement(self, name: str, *params: Any) -> Statement:
+    def statement(self, name: str, *params: Any) -> Statement:
         return render.statement(name, self.schema, params)
 
-    def _union(self, name: str, rows: Sequence[Sequence[Any]]) -> Statement:
+    def union(self, name: str, rows: Sequence[Sequence[Any]]) -> Statement:
         """The query once for each row of parameters, in one statement."""
         return render.union(name, self.schema, rows)
 
-    def _insert(self, name: str, rows: Sequence[Sequence[Any]]) -> Plan[None]:
+    def insert(self, name: str, rows: Sequence[Sequence[Any]]) -> Plan[None]:
         """Inserts rows in their order, in as many statements as the server's limit requires. Raises
         PayloadTooLarge if one row is too long for it."""
         packet = ANY_SERVER
         if any(_size(row) > ANY_SERVER - _RESERVED for row in rows):
-            packet = yield from self._packet()
+            packet = yield from self.packet()
         for chunk in chunks(rows, packet):
-            yield self._statement(name, chunk)
+            yield self.statement(name, chunk)
 
-    def _packet(self) -> Plan[int]:
+    def packet(self) -> Plan[int]:
         """How long a statement the server accepts."""
-        rows = yield self._statement("max_allowed_packet")
+        rows = yield self.statement("max_allowed_packet")
         return int(rows[0][0])
 
-    def _check_fits(self, values: Iterable[bytes | None]) -> Plan[None]:
+    def check_fits(self, values: Iterable[bytes | None]) -> Plan[None]:
         """Raises PayloadTooLarge before a statement that is too long for the server: it would
         close the connection instead of reporting an error."""
         largest = max(values, key=lambda value: len(value or b""), default=None)
         if largest is not None and 4 * len(largest) > ANY_SERVER:
-            check_fits(largest, (yield from self._packet()))
+            check_fits(largest, (yield from self.packet()))
 
-    def _now(self) -> int | None:
+    def now(self) -> int | None:
         """The time to use, or None for the database's own clock."""
         return micros(self._clock()) if self._clock else None
 
-    def _server_life(self) -> Plan[int]:
+    def server_life(self) -> Plan[int]:
         """Every verb that takes numbers asks for the life's number before, with the statement that
         it begins with (``_begun_life``) or with this one."""
-        ((number,),) = yield self._statement("server_life")
-        return (yield from self._begun_life(number))
+        ((number,),) = yield self.statement("server_life")
+        return (yield from self.begun_life(number))
 
-    def _begun_life(self, number: int | None) -> Plan[int]:
+    def begun_life(self, number: int | None) -> Plan[int]:
         """``number``: what the statement server_life answered, or a column like it."""
         if number:
             return int(number)
-        yield self._statement("know_server")
-        ((known,),) = yield self._statement("server_life")
-        return int(known) or (yield from self._begin_life())
+        yield self.statement("know_server")
+        ((known,),) = yield self.statement("server_life")
+        return int(known) or (yield from self.begin_life())
 
-    def _begin_life(self) -> Plan[int]:
+    def begin_life(self) -> Plan[int]:
         """Counters never go back, whatever becomes of the row that moved them. It is taken back at
         once, because its lock would last as long as the transaction.
 
         The number is the time: numbers of a lost life are not found here, but they were lower. If
         this server's clock is behind what was handed out, it is a random one beyond that."""
-        ((now,),) = yield self._statement("life_clock")
-        yield self._statement("before_numbers")
+        ((now,),) = yield self.statement("life_clock")
+        yield self.statement("before_numbers")
         last = 0
         for name in _NUMBERED:
-            ((id,),) = yield self._statement(name, None)
+            ((id,),) = yield self.statement(name, None)
             last = max(last, int(id))
         number = int(now)
         if number <= last:
             number = last + _FAR + secrets.randbelow(_FAR)
         for name in _NUMBERED:
-            yield self._statement(name, number)
-        yield self._statement("undo_numbers")
-        yield self._statement("add_life", number)
+            yield self.statement(name, number)
+        yield self.statement("undo_numbers")
+        yield self.statement("add_life", number)
         return number
 
 
@@ -249,31 +247,34 @@ ChannelRef = tuple[bytes, bytes, bytes]
 """Id, queue and name of a channel."""
 
 
-class MysqlChannelLocks(MysqlBase):
+class MysqlChannelLocks:
     """Locking channels. A session that has locked a channel's row may change its schedule, and no
     claim can start its messages meanwhile. Channels that have no row yet get one."""
 
-    def _lock_channels(self, channels: Iterable[tuple[bytes, bytes]]) -> Plan[list[bytes]]:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
+    def lock_channels(self, channels: Iterable[tuple[bytes, bytes]]) -> Plan[list[bytes]]:
         """Locks the channels (queue, name) in the order of their ids, and returns the ids. Waits
         for channels that others hold."""
         rows = sorted((pair_id(queue, name), queue, name) for queue, name in set(channels))
         if rows:
-            yield from self._insert("lock_channels", rows)
+            yield from self._sql.insert("lock_channels", rows)
         return [row[0] for row in rows]
 
-    def _add_channels(self, channels: Iterable[ChannelRef]) -> Plan[None]:
+    def add_channels(self, channels: Iterable[ChannelRef]) -> Plan[None]:
         """Adds channel rows that are missing, in the order of their ids. It may wait for another
         session that is adding the same ones: call it only while nothing else is locked. If that
         one's transaction stays open, its channels are left out."""
         for chunk in small_chunks(sorted(channels)):
-            done = yield self._statement("add_channels", chunk)._replace(if_free=True)
+            done = yield self._sql.statement("add_channels", chunk)._replace(if_free=True)
             for row in () if done else chunk:
-                yield self._statement("add_free_channel", [row])._replace(if_free=True)
+                yield self._sql.statement("add_free_channel", [row])._replace(if_free=True)
 
-    def _lock_free_channels(self, ids: Sequence[bytes], now: int | None) -> Plan[Sequence[Row]]:
+    def lock_free_channels(self, ids: Sequence[bytes], now: int | None) -> Plan[Sequence[Row]]:
         """Locks those that nobody else holds; returns the columns of ``LockedChannel``."""
-        return (yield self._statement("lock_free_channels", ids, now))
+        return (yield self._sql.statement("lock_free_channels", ids, now))
 
-    def _wait_for_channel(self, id: bytes) -> Plan[bool]:
+    def wait_for_channel(self, id: bytes) -> Plan[bool]:
         """Whether it is ours now."""
-        return bool((yield self._statement("wait_for_channel", id)._replace(if_free=True)))
+        return bool((yield self._sql.statement("wait_for_channel", id)._replace(if_free=True)))

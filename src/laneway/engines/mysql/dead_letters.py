@@ -24,8 +24,9 @@ from laneway.operations import BulkAction, Operation, OperationOrder, OperationS
 from laneway.plan import Plan, Row, Statement
 
 from .append import WakeRow
-from .base import MysqlBase, data, pair_id, repeatable, text
-from .events import EventRow, event_row
+from .base import MysqlSql, data, pair_id, repeatable, text
+from .events import EventRow, MysqlEventOutbox, event_row
+from .flows_release import MysqlNodeEnds
 from .settle.end import HistoryRow, MysqlSettleEnd, ended_key
 
 LOOK = 3_000
@@ -38,8 +39,11 @@ _EARLIEST = -(2**63) + 1
 Position = tuple[int | None, int | None]
 
 
-class MysqlDeadLetterLooks(MysqlBase):
+class MysqlDeadLetterLooks:
     """Dead letters: read, group and count them. No look reads more of them than LOOK."""
+
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
 
     @repeatable
     def dead_letters(
@@ -59,9 +63,9 @@ class MysqlDeadLetterLooks(MysqlBase):
     @repeatable
     def dead_letter_groups(self, queue: str | None, limit: int) -> Plan[DeadLetterGroups]:
         if queue is None:
-            rows = yield self._statement("all_dead_letter_groups", LOOK, ERROR_START)
+            rows = yield self._sql.statement("all_dead_letter_groups", LOOK, ERROR_START)
         else:
-            rows = yield self._statement("dead_letter_groups", data(queue), LOOK, ERROR_START)
+            rows = yield self._sql.statement("dead_letter_groups", data(queue), LOOK, ERROR_START)
         return grouped((_counted(row) for row in rows), limit, LOOK)
 
     @repeatable
@@ -72,7 +76,7 @@ class MysqlDeadLetterLooks(MysqlBase):
         if not isinstance(wanted, DeadLetterFilter):
             if not wanted:
                 return DeadLetterCount(0)
-            ((found,),) = yield self._statement("count_dead_letter_ids", list(wanted), most + 1)
+            ((found,),) = yield self._sql.statement("count_dead_letter_ids", list(wanted), most + 1)
         elif wanted.rare:
             names = ("count_dead_letters_matching", "count_all_dead_letters_matching")
             ((found, looked),) = yield self._of(names, wanted, LOOK + 1)
@@ -96,7 +100,7 @@ class MysqlDeadLetterLooks(MysqlBase):
         rows = yield self._of_queue(names, wanted, *start, until, min(COUNT_STEP, rest))
         return found + int(rows[0][0])
 
-    def _dead_letter_ids(self, wanted: DeadLetterFilter, looked: int, *rest: Any) -> Statement:
+    def dead_letter_ids(self, wanted: DeadLetterFilter, looked: int, *rest: Any) -> Statement:
         return self._of(("dead_letter_ids", "all_dead_letter_ids"), wanted, looked, *rest)
 
     def _reach(self, wanted: DeadLetterFilter, start: Position) -> Plan[Position]:
@@ -109,8 +113,8 @@ class MysqlDeadLetterLooks(MysqlBase):
         """The first statement for a queue, the second one, without that parameter, for all."""
         values = _values(wanted)
         if wanted.queue is None:
-            return self._statement(names[1], *values[1:], *params)
-        return self._statement(names[0], *values, *params)
+            return self._sql.statement(names[1], *values[1:], *params)
+        return self._sql.statement(names[0], *values, *params)
 
     def _within(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
         """The same for statements that know only queue and times."""
@@ -122,8 +126,8 @@ class MysqlDeadLetterLooks(MysqlBase):
     ) -> Statement:
         """The same for statements that know only the queue."""
         if wanted.queue is None:
-            return self._statement(names[1], *params)
-        return self._statement(names[0], data(wanted.queue), *params)
+            return self._sql.statement(names[1], *params)
+        return self._sql.statement(names[0], data(wanted.queue), *params)
 
 
 def _values(wanted: DeadLetterFilter) -> tuple[Any, ...]:
@@ -196,8 +200,16 @@ class LockedDeadLetter(NamedTuple):
     flow_id: int | None
 
 
-class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
+class MysqlDeadLetters(MysqlDeadLetterLooks):
     """Dead letters: redrive and discard them, in batches."""
+
+    def __init__(
+        self, sql: MysqlSql, outbox: MysqlEventOutbox, nodes: MysqlNodeEnds, ends: MysqlSettleEnd
+    ) -> None:
+        super().__init__(sql)
+        self._outbox = outbox
+        self._nodes = nodes
+        self._ends = ends
 
     @repeatable
     def redrive(
@@ -236,11 +248,11 @@ class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
         if not letters:
             return 0
         now, found = letters[0].now, [letter.id for letter in letters]
-        yield self._statement("redrive", found, now + delay, now, max_attempts)
-        yield from self._insert("add_wakes", _wakes(letters, now + delay))
+        yield self._sql.statement("redrive", found, now + delay, now, max_attempts)
+        yield from self._sql.insert("add_wakes", _wakes(letters, now + delay))
         yield from self._delete_dead_letters(letters, b"redriven", terminal=False)
-        yield from self._add_events("redriven", [_event_row(letter) for letter in letters])
-        yield from self._revive_nodes(_nodes(letters), now)
+        yield from self._outbox.add_events("redriven", [_event_row(letter) for letter in letters])
+        yield from self._nodes.revive_nodes(_nodes(letters), now)
         return len(letters)
 
     def _discard(self, ids: Sequence[int]) -> Plan[int]:
@@ -248,27 +260,27 @@ class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
         if not letters:
             return 0
         found = [letter.id for letter in letters]
-        yield self._statement("keep_discarded", found, letters[0].now)
+        yield self._sql.statement("keep_discarded", found, letters[0].now)
         yield from self._delete_dead_letters(letters, b"discarded", terminal=True)
-        yield from self._add_events("discarded", [_event_row(letter) for letter in letters])
+        yield from self._outbox.add_events("discarded", [_event_row(letter) for letter in letters])
         keys = [k for x in letters if (k := ended_key(x.id, x.queue, x.key, x.key_window))]
-        yield from self._release_keys(keys, letters[0].now)
-        yield from self._nodes_ended(_nodes(letters), {}, "discarded", letters[0].now)
+        yield from self._ends.release_keys(keys, letters[0].now)
+        yield from self._nodes.nodes_ended(_nodes(letters), {}, "discarded", letters[0].now)
         return len(letters)
 
     def _lock_dead_letters(self, ids: Sequence[int]) -> Plan[list[LockedDeadLetter]]:
-        rows = yield self._statement("lock_dead_letters", sorted(set(ids)), self._now())
+        rows = yield self._sql.statement("lock_dead_letters", sorted(set(ids)), self._sql.now())
         return [LockedDeadLetter(*row) for row in rows]
 
     def _delete_dead_letters(
         self, letters: Sequence[LockedDeadLetter], outcome: bytes, *, terminal: bool
     ) -> Plan[None]:
-        yield self._statement("delete_dead_letters", [letter.id for letter in letters])
+        yield self._sql.statement("delete_dead_letters", [letter.id for letter in letters])
         if letters[0].history != b"none":
-            yield from self._insert(
+            yield from self._sql.insert(
                 "add_history", [_history_row(x, outcome, terminal) for x in letters]
             )
-        yield from self._count_dead(((x.queue, x.channel) for x in letters), -1)
+        yield from self._ends.count_dead(((x.queue, x.channel) for x in letters), -1)
 
     def _batches(self, wanted: Sequence[int] | DeadLetterFilter, step: Step) -> Plan[int]:
         if isinstance(wanted, DeadLetterFilter):
@@ -281,11 +293,11 @@ class MysqlDeadLetters(MysqlDeadLetterLooks, MysqlSettleEnd):
     def _batches_matching(self, wanted: DeadLetterFilter, step: Step) -> Plan[int]:
         """Page by page, up to now: a message that dies again meanwhile is not taken twice."""
         done, looked = 0, looked_at(wanted, _BATCH)
-        rows = yield self._statement("clock", self._now())
+        rows = yield self._sql.statement("clock", self._sql.now())
         end = int(rows[0][0])
         died_at, letter = None, None
         while True:
-            rows = yield self._dead_letter_ids(wanted, looked, died_at, letter, end)
+            rows = yield self.dead_letter_ids(wanted, looked, died_at, letter, end)
             taken = take_letters(rows, looked, _BATCH, died_at, letter)
             if taken.ids:
                 done += yield from step(taken.ids)
@@ -318,48 +330,54 @@ def _history_row(x: LockedDeadLetter, outcome: bytes, terminal: bool) -> History
     return (x.id, None, x.attempt, *times, *where, x.reason, x.error_type, None, None)
 
 
-class MysqlOperations(MysqlDeadLetters):
+class MysqlOperations:
     """Bulk operations on dead letters."""
+
+    def __init__(self, sql: MysqlSql, dead_letters: MysqlDeadLetters) -> None:
+        self._sql = sql
+        self._dead_letters = dead_letters
 
     @repeatable
     def add_operation(self, order: OperationOrder) -> Plan[Operation]:
         texts = (order.action, json.dumps(order.wanted), json.dumps(order.options))
-        who = data(order.actor), self._now()
-        yield from self._server_life()
-        yield self._statement("add_operation", *map(data, texts), order.total, *who)
-        rows = yield self._statement("last_operation")
+        who = data(order.actor), self._sql.now()
+        yield from self._sql.server_life()
+        yield self._sql.statement("add_operation", *map(data, texts), order.total, *who)
+        rows = yield self._sql.statement("last_operation")
         return _operation(rows[0])
 
     @repeatable
     def step_operation(self, operation_id: int | None, limit: int) -> Plan[Operation | None]:
-        rows = yield self._statement("lock_operation", operation_id)
+        rows = yield self._sql.statement("lock_operation", operation_id)
         if not rows:
             return None
         id, action, wanted, options, started_at, *position = rows[0]
         by = filter_of(json.loads(wanted))
         looked = looked_at(by, limit)
-        letters = yield self._dead_letter_ids(by, looked, *position, started_at)
+        letters = yield self._dead_letters.dead_letter_ids(by, looked, *position, started_at)
         taken = take_letters(letters, looked, limit, *position)
         operation = OpenOperation(text(action) or "", json.loads(options))
-        moved = yield from take_step(operation, taken, self.redrive, self.discard)
-        yield self._statement("move_operation", *moved, self._now(), id)
+        moved = yield from take_step(
+            operation, taken, self._dead_letters.redrive, self._dead_letters.discard
+        )
+        yield self._sql.statement("move_operation", *moved, self._sql.now(), id)
         return (yield from self._operation(id))
 
     @repeatable
     def end_operation(
         self, operation_id: int, state: OperationState, error: str | None
     ) -> Plan[Operation | None]:
-        words = data(state), data(error), self._now()
-        yield self._statement("end_operation", *words, operation_id)
+        words = data(state), data(error), self._sql.now()
+        yield self._sql.statement("end_operation", *words, operation_id)
         return (yield from self._operation(operation_id))
 
     @repeatable
     def operations(self, operation_id: int | None, limit: int) -> Plan[list[Operation]]:
-        rows = yield self._statement("operations", operation_id, limit)
+        rows = yield self._sql.statement("operations", operation_id, limit)
         return [_operation(row) for row in rows]
 
     def _operation(self, operation_id: int) -> Plan[Operation | None]:
-        rows = yield self._statement("operations", operation_id, 1)
+        rows = yield self._sql.statement("operations", operation_id, 1)
         return _operation(rows[0]) if rows else None
 
 

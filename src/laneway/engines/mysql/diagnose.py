@@ -1,7 +1,7 @@
 """diagnose: problems of the server and the schema, as far as an ordinary user may see them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from laneway.engines.findings import (
     WORKERS_LOOKED,
@@ -16,31 +16,39 @@ from laneway.engines.times import SECOND, moment
 from laneway.inspection import Finding
 from laneway.plan import Plan, Row
 
-from .base import text
+from .base import MysqlSql, text
+from .inspect import MysqlInspect
+from .operate.control import MysqlWorkers
 from .operate.looks import MysqlLooks, name_bytes
+from .operate.minutes import MysqlMinutes
 from .schema import MysqlRepair
+from .shared_limits import MysqlSharedLimits
 
 _NEVER = 2**63 - 1
 _QUEUES = 200
 
 
-class MysqlService(MysqlLooks):
+class MysqlService:
     """For diagnose: which queues have work that could start, and who works."""
 
-    def _waiting_work(self) -> Plan[list[WaitingQueue]]:
-        rows = yield self._statement("last_claims")
+    def __init__(self, sql: MysqlSql, looks: MysqlLooks) -> None:
+        self._sql = sql
+        self._looks = looks
+
+    def waiting_work(self) -> Plan[list[WaitingQueue]]:
+        rows = yield self._sql.statement("last_claims")
         claims = {name_bytes(row[0]): moment(row[1]) for row in rows}
-        names = (yield from self._queue_names())[:_QUEUES]
-        now = self._now()
+        names = (yield from self._looks.queue_names())[:_QUEUES]
+        now = self._sql.now()
         waiting: Sequence[Row] = ()
         if names:
-            waiting = yield self._union("waiting_queue", [(name, now) for name in names])
+            waiting = yield self._sql.union("waiting_queue", [(name, now) for name in names])
         found = []
         for queue, since, at in waiting:
             name = name_bytes(queue)
             due = None if int(since) == _NEVER else moment(since)
-            rows = [*(yield self._statement("kinds_of_wakes", name, int(at)))]
-            rows += yield self._statement("kinds_of_lanes", name, int(at))
+            rows = [*(yield self._sql.statement("kinds_of_wakes", name, int(at)))]
+            rows += yield self._sql.statement("kinds_of_lanes", name, int(at))
             kinds = sorted({text(row[0]) or "" for row in rows})
             found.append(WaitingQueue(text(name) or "", due, claims.get(name), kinds))
         return found
@@ -63,31 +71,48 @@ class MysqlServerSettings(NamedTuple):
     binlog_format: bytes | str
 
 
-class MysqlDiagnose(MysqlRepair, MysqlService):
+class MysqlDiagnose:
+    def __init__(
+        self,
+        sql: MysqlSql,
+        schema: MysqlRepair,
+        inspection: MysqlInspect,
+        workers: MysqlWorkers,
+        service: MysqlService,
+        minutes: MysqlMinutes,
+        limits: MysqlSharedLimits,
+    ) -> None:
+        self._sql = sql
+        self._schema = schema
+        self._inspection = inspection
+        self._workers = workers
+        self._service = service
+        self._minutes = minutes
+        self._limits = limits
+
     def diagnose(self, age: float = 0.0) -> Plan[list[Finding]]:
-        rows = yield self._statement("diagnose_server")
+        rows = yield self._sql.statement("diagnose_server")
         findings = list(_server_findings(MysqlServerSettings(*rows[0])))
-        version = yield from self._applied()
-        findings.append(schema_finding(version, self.newest_version, self.schema))
-        if version == self.newest_version:
-            findings.append((yield from self.drift(age)))
+        version = yield from self._schema.applied()
+        findings.append(schema_finding(version, self._schema.newest_version, self._sql.schema))
+        if version == self._schema.newest_version:
+            findings.append((yield from self._schema.drift(age)))
             if findings[-1].level == "fail":  # the other questions need what is missing
                 return findings
         if version is not None:
-            rows = yield self._statement("diagnose_leases", _UPKEEP_LATE, self._now())
+            rows = yield self._sql.statement("diagnose_leases", _UPKEEP_LATE, self._sql.now())
             expired, since = rows[0]
             findings.append(upkeep_finding(expired, since and moment(since)))
-        if version == self.newest_version:
+        if version == self._schema.newest_version:
             findings += yield from self._diagnose_service()
         return findings
 
     def _diagnose_service(self) -> Plan[list[Finding]]:
-        engine = cast("Any", self)
-        now = yield from engine.clock()
-        workers = yield from engine.workers(WORKERS_LOOKED)
-        waiting = yield from self._waiting_work()
-        minutes = yield from engine.minutes(lately(now))
-        limits = limits_findings((yield from engine.shared_limits()), now)
+        now = yield from self._inspection.clock()
+        workers = yield from self._workers.workers(WORKERS_LOOKED)
+        waiting = yield from self._service.waiting_work()
+        minutes = yield from self._minutes.minutes(lately(now))
+        limits = limits_findings((yield from self._limits.shared_limits()), now)
         return [*service_findings(now, workers, waiting, minutes), *limits]
 
 

@@ -11,7 +11,7 @@ from laneway.engines.times import micros, moment
 from laneway.event import Event, EventFilter, Heard, MessageEnd
 from laneway.plan import Plan, Row
 
-from .base import MysqlBase, repeatable, text
+from .base import MysqlSql, repeatable, text
 
 _MAX_EVENTS = 250  # in one row, which must fit into a statement
 
@@ -19,19 +19,26 @@ EventRow = tuple[int, str, str, str]
 """Message id, queue, channel, kind."""
 
 
-class MysqlEventOutbox(MysqlBase):
-    def _add_message_events(self, what: str, ids: Sequence[int]) -> Plan[None]:
+class MysqlEventOutbox:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
+    def add_message_events(self, what: str, ids: Sequence[int]) -> Plan[None]:
         """For messages that are waiting or leased."""
         if ids and (
-            listeners := (yield self._statement("event_listeners", self._now(), what.encode()))
+            listeners := (
+                yield self._sql.statement("event_listeners", self._sql.now(), what.encode())
+            )
         ):
-            rows = yield self._statement("event_messages", list(ids))
+            rows = yield self._sql.statement("event_messages", list(ids))
             yield from self._add_mail(what, [event_row(*row) for row in rows], listeners)
 
-    def _add_events(self, what: str, events: Sequence[EventRow]) -> Plan[None]:
+    def add_events(self, what: str, events: Sequence[EventRow]) -> Plan[None]:
         """For dead letters, which have no message row."""
         if events and (
-            listeners := (yield self._statement("event_listeners", self._now(), what.encode()))
+            listeners := (
+                yield self._sql.statement("event_listeners", self._sql.now(), what.encode())
+            )
         ):
             yield from self._add_mail(what, events, listeners)
 
@@ -49,40 +56,43 @@ class MysqlEventOutbox(MysqlBase):
                 and (kinds is None or event[3] in kinds)
             ]
             mail += [(id, now, what.encode(), part) for part in _json_parts(wanted)]
-        yield from self._insert("add_events", mail)
+        yield from self._sql.insert("add_events", mail)
 
 
-class MysqlEvents(MysqlBase):
+class MysqlEvents:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
     @repeatable
     def endings(self, ids: Sequence[int]) -> Plan[list[MessageEnd | None]]:
-        rows = yield self._statement("endings", sorted(set(ids)))
+        rows = yield self._sql.statement("endings", sorted(set(ids)))
         found = {int(row[0]): _ending(row) for row in rows}
         return [found[id] for id in ids]
 
     @repeatable
     def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
         filters = [None if names is None else json.dumps(list(names)) for names in wanted]
-        yield from self._server_life()
-        yield self._statement("listen", self._now(), micros(length), *filters)
-        rows = yield self._statement("last_insert_id")
+        yield from self._sql.server_life()
+        yield self._sql.statement("listen", self._sql.now(), micros(length), *filters)
+        rows = yield self._sql.statement("last_insert_id")
         return int(rows[0][0])
 
     @repeatable
     def hear(self, listener: int, limit: int, renewed: timedelta | None) -> Plan[Heard]:
         """Only the listener deletes its mail, so it deletes exactly what it has read."""
-        rows = yield self._statement("listener_status", self._now(), listener)
+        rows = yield self._sql.statement("listener_status", self._sql.now(), listener)
         alive, behind, now = rows[0] if rows else (False, 0, 0)
-        mail = yield self._statement("hear", listener, limit)
+        mail = yield self._sql.statement("hear", listener, limit)
         if mail:
-            yield self._statement("delete_mail", [int(row[0]) for row in mail])
+            yield self._sql.statement("delete_mail", [int(row[0]) for row in mail])
         if alive and renewed is not None:
-            yield self._statement("extend_listener", int(now) + micros(renewed), listener)
+            yield self._sql.statement("extend_listener", int(now) + micros(renewed), listener)
         return Heard(list(_events(mail)), bool(alive), int(behind))
 
     @repeatable
     def unlisten(self, listener: int) -> Plan[None]:
         """Upkeep deletes the mail."""
-        yield self._statement("unlisten", self._now(), listener)
+        yield self._sql.statement("unlisten", self._sql.now(), listener)
 
 
 def _events(mail: Sequence[Row]) -> Iterable[Event]:

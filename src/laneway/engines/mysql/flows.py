@@ -31,26 +31,49 @@ from laneway.flow import (
 from laneway.model import Draft
 from laneway.plan import Plan, Row
 
-from .append import NewRow, new_rows
-from .base import chunks, pair_id, repeatable, text
+from .append import MysqlAppend, NewRow, new_rows
+from .base import MysqlChannelLocks, MysqlSql, chunks, pair_id, repeatable, text
 from .dead_letters import MysqlDeadLetters
-from .flows_release import parts
+from .events import MysqlEventOutbox
+from .flows_release import MysqlNodeEnds, parts
 from .operate.control import MysqlWorkers
-from .publish import MysqlPublish
-from .settle.lease import MysqlLeases
+from .publish import MysqlPublishState
+from .settle.settle import MysqlSettle
 
 _WIDEST = 65_535
 """The largest step between ids that servers take."""
 
 
-class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
+class MysqlFlows:
+    def __init__(
+        self,
+        sql: MysqlSql,
+        state: MysqlPublishState,
+        append: MysqlAppend,
+        locks: MysqlChannelLocks,
+        outbox: MysqlEventOutbox,
+        leases: MysqlSettle,
+        nodes: MysqlNodeEnds,
+        workers: MysqlWorkers,
+        dead_letters: MysqlDeadLetters,
+    ) -> None:
+        self._sql = sql
+        self._state = state
+        self._append = append
+        self._locks = locks
+        self._outbox = outbox
+        self._leases = leases
+        self._nodes = nodes
+        self._workers = workers
+        self._dead_letters = dead_letters
+
     @repeatable
     def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
-        state = yield from self._publish_state()
+        state = yield from self._state.publish_state()
         now, packet, step, any_gated, any_listener, by_kind = state
         first = new_rows([node.draft for node in nodes if not node.parents], int(now))
         if any_gated:
-            yield from self._refuse(first)
+            yield from self._append.refuse(first)
             for row in first:
                 if row.status == "full" or row.status == "closed":
                     return PublishedFlow(None, [], row.status)
@@ -59,37 +82,41 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
             return PublishedFlow(existing, [], "existing")
         names = flow.queue.encode(), flow.name.encode()
         counts = len(nodes) - len(first), len(first)
-        rows = yield self._statement("add_flow", [(*names, int(now), micros(flow.keep), *counts)])
+        rows = yield self._sql.statement(
+            "add_flow", [(*names, int(now), micros(flow.keep), *counts)]
+        )
         flow_id = int(rows[0][0])
-        yield self._statement("give_flow_name", pair_id(*names), flow_id)
+        yield self._sql.statement("give_flow_name", pair_id(*names), flow_id)
         live = iter((yield from self._add_live_messages(first, flow_id, int(packet), int(step))))
         held = iter((yield from self._new_ids(counts[0], int(step))))
         ids = [next(held if node.parents else live) for node in nodes]
         yield from self._add_nodes(flow_id, nodes, ids, int(packet))
-        yield from self._add_expiries(first)
-        queues = (yield from self._queues_by_kind()) if by_kind else set()
-        yield from self._add_wakes(first, int(now), queues)
+        yield from self._append.add_expiries(first)
+        queues = (yield from self._append.queues_by_kind()) if by_kind else set()
+        yield from self._append.add_wakes(first, int(now), queues)
         if any_listener:
-            yield from self._add_message_events("published", [row.id for row in first if row.id])
+            yield from self._outbox.add_message_events(
+                "published", [row.id for row in first if row.id]
+            )
         return PublishedFlow(flow_id, ids, "published")
 
     def _take_name(self, flow: FlowDraft, now: int) -> Plan[int | None]:
         """The flow that has the name and has not ended; or none, and the name is locked. One that
         is taken is only read, so that nobody waits for us."""
         id = pair_id(flow.queue.encode(), flow.name.encode())
-        rows = yield self._statement("flow_of_name", id)
+        rows = yield self._sql.statement("flow_of_name", id)
         if rows and text(rows[0][2]) == "READ-COMMITTED" and rows[0][1]:
             return int(rows[0][0])
-        yield self._statement("take_flow_name", [(id, 0)])
-        ((owner,),) = yield self._statement("owner_of_name", id)
+        yield self._sql.statement("take_flow_name", [(id, 0)])
+        ((owner,),) = yield self._sql.statement("owner_of_name", id)
         if not owner:
             return None
-        rows = yield self._statement("flow_of_name", id)
+        rows = yield self._sql.statement("flow_of_name", id)
         # What an old snapshot does not show has come since.
         if not rows or int(rows[0][0]) != owner or rows[0][1] is None or rows[0][1]:
             return int(owner)
         # Upkeep has not noted yet that it has ended.
-        yield self._statement("end_flow", owner, now)
+        yield self._sql.statement("end_flow", owner, now)
         return None
 
     def _add_live_messages(
@@ -98,7 +125,7 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         ids: list[int] = []
         for chunk in chunks(live, packet):
             rows = [(*row.row, flow_id) for row in chunk]
-            added = yield self._statement("add_node_messages", rows)
+            added = yield self._sql.statement("add_node_messages", rows)
             for number, row in enumerate(chunk):
                 row.id = int(added[0][0]) + number * step
                 ids.append(row.id)
@@ -110,13 +137,13 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         ids: list[int] = []
         while len(ids) < count:
             width = min(count - len(ids), BATCH, _WIDEST // step) * step
-            rows = yield self._statement("take_ids", [width])
+            rows = yield self._sql.statement("take_ids", [width])
             first = int(rows[0][0])
             taken = range(first, first + width, step)
             ends = sorted({first, taken[-1]})
             if len(ends) > 1:
-                yield self._statement("add_id", taken[-1])
-            yield self._statement("delete_messages", ends)
+                yield self._sql.statement("add_id", taken[-1])
+            yield self._sql.statement("delete_messages", ends)
             ids += taken
         return ids
 
@@ -140,10 +167,10 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         drafts = [(id, node.draft) for id, node in zip(ids, nodes, strict=True) if node.parents]
         yield from self._add_held(flow_id, drafts, packet)
         for part in parts(held):
-            yield self._statement("add_held_nodes", part)
-        yield from self._insert("add_nodes", live)
+            yield self._sql.statement("add_held_nodes", part)
+        yield from self._sql.insert("add_nodes", live)
         for part in parts(edges):
-            yield self._statement("add_edges", part)
+            yield self._sql.statement("add_edges", part)
 
     def _add_held(
         self, flow_id: int, drafts: Sequence[tuple[int, Draft]], packet: int
@@ -152,86 +179,86 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         plain = [_plain_row(id, flow_id, draft) for id, draft in drafts if is_plain(draft)]
         other = [_held_row(id, flow_id, draft) for id, draft in drafts if not is_plain(draft)]
         for chunk in chunks(plain, packet):
-            yield self._statement("add_plain_held", chunk)
+            yield self._sql.statement("add_plain_held", chunk)
         for chunk in chunks(other, packet):
-            yield self._statement("add_held", chunk)
+            yield self._sql.statement("add_held", chunk)
 
     @repeatable
     def stage_nodes(self, lease: Row, nodes: Sequence[NodeDraft]) -> Plan[StagedNodes]:
         adder, fence = int(lease[0]), int(lease[1])
-        if not (yield from self._lock_leases("lock_leases_to_extend", [(adder, fence)])):
+        if not (yield from self._leases.lock_leases("lock_leases_to_extend", [(adder, fence)])):
             return StagedNodes([], "lost")
-        ((flow_id,),) = yield self._statement("flow_of_message", adder)
+        ((flow_id,),) = yield self._sql.statement("flow_of_message", adder)
         if flow_id is None:
             return StagedNodes([], "none")
         added = yield from self._added_before(adder, fence)
         known = {parent for node in nodes for parent in node.parents if parent > 0}
         yield from self._check_parents(known - set(added), int(flow_id))
-        _, packet, step, *_ = yield from self._publish_state()
+        _, packet, step, *_ = yield from self._state.publish_state()
         ids = yield from self._new_ids(len(nodes), int(step))
         rows = []
         for number, (id, node) in enumerate(zip(ids, nodes, strict=True), len(added)):
             parents = json.dumps(_ids(node.parents, ids)).encode()
             rows.append((adder, number, id, node.when.encode(), parents))
         for chunk in chunks(rows, int(packet)):
-            yield self._statement("add_added", chunk)
+            yield self._sql.statement("add_added", chunk)
         drafts = [(id, node.draft) for id, node in zip(ids, nodes, strict=True)]
         yield from self._add_held(int(flow_id), drafts, int(packet))
-        yield self._statement("set_added", adder, len(added) + len(nodes), fence)
+        yield self._sql.statement("set_added", adder, len(added) + len(nodes), fence)
         return StagedNodes(ids, "staged")
 
     def _added_before(self, adder: int, fence: int) -> Plan[list[int]]:
         """What this attempt has added so far; what earlier ones left is deleted."""
-        (node,) = (yield from self._node_rows([adder])).values()
+        (node,) = (yield from self._nodes.node_rows([adder])).values()
         keys = [(adder, number) for number in range(node.added)]
         ids: list[int] = []
         for part in parts(keys):
-            ids += [int(row[2]) for row in (yield self._statement("added_rows", part))]
+            ids += [int(row[2]) for row in (yield self._sql.statement("added_rows", part))]
         if node.added_fence == fence:
             return ids
         for part in parts(keys):
-            yield self._statement("delete_added", part)
+            yield self._sql.statement("delete_added", part)
         for part in parts(ids):
-            yield self._statement("delete_held", part)
+            yield self._sql.statement("delete_held", part)
         return []
 
     def _check_parents(self, ids: Iterable[int], flow_id: int) -> Plan[None]:
         missing = set(ids)
         for part in parts(sorted(missing)):
-            rows = yield self._statement("known_nodes", part, flow_id)
+            rows = yield self._sql.statement("known_nodes", part, flow_id)
             missing -= {int(row[0]) for row in rows}
         if missing:
             # A caller's old snapshot does not show what came later.
-            found = yield from self._node_rows(sorted(missing))
+            found = yield from self._nodes.node_rows(sorted(missing))
             missing -= {id for id, node in found.items() if node.flow_id == flow_id}
         if missing:
             raise InvalidOption("a node can only come after nodes of the same flow")
 
     @repeatable
     def parents(self, message_id: int) -> Plan[list[FlowParent]]:
-        rows = yield self._statement("parents", message_id)
+        rows = yield self._sql.statement("parents", message_id)
         return [FlowParent(int(id), text(kind), text(state)) for id, kind, state in rows]
 
     @repeatable
     def flows(self, queue: str | None, limit: int, before: int | None) -> Plan[list[FlowInfo]]:
         name = None if queue is None else queue.encode()
-        rows = yield self._statement("flows", name, before, limit)
+        rows = yield self._sql.statement("flows", name, before, limit)
         return [_flow(row) for row in rows]
 
     @repeatable
     def flow(self, flow_id: int) -> Plan[FlowInfo | None]:
-        rows = yield self._statement("flow", flow_id)
+        rows = yield self._sql.statement("flow", flow_id)
         return _flow(rows[0]) if rows else None
 
     @repeatable
     def flow_nodes(self, flow_id: int, limit: int, after: int) -> Plan[list[NodeInfo]]:
-        rows = yield self._statement("flow_nodes", flow_id, after, limit)
+        rows = yield self._sql.statement("flow_nodes", flow_id, after, limit)
         return (yield from self._node_infos(rows))
 
     def _node_infos(self, rows: Sequence[Row]) -> Plan[list[NodeInfo]]:
         found: dict[int, list[int]] = defaultdict(list)
         for part in parts([int(row[0]) for row in rows]):
-            for child, parent in (yield self._statement("node_parents", part, MOST_PARENTS)):
+            for child, parent in (yield self._sql.statement("node_parents", part, MOST_PARENTS)):
                 found[int(child)].append(int(parent))
         return [
             NodeInfo(
@@ -243,13 +270,13 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
 
     @repeatable
     def flow_place(self, message_id: int) -> Plan[FlowPlace | None]:
-        rows = yield self._statement("flow_place", message_id)
+        rows = yield self._sql.statement("flow_place", message_id)
         flow = (yield from self.flow(int(rows[0][-1]))) if rows else None
         if flow is None:
             return None
         (node,) = yield from self._node_infos([row[:-1] for row in rows])
-        parents = yield self._statement("parent_links", message_id, MOST_LINKS)
-        children = yield self._statement("child_links", message_id, MOST_LINKS)
+        parents = yield self._sql.statement("parent_links", message_id, MOST_LINKS)
+        children = yield self._sql.statement("child_links", message_id, MOST_LINKS)
         links = [_link("parent", row) for row in parents], [_link("child", row) for row in children]
         return FlowPlace(flow, node, *links)
 
@@ -259,7 +286,7 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
         found: list[FlowInfo] = []
         last = 0
         while len(found) < limit:
-            rows = yield self._statement("next_flow_with_dead", last)
+            rows = yield self._sql.statement("next_flow_with_dead", last)
             if not rows:
                 break
             last = int(rows[0][0])
@@ -269,7 +296,7 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
 
     @repeatable
     def dead_nodes(self, flow_id: int, limit: int) -> Plan[list[DeadNode]]:
-        rows = yield self._statement("dead_nodes", flow_id, limit)
+        rows = yield self._sql.statement("dead_nodes", flow_id, limit)
         return [
             DeadNode(int(id), text(queue), text(channel), text(kind), moment(died))
             for id, queue, channel, kind, died in rows
@@ -278,25 +305,25 @@ class MysqlFlows(MysqlDeadLetters, MysqlWorkers, MysqlLeases, MysqlPublish):
     @repeatable
     def cancel_flow(self, flow_id: int) -> Plan[None]:
         """Its messages' channels are locked first, as whoever ends them does."""
-        channels = yield self._statement("live_channels", flow_id)
-        yield from self._lock_channels([(row[0], row[1]) for row in channels])
-        if not (yield self._statement("lock_flow", flow_id)):
+        channels = yield self._sql.statement("live_channels", flow_id)
+        yield from self._locks.lock_channels([(row[0], row[1]) for row in channels])
+        if not (yield self._sql.statement("lock_flow", flow_id)):
             return
-        yield self._statement("mark_flow_cancelled", flow_id, self._now())
-        rows = yield self._statement("lock_open_nodes", flow_id)
+        yield self._sql.statement("mark_flow_cancelled", flow_id, self._sql.now())
+        rows = yield self._sql.statement("lock_open_nodes", flow_id)
         states = {int(row[0]): text(row[1]) for row in rows}
         changes = FlowChanges()
         held = [id for id, state in states.items() if state == "held"]
-        for node in (yield from self._known_rows(held, changes)).values():
+        for node in (yield from self._nodes.known_rows(held, changes)).values():
             changes.turn(node, "cancelled")
             changes.dropped.append(node.id)
         if changes.nodes:
-            ((now,),) = yield self._statement("clock", self._now())
-            yield from self._write_flow_changes(changes, int(now))
+            ((now,),) = yield self._sql.statement("clock", self._sql.now())
+            yield from self._nodes.write_flow_changes(changes, int(now))
         for part in parts([id for id, state in states.items() if state == "live"]):
-            yield from self.cancel_running(part)
+            yield from self._workers.cancel_running(part)
         for part in parts([id for id, state in states.items() if state == "dead"]):
-            yield from self.discard(part)
+            yield from self._dead_letters.discard(part)
 
 
 def _ids(parents: Iterable[int], ids: Sequence[int]) -> list[int]:

@@ -24,7 +24,7 @@ from laneway.engines.flows import (
 from laneway.plan import Plan, Row
 
 from .append import MysqlAppend, released_rows
-from .base import joined, pair_id, text
+from .base import MysqlSql, joined, pair_id, text
 from .events import MysqlEventOutbox
 
 _ALIKE = 10
@@ -57,8 +57,13 @@ def _reach(rows: Sequence[Row], edges: list[ReachedEdge], adders: dict[int, int]
             edges.append(ReachedEdge(*numbers, state, when, int(missed)))
 
 
-class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
-    def _nodes_ended(
+class MysqlNodeEnds(FlowEnds):
+    def __init__(self, sql: MysqlSql, append: MysqlAppend, outbox: MysqlEventOutbox) -> None:
+        self._sql = sql
+        self._append = append
+        self._outbox = outbox
+
+    def nodes_ended(
         self, ids: Sequence[int], fences: Mapping[int, int], outcome: str, now: int
     ) -> Plan[None]:
         """Called by everything that ends messages, with those of them that are nodes."""
@@ -87,9 +92,9 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
             # Whoever cancels the flow has it locked, and finds what was added before.
             yield from self._cancelled_flows(adders.values())
             for part in parts(sorted(adders)):
-                for (parents,) in (yield self._statement("added_parents", part)):
+                for (parents,) in (yield self._sql.statement("added_parents", part)):
                     wanted.update(json.loads(parents))
-        changes.known |= yield from self._node_rows(sorted(wanted))
+        changes.known |= yield from self.node_rows(sorted(wanted))
 
     def _edges_from(
         self, starts: Sequence[tuple[int, int]]
@@ -98,18 +103,18 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         edges: list[ReachedEdge] = []
         adders: dict[int, int] = {}
         for part in parts([one for one in starts if one[1] < MOST_DECIDED]):
-            _reach((yield self._statement("reach_nodes", part, MOST_DECIDED)), edges, adders)
+            _reach((yield self._sql.statement("reach_nodes", part, MOST_DECIDED)), edges, adders)
         for id, start in starts:
             # Upkeep is far along the edges of a node; a range in a join would begin at the first.
             if start >= MOST_DECIDED and len(edges) <= MOST_DECIDED:
                 last = start + MOST_DECIDED
-                _reach((yield self._statement("reach_far", id, start, last)), edges, adders)
+                _reach((yield self._sql.statement("reach_far", id, start, last)), edges, adders)
         return edges, adders
 
-    def _node_rows(self, ids: Iterable[int]) -> Plan[dict[int, FlowNodeRow]]:
+    def node_rows(self, ids: Iterable[int]) -> Plan[dict[int, FlowNodeRow]]:
         found: dict[int, FlowNodeRow] = {}
         for part in parts(list(ids)):
-            ((count, lines),) = yield self._statement("lock_nodes", part)
+            ((count, lines),) = yield self._sql.statement("lock_nodes", part)
             for line in joined(count, lines):
                 id, flow, pending, missed, when, state, *rest = line.split(",")
                 counts = int(id), int(flow), int(pending), int(missed)
@@ -156,18 +161,18 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
             return
         late: set[int] = set()
         for part in parts(unread):
-            for row in (yield self._statement("late_edges", part)):
+            for row in (yield self._sql.statement("late_edges", part)):
                 edge = FlowEdgeRow(*map(int, row))
                 changes.edges[edge.parent].append(edge)
                 late.add(edge.child)
         last_locked = max(changes.known)
         if after := sorted(id for id in late - changes.known.keys() if id > last_locked):
-            changes.known |= yield from self._node_rows(after)
+            changes.known |= yield from self.node_rows(after)
 
     def _undecided_rows(self, parents: Sequence[int]) -> Plan[list[UndecidedRow]]:
         """By whole keys, and as they are now: what a caller's snapshot shows may be old."""
         keys = [(id, strict) for id in parents for strict in (0, 1)]
-        rows = yield self._statement("undecided_of", keys)
+        rows = yield self._sql.statement("undecided_of", keys)
         return [UndecidedRow(*map(int, row)) for row in rows]
 
     def _is_left(self, row: UndecidedRow, child: int) -> bool:
@@ -176,14 +181,14 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
     def _decide_left(self, now: int) -> Plan[int]:
         """Part of upkeep, which nobody else runs: what the ends of nodes have left, a bounded
         number of children."""
-        rows = yield self._statement("undecided_rows", MOST_DECIDED)
+        rows = yield self._sql.statement("undecided_rows", MOST_DECIDED)
         left = {int(row[0]): UndecidedRow(*map(int, row)) for row in rows}
         if left:
             yield from self._go_on(list(left.values()), now)
         return len(left)
 
     def _cancelled_flows(self, ids: Iterable[int]) -> Plan[set[int]]:
-        rows = yield self._statement("lock_flows_shared", sorted(set(ids)))
+        rows = yield self._sql.statement("lock_flows_shared", sorted(set(ids)))
         return {int(row[0]) for row in rows if row[1]}
 
     def _staged_rows(self, adders: Mapping[int, FlowNodeRow]) -> Plan[list[StagedRow]]:
@@ -193,7 +198,7 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         cancelled = yield from self._cancelled_flows(node.flow_id for node in adding)
         staged = []
         for part in parts(_added_keys(adding)):
-            for adder, _, id, when, parents in (yield self._statement("added_rows", part)):
+            for adder, _, id, when, parents in (yield self._sql.statement("added_rows", part)):
                 node = adders[int(adder)]
                 where = int(id), node.flow_id, node.id, node.added_fence or 0
                 later = node.flow_id in cancelled
@@ -208,7 +213,7 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         ]
         keys, taken = _added_keys(adding), {row.adder for row in staged}
         for part in parts([key for key in keys if key[0] in taken]):
-            yield self._statement("add_added_nodes", part)
+            yield self._sql.statement("add_added_nodes", part)
         edges = []
         for row in staged:
             changes.known[row.id] = changes.nodes[row.id]._replace(pending=0)
@@ -219,23 +224,23 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
                 changes.nodes[parent] = node._replace(children=node.children + 1)
                 changes.edges[parent].append(FlowEdgeRow(parent, row.id, strict, node.children))
         for part in parts(edges):
-            yield self._statement("add_edges", part)
+            yield self._sql.statement("add_edges", part)
         for part in parts(keys):
-            yield self._statement("delete_added", part)
+            yield self._sql.statement("delete_added", part)
         for ids in parts(list(dropped)):
-            yield self._statement("delete_held", ids)
+            yield self._sql.statement("delete_held", ids)
         for ids in parts([node.id for node in adding]):
-            yield self._statement("nothing_added", ids)
+            yield self._sql.statement("nothing_added", ids)
 
-    def _write_flow_changes(self, changes: FlowChanges, now: int) -> Plan[None]:
+    def write_flow_changes(self, changes: FlowChanges, now: int) -> Plan[None]:
         yield from self._write_nodes(changes, now)
-        yield from self._insert("add_flow_counts", changes.count_rows())
+        yield from self._sql.insert("add_flow_counts", changes.count_rows())
         for part in parts(changes.decided):
-            yield self._statement("delete_undecided", part)
+            yield self._sql.statement("delete_undecided", part)
         if changes.undecided:
-            yield from self._insert("set_undecided", list(changes.undecided.values()))
+            yield from self._sql.insert("set_undecided", list(changes.undecided.values()))
         for part in parts(changes.dropped):
-            yield self._statement("delete_held", part)
+            yield self._sql.statement("delete_held", part)
         for part in parts(sorted(changes.released)):
             yield from self._release_held(part, now)
 
@@ -257,35 +262,35 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
                 continue
             for part in parts(ids):
                 values = pending, missed, state.encode(), turned, now
-                yield self._statement("set_alike_nodes", part, *values)
+                yield self._sql.statement("set_alike_nodes", part, *values)
         for part in parts(sorted(rows)):
-            yield self._statement("set_nodes", part, now)
+            yield self._sql.statement("set_nodes", part, now)
 
     def _release_held(self, ids: Sequence[int], now: int) -> Plan[None]:
         """Publishes them; no limit refuses them, because whoever ended their parents must not fail
         for it."""
-        rows = yield self._statement("lock_held", ids, now)
+        rows = yield self._sql.statement("lock_held", ids, now)
         new = [new for row in rows for new in released_rows(row, now)]
         *_, by_kind, listeners = text(rows[0][2]).split(",")
-        yield self._statement("release_held", ids, now)
-        yield from self._insert("add_released_nodes", [(len(ids), _json(ids))])
-        yield self._statement("delete_held", ids)
-        yield from self._add_expiries(new)
-        queues = (yield from self._queues_by_kind()) if by_kind != "0" else set()
-        yield from self._add_wakes(new, now, queues)
+        yield self._sql.statement("release_held", ids, now)
+        yield from self._sql.insert("add_released_nodes", [(len(ids), _json(ids))])
+        yield self._sql.statement("delete_held", ids)
+        yield from self._append.add_expiries(new)
+        queues = (yield from self._append.queues_by_kind()) if by_kind != "0" else set()
+        yield from self._append.add_wakes(new, now, queues)
         if listeners != "0":
-            yield from self._add_message_events("published", ids)
+            yield from self._outbox.add_message_events("published", ids)
 
-    def _revive_nodes(self, ids: Sequence[int], now: int) -> Plan[None]:
+    def revive_nodes(self, ids: Sequence[int], now: int) -> Plan[None]:
         """Dead letters that were redriven."""
         if not ids:
             return
         changes = FlowChanges()
-        for node in (yield from self._known_rows(ids, changes)).values():
+        for node in (yield from self.known_rows(ids, changes)).values():
             changes.turn(node, "live")
-        yield from self._write_flow_changes(changes, now)
+        yield from self.write_flow_changes(changes, now)
 
-    def _tend_flows(
+    def tend_flows(
         self, counted: bool, expired: bool, undecided: bool, now: int, limit: int
     ) -> Plan[int]:
         """Part of upkeep: go on with what ends of nodes have left, add up the counts of flows, note
@@ -297,57 +302,57 @@ class MysqlNodeEnds(FlowEnds, MysqlAppend, MysqlEventOutbox):
         return done + ((yield from self._forget_flows(now, limit)) if expired else 0)
 
     def _add_up_flows(self, now: int, limit: int) -> Plan[None]:
-        rows = yield self._statement("counted_flows", limit)
-        flows = yield self._statement("lock_free_flows", sorted(int(row[0]) for row in rows))
+        rows = yield self._sql.statement("counted_flows", limit)
+        flows = yield self._sql.statement("lock_free_flows", sorted(int(row[0]) for row in rows))
         if not flows:
             return
-        rows = yield self._statement("flow_changes", [int(row[0]) for row in flows], limit + 1)
+        rows = yield self._sql.statement("flow_changes", [int(row[0]) for row in flows], limit + 1)
         unread = {int(row[1]) for row in rows[limit:]}
         rows = rows[:limit]
         changed = [int(row[0]) for row in rows]
         locked = 0
         for part in parts(changed):
-            locked += len((yield self._statement("lock_flow_changes", part)))
+            locked += len((yield self._sql.statement("lock_flow_changes", part)))
         if locked < len(changed):
             return  # a caller's old snapshot: others have added them up
         sums: defaultdict[int, Counter[int]] = defaultdict(Counter)
         for _, flow, *counts in rows:
             sums[int(flow)].update(dict(enumerate(map(int, counts))))
         for part in parts(changed):
-            yield self._statement("delete_flow_changes", part)
+            yield self._sql.statement("delete_flow_changes", part)
         for id, queue, name, held, live, dead, ended_at in flows:
             if (more := sums.get(int(id))) is None:
                 continue
-            yield self._statement("add_to_flow", int(id), *(more[n] for n in range(6)))
+            yield self._sql.statement("add_to_flow", int(id), *(more[n] for n in range(6)))
             open_nodes = (int(held) + more[0], int(live) + more[1], int(dead) + more[2])
             if ended_at is None and not any(open_nodes) and int(id) not in unread:
-                yield self._statement("end_flow", int(id), now)
-                yield self._statement("free_flow_name", pair_id(queue, name), int(id))
+                yield self._sql.statement("end_flow", int(id), now)
+                yield self._sql.statement("free_flow_name", pair_id(queue, name), int(id))
 
     def _forget_flows(self, now: int, limit: int) -> Plan[int]:
-        rows = yield self._statement("expired_flows", now, _FORGOTTEN)
-        flows = yield self._statement("lock_free_flows", sorted(int(row[0]) for row in rows))
+        rows = yield self._sql.statement("expired_flows", now, _FORGOTTEN)
+        flows = yield self._sql.statement("lock_free_flows", sorted(int(row[0]) for row in rows))
         done, room = 0, _FORGOTTEN_EDGES
         for flow, *_ in flows:
-            nodes = yield self._statement("nodes_of_flow", int(flow), limit - done)
+            nodes = yield self._sql.statement("nodes_of_flow", int(flow), limit - done)
             ids, edges = yield from self._forget_edges([int(row[0]) for row in nodes], room)
             if ids:
                 keys = [(id, strict) for id in ids for strict in (0, 1)]
-                yield self._statement("delete_undecided", keys)
-                yield self._statement("delete_nodes", ids)
+                yield self._sql.statement("delete_undecided", keys)
+                yield self._sql.statement("delete_nodes", ids)
             done, room = done + len(ids), room - edges
             if done >= limit or len(ids) < len(nodes) or not room:
                 break
-            yield self._statement("delete_flow", int(flow))
+            yield self._sql.statement("delete_flow", int(flow))
         return done
 
     def _forget_edges(self, ids: list[int], room: int) -> Plan[tuple[list[int], int]]:
         """Those of these nodes of which no edge is left, and how many edges were deleted."""
         if not ids:
             return ids, 0
-        edges = yield self._statement("edges_of_nodes", ids, room)
+        edges = yield self._sql.statement("edges_of_nodes", ids, room)
         if edges:
-            yield self._statement("delete_edges", [(int(row[0]), int(row[1])) for row in edges])
+            yield self._sql.statement("delete_edges", [(int(row[0]), int(row[1])) for row in edges])
         if len(edges) == room:
             ids = ids[: ids.index(int(edges[-1][0]))]
         return ids, len(edges)

@@ -17,17 +17,20 @@ from laneway.inspection import (
 from laneway.model import HistoryEntry, HistoryKept, Settings
 from laneway.plan import Plan, Row
 
-from .base import MysqlBase, data, pair_id, repeatable, text
+from .base import MysqlSql, data, pair_id, repeatable, text
 from .operate.looks import ROWS
 from .upkeep import MysqlHistoryOrder
 
 
-class MysqlStats(MysqlBase):
+class MysqlStats:
     """The history of a message, and the settings."""
+
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
 
     @repeatable
     def history(self, message_id: int) -> Plan[list[HistoryEntry]]:
-        rows = yield self._statement("history", message_id)
+        rows = yield self._sql.statement("history", message_id)
         return [entry_of(row) for row in rows]
 
     @repeatable
@@ -46,15 +49,15 @@ class MysqlStats(MysqlBase):
         initial, maximum = (
             None if x is None else micros(x) for x in (backoff_initial, backoff_max)
         )
-        yield self._statement(
+        yield self._sql.statement(
             "configure", data(history), history_days, initial, maximum, audit_days
         )
         if history is not None and history != "all":
-            yield self._statement("forget_kind_counts")
+            yield self._sql.statement("forget_kind_counts")
         return (yield from self._settings())
 
     def _settings(self) -> Plan[Settings]:
-        ((history, days, initial, maximum, audit_days),) = yield self._statement("settings")
+        ((history, days, initial, maximum, audit_days),) = yield self._sql.statement("settings")
         backoff = (timedelta(microseconds=initial), timedelta(microseconds=maximum))
         return Settings(cast(HistoryKept, text(history)), days, *backoff, audit_days)
 
@@ -90,45 +93,49 @@ def entry_of(row: Row) -> HistoryEntry:
     )
 
 
-class MysqlInspect(MysqlHistoryOrder):
+class MysqlInspect:
     """What operators look at: messages in any state, the history, totals."""
+
+    def __init__(self, sql: MysqlSql, history_order: MysqlHistoryOrder) -> None:
+        self._sql = sql
+        self._history_order = history_order
 
     @repeatable
     def message(self, message_id: int) -> Plan[MessageInfo | None]:
-        rows = yield self._statement("message", message_id, self._now())
+        rows = yield self._sql.statement("message", message_id, self._sql.now())
         return message_info(rows[0]) if rows else None
 
     @repeatable
     def payload(self, message_id: int) -> Plan[bytes | None]:
-        rows = yield self._statement("payload", message_id)
+        rows = yield self._sql.statement("payload", message_id)
         return bytes(rows[0][0]) if rows else None
 
     @repeatable
     def saved_state(self, message_id: int) -> Plan[bytes | None]:
-        rows = yield self._statement("saved_state", message_id)
+        rows = yield self._sql.statement("saved_state", message_id)
         return bytes(rows[0][0]) if rows and rows[0][0] is not None else None
 
     @repeatable
     def history_since(self, position: str | None, limit: int) -> Plan[HistoryPage]:
         """Stamps what is committed first, so that readers need not wait for upkeep."""
-        stamp = yield from self._stamp_history()
+        stamp = yield from self._history_order.stamp_history()
         if position is None:
             return HistoryPage([], f"{stamp + 1}.0")
-        rows = yield self._statement("history_since", *read_position(position, 2), limit)
+        rows = yield self._sql.statement("history_since", *read_position(position, 2), limit)
         if not rows:
             return HistoryPage([], position)
         return HistoryPage([entry_of(row[1:]) for row in rows], f"{rows[-1][0]}.{rows[-1][1]}")
 
     @repeatable
     def totals(self) -> Plan[Totals]:
-        tables = [f"{self.schema}_{name}".encode() for name in ("message", "history")]
-        rows = yield self._statement("totals", tables)
+        tables = [f"{self._sql.schema}_{name}".encode() for name in ("message", "history")]
+        rows = yield self._sql.statement("totals", tables)
         counts = {text(name): int(count or 0) for name, count in rows}
         return Totals(*(counts[text(name)] for name in tables))
 
     @repeatable
     def clock(self) -> Plan[datetime]:
-        rows = yield self._statement("clock", self._now())
+        rows = yield self._sql.statement("clock", self._sql.now())
         return moment(rows[0][0])
 
 
@@ -171,9 +178,12 @@ _WALK = 5_000
 joined with their messages, fewer."""
 
 
-class MysqlMessageList(MysqlBase):
+class MysqlMessageList:
     """Pages of messages. Each state is listed from the smallest table that has it, so many rows a
     page: a filter that matches little makes a short page, not a long search."""
+
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
 
     @repeatable
     def messages(self, wanted: MessageFilter, limit: int, after: int) -> Plan[MessagePage]:
@@ -189,10 +199,12 @@ class MysqlMessageList(MysqlBase):
             )
         if wanted.queue is not None and wanted.channel is not None:
             id = pair_id(wanted.queue.encode(), wanted.channel.encode())
-            ((size,),) = yield self._statement("size_of_channel", id, ROWS)
+            ((size,),) = yield self._sql.statement("size_of_channel", id, ROWS)
             if int(size) < ROWS:
-                options = (after, limit, data(wanted.state), self._now())
-                rows = yield self._statement("messages_of_channel", id, data(wanted.kind), *options)
+                options = (after, limit, data(wanted.state), self._sql.now())
+                rows = yield self._sql.statement(
+                    "messages_of_channel", id, data(wanted.kind), *options
+                )
                 return _page(rows, limit, None, int(size))
         return (yield from self._walk("messages", "messages_end", wanted, limit, after))
 
@@ -201,12 +213,12 @@ class MysqlMessageList(MysqlBase):
     ) -> Plan[MessagePage]:
         """Those among the next so many rows of a table; ``ends`` finds the last of these."""
         look = ROWS if wanted.state == "leased" else _WALK
-        ((end, looked),) = yield self._statement(ends, after, look)
+        ((end, looked),) = yield self._sql.statement(ends, after, look)
         if end is None:
             return MessagePage()
         names = data(wanted.queue), data(wanted.channel), data(wanted.kind)
-        options = (data(wanted.state), self._now()) if statement == "messages" else ()
-        rows = yield self._statement(statement, *names, after, limit, *options, int(end))
+        options = (data(wanted.state), self._sql.now()) if statement == "messages" else ()
+        rows = yield self._sql.statement(statement, *names, after, limit, *options, int(end))
         more = int(end) if int(looked) >= look else None
         return _page(rows, limit, more, int(looked))
 

@@ -20,18 +20,21 @@ from laneway.plan import Plan, Row
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy, copies
 
 from .append import MysqlAppend, NewRow, WakeRow, new_rows
-from .base import MysqlBase, MysqlChannelLocks, data, pair_id, repeatable, text
+from .base import MysqlChannelLocks, MysqlSql, data, pair_id, repeatable, text
 from .events import MysqlEventOutbox
 
 # In these levels a plain read sees what is committed now: no old snapshot, nothing uncommitted.
 _READS_COMMITTED = ("READ-COMMITTED", "SERIALIZABLE")
 
 
-class MysqlKeys(MysqlBase):
+class MysqlKeys:
     """Keys: of two publishes with the same live key exactly one publishes; the other gets its
     id."""
 
-    def _reserve_keys(self, keyed: Sequence[NewRow], now: int) -> Plan[None]:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
+    def reserve_keys(self, keyed: Sequence[NewRow], now: int) -> Plan[None]:
         """Reserves the keys of the batch, or finds out which messages have them.
 
         A key that is taken is only read, never locked. Keys that seem free are inserted in the
@@ -40,7 +43,7 @@ class MysqlKeys(MysqlBase):
         taken may be free, so there the plain read does not count.
         """
         open_keys = _first_of_each_key(keyed)
-        rows = yield self._statement("live_keys", list(open_keys))
+        rows = yield self._sql.statement("live_keys", list(open_keys))
         seen = [row[:3] for row in rows if text(row[3]) in _READS_COMMITTED]
         _remove_taken(open_keys, seen, now)
         if not open_keys:
@@ -48,21 +51,21 @@ class MysqlKeys(MysqlBase):
         # A number that nobody else uses: reading it back tells whether the row is ours.
         mark = -1 - secrets.randbits(62)
         wanted = [(id, row.queue, row.key, mark) for id, row in sorted(open_keys.items())]
-        yield from self._insert("reserve_keys", wanted)
-        rows = yield self._statement("reserved_keys", [row[0] for row in wanted])
+        yield from self._sql.insert("reserve_keys", wanted)
+        rows = yield self._sql.statement("reserved_keys", [row[0] for row in wanted])
         _remove_taken(open_keys, [row for row in rows if int(row[1]) != mark], now)
 
-    def _assign_keys(self, keyed: Sequence[NewRow]) -> Plan[None]:
+    def assign_keys(self, keyed: Sequence[NewRow]) -> Plan[None]:
         """The key of a published message gets its id; that of a refused one is free again."""
         ours = sorted(
             (row.key_id, row.queue, row.key, row.id)
             for row in keyed
             if row.status is None and not row.first
         )
-        yield from self._insert("assign_keys", ours)
+        yield from self._sql.insert("assign_keys", ours)
         refused = sorted(row.key_id for row in keyed if row.status in ("full", "closed"))
         if refused:
-            yield self._statement("delete_keys", refused)
+            yield self._sql.statement("delete_keys", refused)
 
 
 def _first_of_each_key(keyed: Iterable[NewRow]) -> dict[bytes, NewRow]:
@@ -100,26 +103,43 @@ class KeyOwner(NamedTuple):
     leased: int
 
 
-class MysqlPublishState(MysqlBase):
-    def _publish_state(self) -> Plan[Row]:
+class MysqlPublishState:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
+    def publish_state(self) -> Plan[Row]:
         """The columns of publish_state, once a life of the server has begun."""
-        ((*state, life),) = yield self._statement("publish_state", self._now())
-        yield from self._begun_life(life)
+        ((*state, life),) = yield self._sql.statement("publish_state", self._sql.now())
+        yield from self._sql.begun_life(life)
         return state
 
 
-class MysqlReplace(MysqlKeys, MysqlAppend, MysqlEventOutbox, MysqlChannelLocks, MysqlPublishState):
+class MysqlReplace:
     """Part of publish: messages whose keys are in use, and that replace what has them.
 
     Invariant: a leased message is never touched. The new one waits behind it, scheduled for a time
     that never comes, until that one has ended (``_start_behind``). Locks channels, as a claim does,
     then keys, both in the order of their ids."""
 
-    def _replace(self, drafts: Sequence[Draft]) -> Plan[list[Published | None]]:
+    def __init__(
+        self,
+        sql: MysqlSql,
+        locks: MysqlChannelLocks,
+        state: MysqlPublishState,
+        append: MysqlAppend,
+        outbox: MysqlEventOutbox,
+    ) -> None:
+        self._sql = sql
+        self._locks = locks
+        self._state = state
+        self._append = append
+        self._outbox = outbox
+
+    def replace(self, drafts: Sequence[Draft]) -> Plan[list[Published | None]]:
         channels = {(draft.queue.encode(), draft.channel.encode()) for draft in drafts}
-        yield from self._lock_channels(channels)
+        yield from self._locks.lock_channels(channels)
         # The time is read once the channels are ours: later than that of every claim that had them.
-        state = yield from self._publish_state()
+        state = yield from self._state.publish_state()
         now, packet, step = (int(value) for value in state[:3])
         batch = {row.key_id: row for row in (NewRow(draft, now) for draft in drafts)}
         taken, owners = yield from self._key_owners(batch, now)
@@ -151,7 +171,7 @@ class MysqlReplace(MysqlKeys, MysqlAppend, MysqlEventOutbox, MysqlChannelLocks, 
         self, batch: dict[bytes, NewRow], now: int
     ) -> Plan[tuple[dict[bytes, int], dict[bytes, KeyOwner]]]:
         """Which keys are still in use, by which messages, and those of them that exist."""
-        rows = yield self._statement("lock_taken_keys", sorted(batch))
+        rows = yield self._sql.statement("lock_taken_keys", sorted(batch))
         if rows and text(rows[0][5]) != "READ-COMMITTED":
             raise DatabaseFailed(
                 f"to replace a message needs READ COMMITTED, the transaction is {text(rows[0][5])}:"
@@ -162,27 +182,29 @@ class MysqlReplace(MysqlKeys, MysqlAppend, MysqlEventOutbox, MysqlChannelLocks, 
         held = {int(row[1]): row for row in rows if row[2] is None}
         if not held:
             return taken, {}
-        rows = yield self._statement("key_messages", sorted(held))
+        rows = yield self._sql.statement("key_messages", sorted(held))
         owners = {
             bytes(held[int(row[0])][0]): KeyOwner(int(row[0]), *held[int(row[0])][3:5], *row[1:])
             for row in rows
         }
         keys = {int(row[1]): bytes(row[0]) for row in held.values() if bytes(row[0]) not in owners}
         if keys:
-            rows = yield self._statement("lock_dead_owners", sorted(keys))
+            rows = yield self._sql.statement("lock_dead_owners", sorted(keys))
             for id, queue, channel, kind in rows:
                 row = batch[keys[int(id)]]
                 if (row.channel_id, row.row[10]) == (pair_id(queue, channel), kind):
                     # A dead letter gives its key up.
-                    yield self._statement("free_dead_keys", [row.key_id], [int(id)])
-                    yield self._statement("forget_dead_keys", [int(id)])
+                    yield self._sql.statement("free_dead_keys", [row.key_id], [int(id)])
+                    yield self._sql.statement("forget_dead_keys", [int(id)])
                     del taken[row.key_id]
         return taken, owners
 
     def _closed(self, rows: Sequence[NewRow]) -> Plan[set[bytes]]:
         if not rows:
             return set()
-        found = yield self._statement("refusing_channels", sorted({row.channel_id for row in rows}))
+        found = yield self._sql.statement(
+            "refusing_channels", sorted({row.channel_id for row in rows})
+        )
         return {bytes(row[0]) for row in found if row[1]}
 
     def _change(self, row: NewRow, owner: KeyOwner, now: int, bound: int | None) -> Plan[None]:
@@ -191,40 +213,40 @@ class MysqlReplace(MysqlKeys, MysqlAppend, MysqlEventOutbox, MysqlChannelLocks, 
         old = owner.due if owner.behind_due is None else owner.behind_due
         due = next_due(now, row.due, old, owner.published_at, bound)
         if owner.behind is not None:
-            yield self._statement("set_behind_due", row.key_id, due)
+            yield self._sql.statement("set_behind_due", row.key_id, due)
             due = owner.due
         if due != owner.due:  # with another time it asks shared limits again
-            yield self._statement("delete_limit_waits", [owner.id])
-        yield from self._check_fits([row.row[-1]])
+            yield self._sql.statement("delete_limit_waits", [owner.id])
+        yield from self._sql.check_fits([row.row[-1]])
         expires_at, window, attempts, priority = row.row[4:8]
         content = (expires_at, window, attempts, priority, *row.row[12:15])
-        yield self._statement("replace_message", owner.id, due, *content)
-        yield self._statement("delete_expiries", [owner.id])
+        yield self._sql.statement("replace_message", owner.id, due, *content)
+        yield self._sql.statement("delete_expiries", [owner.id])
         if expires_at is not None:
-            yield from self._insert("add_expiries", [(owner.id, expires_at)])
+            yield from self._sql.insert("add_expiries", [(owner.id, expires_at)])
         if (due, priority) != (owner.due, owner.priority):
-            yield from self._insert("add_wakes", _moved(row, owner, due, now))
+            yield from self._sql.insert("add_wakes", _moved(row, owner, due, now))
 
     def _park(self, leased: Sequence[NewRow], now: int, packet: int, step: int) -> Plan[None]:
         """New messages, behind the running ones that have their keys."""
         if not leased:
             return
-        yield from self._refuse(leased)
+        yield from self._append.refuse(leased)
         new = [row for row in leased if row.status is None]
         for row in new:
             row.row = (*row.row[:_DUE], PARKED_FROM, *row.row[_DUE + 1 :])
-        yield from self._add_messages(new, packet, step)
+        yield from self._append.add_messages(new, packet, step)
         wakes: list[WakeRow] = []
         for row in new:
             assert row.id is not None
             due = parked_due(row.id)
-            yield self._statement("move_due", row.id, due)
-            yield self._statement("park", row.key_id, row.id, row.due)
+            yield self._sql.statement("move_due", row.id, due)
+            yield self._sql.statement("park", row.key_id, row.id, row.due)
             names = row.row[8], row.row[9]
             ahead = row.priority > 0
             wakes.append((due, row.channel_id, due, row.id, 1, 0, row.priority, ahead, *names))
-        yield from self._insert("add_wakes", wakes)
-        yield from self._add_message_events("published", [row.id for row in new if row.id])
+        yield from self._sql.insert("add_wakes", wakes)
+        yield from self._outbox.add_message_events("published", [row.id for row in new if row.id])
 
 
 def _moved(row: NewRow, owner: KeyOwner, due: int, now: int) -> list[WakeRow]:
@@ -239,11 +261,25 @@ def _moved(row: NewRow, owner: KeyOwner, due: int, now: int) -> list[WakeRow]:
     ]
 
 
-class MysqlPublish(MysqlReplace):
+class MysqlPublish:
+    def __init__(
+        self,
+        state: MysqlPublishState,
+        append: MysqlAppend,
+        replace: MysqlReplace,
+        keys: MysqlKeys,
+        outbox: MysqlEventOutbox,
+    ) -> None:
+        self._state = state
+        self._append = append
+        self._replace = replace
+        self._keys = keys
+        self._outbox = outbox
+
     @repeatable
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
         if has_modes(drafts):
-            return (yield from publish_modes(drafts, self._publish, self._replace))
+            return (yield from publish_modes(drafts, self._publish, self._replace.replace))
         published: list[Published] = []
         for start in range(0, len(drafts), BATCH):
             published += yield from self._publish(drafts[start : start + BATCH])
@@ -253,36 +289,40 @@ class MysqlPublish(MysqlReplace):
         return self.publish(list(drafts))
 
     def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
-        state = yield from self._publish_state()
+        state = yield from self._state.publish_state()
         now, packet, step, any_gated, any_listener, by_kind = state
         batch = new_rows(drafts, int(now))
         keyed = [row for row in batch if row.key is not None]
         if keyed:
-            yield from self._reserve_keys(keyed, int(now))
+            yield from self._keys.reserve_keys(keyed, int(now))
         if any_gated:
-            yield from self._refuse(batch)
+            yield from self._append.refuse(batch)
         new = [row for row in batch if row.status is None]
-        queues = (yield from self._queues_by_kind()) if by_kind else set()
-        yield from self._add_messages(new, int(packet), int(step))
-        yield from self._add_wakes(new, int(now), queues)
+        queues = (yield from self._append.queues_by_kind()) if by_kind else set()
+        yield from self._append.add_messages(new, int(packet), int(step))
+        yield from self._append.add_wakes(new, int(now), queues)
         if any_listener:
             ids = [row.id for row in new if row.id is not None]
-            yield from self._add_message_events("published", ids)
+            yield from self._outbox.add_message_events("published", ids)
         if keyed:
-            yield from self._assign_keys(keyed)
+            yield from self._keys.assign_keys(keyed)
         return [row.published() for row in batch]
 
 
-class MysqlTopics(MysqlPublish):
+class MysqlTopics:
+    def __init__(self, sql: MysqlSql, publish: MysqlPublish) -> None:
+        self._sql = sql
+        self._publish = publish
+
     @repeatable
     def subscribe(self, subscription: Subscription) -> Plan[None]:
-        yield self._statement("subscribe", [tuple(map(data, subscription))])
+        yield self._sql.statement("subscribe", [tuple(map(data, subscription))])
 
     @repeatable
     def unsubscribe(self, topic: str, queue: str) -> Plan[bool]:
-        rows = yield self._statement("lock_subscription", topic.encode(), queue.encode())
+        rows = yield self._sql.statement("lock_subscription", topic.encode(), queue.encode())
         if rows:
-            yield self._statement("unsubscribe", topic.encode(), queue.encode())
+            yield self._sql.statement("unsubscribe", topic.encode(), queue.encode())
         return bool(rows)
 
     @repeatable
@@ -299,10 +339,12 @@ class MysqlTopics(MysqlPublish):
         for start in range(0, len(drafts), TOPIC_BATCH):
             batch = drafts[start : start + TOPIC_BATCH]
             rounds = [copies(draft, subscribers) for draft in batch]
-            published = iter((yield from self.publish([c for part in rounds for c in part])))
+            published = iter(
+                (yield from self._publish.publish([c for part in rounds for c in part]))
+            )
             copied += [[TopicCopy(c.queue, *next(published)) for c in part] for part in rounds]
         return copied
 
     def _subscriptions(self, topic: str | None) -> Plan[list[Subscription]]:
-        rows = yield self._statement("subscriptions", data(topic))
+        rows = yield self._sql.statement("subscriptions", data(topic))
         return [Subscription(*map(text, row)) for row in rows]

@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from laneway.engines.publish import Key, publish_firings, publish_now
+from laneway.engines.publish import Key, Publisher, publish_firings, publish_now
 from laneway.engines.times import micros, moment
 from laneway.errors import DatabaseFailed
 from laneway.model import Published
@@ -15,8 +15,8 @@ from laneway.plan import Plan, Row
 from laneway.schedule import FireReport, Move, Schedule, ScheduleTerms
 from laneway.schedule_rules import firing, paused, planned, resumed
 
-from .base import data, pair_id, repeatable, text
-from .publish import MysqlTopics
+from .base import MysqlSql, data, pair_id, repeatable, text
+from .publish import MysqlPublish, MysqlTopics
 
 _ZERO = timedelta(0)
 _RETRY_LOCKED = timedelta(seconds=1)  # when to try again what another session has locked
@@ -28,7 +28,12 @@ _TIMES = {"start", "anchor", "next_at", "look_at", "last_at", "tick"}
 _PLAIN = {"payload", "priority", "max_attempts", "fired", "revision"}
 
 
-class MysqlSchedules(MysqlTopics):
+class MysqlSchedules:
+    def __init__(self, sql: MysqlSql, publish: MysqlPublish, topics: MysqlTopics) -> None:
+        self._sql = sql
+        self._publish = publish
+        self._topics = topics
+
     @repeatable
     def schedule(self, terms: ScheduleTerms) -> Plan[Schedule]:
         for number in range(_TRIES):
@@ -56,9 +61,9 @@ class MysqlSchedules(MysqlTopics):
 
     @repeatable
     def remove_schedule(self, queue: str, name: str) -> Plan[bool]:
-        rows = yield self._statement("schedule_revision", queue.encode(), name.encode())
+        rows = yield self._sql.statement("schedule_revision", queue.encode(), name.encode())
         if rows:
-            yield self._statement("schedule_remove", queue.encode(), name.encode())
+            yield self._sql.statement("schedule_remove", queue.encode(), name.encode())
         return bool(rows)
 
     @repeatable
@@ -66,7 +71,7 @@ class MysqlSchedules(MysqlTopics):
         stored, now = yield from self._read_schedule(queue, name)
         if stored is None:
             return None
-        return (yield from publish_now(self, stored, now))
+        return (yield from publish_now(self._publisher(), stored, now))
 
     @repeatable
     def schedules(
@@ -77,7 +82,7 @@ class MysqlSchedules(MysqlTopics):
             return [] if stored is None else [stored]
         position = (None, None) if after is None else tuple(part.encode() for part in after)
         wanted = None if queue is None else queue.encode()
-        rows = yield self._statement("schedules", wanted, *position, limit)
+        rows = yield self._sql.statement("schedules", wanted, *position, limit)
         return [_schedule(row) for row in rows]
 
     @repeatable
@@ -86,14 +91,22 @@ class MysqlSchedules(MysqlTopics):
         due, next_in = yield from self._next_schedule(queues, now)
         return _ZERO if due else next_in
 
+    def _publisher(self) -> Publisher:
+        return Publisher(
+            self._publish.publish,
+            self._topics.publish_topic,
+            self._topics.subscribers,
+            self.free_dead_keys,
+        )
+
     def free_dead_keys(self, keys: Sequence[Key]) -> Plan[set[Key]]:
         by_id = {pair_id(queue.encode(), key.encode()): (queue, key) for queue, key in keys}
-        rows = yield self._statement("dead_key_holders", list(by_id))
+        rows = yield self._sql.statement("dead_key_holders", list(by_id))
         if not rows:
             return set()
         ids, letters = [bytes(row[0]) for row in rows], [int(row[1]) for row in rows]
-        yield self._statement("free_dead_keys", ids, letters)
-        yield self._statement("forget_dead_keys", letters)
+        yield self._sql.statement("free_dead_keys", ids, letters)
+        yield self._sql.statement("forget_dead_keys", letters)
         return {by_id[id] for id in ids}
 
     @repeatable
@@ -103,10 +116,10 @@ class MysqlSchedules(MysqlTopics):
         due = yield from self._lock_due(queues, now, limit)
         if due:
             firings = [firing(schedule, now) for schedule in due]
-            taken = yield from publish_firings(self, firings)
+            taken = yield from publish_firings(self._publisher(), firings)
             moves = [f.move(t, now) for f, t in zip(firings, taken, strict=True)]
             for move in moves:
-                yield self._statement("schedule_move", *_move_row(move))
+                yield self._sql.statement("schedule_move", *_move_row(move))
             fired = sum(move.fired for move in moves)
             aside = sum(move.error is not None for move in moves)
             if len(due) == limit or any(move.look_at <= now for move in moves):
@@ -120,10 +133,10 @@ class MysqlSchedules(MysqlTopics):
         self, queues: tuple[str, ...] | None, now: datetime, limit: int
     ) -> Plan[list[Schedule]]:
         if queues is None:
-            rows = yield self._statement("schedule_due", micros(now), limit)
+            rows = yield self._sql.statement("schedule_due", micros(now), limit)
         else:
             names = [queue.encode() for queue in queues]
-            rows = yield self._statement("schedule_due_in_queues", micros(now), limit, names)
+            rows = yield self._sql.statement("schedule_due_in_queues", micros(now), limit, names)
         return [_schedule(row) for row in rows]
 
     def _next_schedule(
@@ -131,15 +144,15 @@ class MysqlSchedules(MysqlTopics):
     ) -> Plan[tuple[bool, timedelta | None]]:
         """Whether one is due, and when the next one after that is."""
         if queues is None:
-            rows = yield self._statement("schedule_next", micros(now))
+            rows = yield self._sql.statement("schedule_next", micros(now))
         else:
             names = [queue.encode() for queue in queues]
-            rows = yield self._statement("schedule_next_in_queues", micros(now), names)
+            rows = yield self._sql.statement("schedule_next_in_queues", micros(now), names)
         due, later = rows[0]
         return due is not None, None if later is None else moment(later) - now
 
     def _time(self) -> Plan[datetime]:
-        rows = yield self._statement("clock", self._now())
+        rows = yield self._sql.statement("clock", self._sql.now())
         return moment(rows[0][0])
 
     def _read_schedule(
@@ -147,22 +160,22 @@ class MysqlSchedules(MysqlTopics):
     ) -> Plan[tuple[Schedule | None, datetime]]:
         now = yield from self._time()
         statement = "schedule_read_locked" if lock else "schedule_read"
-        rows = yield self._statement(statement, queue.encode(), name.encode())
+        rows = yield self._sql.statement(statement, queue.encode(), name.encode())
         return _schedule(rows[0]) if rows else None, now
 
     def _write_schedule(self, wanted: Schedule, stored: Schedule | None) -> Plan[Schedule | None]:
         """None if it was edited or fired since it was read."""
-        yield from self._check_fits([wanted.payload])
-        yield from self._server_life()
-        ((number,),) = yield self._statement("add_revision")
+        yield from self._sql.check_fits([wanted.payload])
+        yield from self._sql.server_life()
+        ((number,),) = yield self._sql.statement("add_revision")
         new = replace(wanted, revision=int(number))
         queue, name, *rest = _schedule_row(new)
         if stored is None:
-            yield self._statement("schedule_add", [(queue, name, *rest)])
+            yield self._sql.statement("schedule_add", [(queue, name, *rest)])
         else:
             read = stored.revision, micros(stored.next_at)
-            yield self._statement("schedule_change", *rest, queue, name, *read)
-        rows = yield self._statement("schedule_revision", queue, name)
+            yield self._sql.statement("schedule_change", *rest, queue, name, *read)
+        rows = yield self._sql.statement("schedule_revision", queue, name)
         return new if rows and int(rows[0][0]) == new.revision else None
 
 

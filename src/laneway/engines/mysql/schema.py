@@ -9,7 +9,7 @@ from laneway.errors import DatabaseFailed, InvalidOption, LanewayError, SchemaMi
 from laneway.inspection import Repair
 from laneway.plan import Plan, Statement
 
-from .base import MysqlBase, check_prefix, text
+from .base import MysqlSql, check_prefix, text
 from .render import FOLDER, render, template
 
 
@@ -36,12 +36,15 @@ def uninstall_sql(schema: str = "laneway") -> str:
     return render(template("uninstall"), schema) + ";\n"
 
 
-class MysqlSchema(MysqlBase):
+class MysqlSchema:
     """Numbered migrations: one folder each under ``migrations/``, tables first, then views.
 
     MySQL commits every change of a table separately. So each statement can be repeated, and the row
     that records a migration is written last: an install that was interrupted is simply run again.
     """
+
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
 
     @property
     def newest_version(self) -> int:
@@ -61,20 +64,20 @@ class MysqlSchema(MysqlBase):
         yield from self._one_at_a_time(self._uninstall())
 
     def takes_writes(self) -> Plan[bool]:
-        ((answer,),) = yield self._statement("takes_writes")
+        ((answer,),) = yield self._sql.statement("takes_writes")
         return bool(answer)
 
     def schema_version(self) -> Plan[int]:
-        applied = yield from self._applied()
+        applied = yield from self.applied()
         if applied is None:
             raise SchemaMissing(
-                f"Laneway is not installed with prefix {self.schema!r}: "
+                f"Laneway is not installed with prefix {self._sql.schema!r}: "
                 "run queue.install() or laneway install"
             )
         return applied
 
     def _install(self, version: int | None) -> Plan[None]:
-        applied = yield from self._applied()
+        applied = yield from self.applied()
         yield from self._apply(applied or 0, version)
 
     def _upgrade(self, version: int | None) -> Plan[None]:
@@ -82,7 +85,7 @@ class MysqlSchema(MysqlBase):
 
     def _uninstall(self) -> Plan[None]:
         yield from self.schema_version()
-        yield from self._run(render(template("uninstall"), self.schema))
+        yield from self._run(render(template("uninstall"), self._sql.schema))
 
     def _one_at_a_time(self, work: Plan[None]) -> Plan[None]:
         """The lock belongs to the session, not to the transaction, so it is released before the
@@ -91,33 +94,35 @@ class MysqlSchema(MysqlBase):
         try:
             yield from work
         except LanewayError:
-            yield self._statement("migration_unlock", self._lock_name)
+            yield self._sql.statement("migration_unlock", self._lock_name)
             raise
-        yield self._statement("migration_unlock", self._lock_name)
+        yield self._sql.statement("migration_unlock", self._lock_name)
 
     @property
     def _lock_name(self) -> bytes:
         """At most 64 characters."""
-        return b"laneway.migrate." + sha256(self.schema.encode()).hexdigest()[:32].encode()
+        return b"laneway.migrate." + sha256(self._sql.schema.encode()).hexdigest()[:32].encode()
 
     def _lock_migrations(self) -> Plan[None]:
-        lock = self._statement("migration_lock", self._lock_name)
+        lock = self._sql.statement("migration_lock", self._lock_name)
         rows = yield lock._replace(long=True)
         if rows[0][0] != 1:
             raise DatabaseFailed(
                 "another process has been migrating for more than a minute: try again"
             )
 
-    def _applied(self) -> Plan[int | None]:
-        rows = yield self._statement("migration_exists", f"{self.schema}_migration".encode())
+    def applied(self) -> Plan[int | None]:
+        rows = yield self._sql.statement(
+            "migration_exists", f"{self._sql.schema}_migration".encode()
+        )
         if not int(rows[0][0]):
             return None
-        rows = yield self._statement("migration_number")
+        rows = yield self._sql.statement("migration_number")
         return None if rows[0][0] is None else int(rows[0][0])
 
     def _apply(self, applied: int, version: int | None) -> Plan[None]:
-        check_known(applied, self.newest_version, self.schema)
-        yield from self._run(upgrade_sql(applied, self.schema, version))
+        check_known(applied, self.newest_version, self._sql.schema)
+        yield from self._run(upgrade_sql(applied, self._sql.schema, version))
 
     def _run(self, script: str) -> Plan[None]:
         for part in _statements(script):
@@ -156,11 +161,11 @@ class MysqlRepair(ShapeLook, MysqlSchema):
         return done
 
     def _lost(self, found: Found) -> list[Part]:
-        return missing(shape(self.schema), found)
+        return missing(shape(self._sql.schema), found)
 
     def _found(self) -> Plan[Found]:
-        prefix = f"{self.schema}_"
-        rows = yield self._statement("shape", prefix.encode(), len(prefix))
+        prefix = f"{self._sql.schema}_"
+        rows = yield self._sql.statement("shape", prefix.encode(), len(prefix))
         found: dict[tuple[str, str], str | None] = {}
         for row in rows:
             kind, table, part = (text(value) or "" for value in row[:3])

@@ -8,7 +8,6 @@ from typing import Any
 
 from laneway.names import check_schema
 from laneway.plan import Statement
-from laneway.shared_limits import PlainLimits
 from laneway.sqlfile import statements
 
 # SQL with the schema's real name in place of ``"laneway"``.
@@ -81,18 +80,17 @@ def _dollar_quote(schema: str) -> str:
 Clock = Callable[[], datetime]
 
 
-class PostgresqlBase:
+class PostgresqlSql:
     """``clock`` replaces the database's clock, for tests."""
 
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = check_schema(schema)
         self._clock = clock
-        self.plain_limits = PlainLimits()
 
-    def _statement(self, name: str, *params: Any) -> Statement:
+    def statement(self, name: str, *params: Any) -> Statement:
         return Statement(statement(name, self.schema), params, reads=only_reads(name))
 
-    def _statement_now(self, name: str, *params: Any) -> Statement:
+    def statement_now(self, name: str, *params: Any) -> Statement:
         """With the time as the last parameter; null means the database's clock."""
         now = self._clock() if self._clock else None
         return Statement(statement(name, self.schema), (*params, now), reads=only_reads(name))

@@ -1,27 +1,23 @@
-"""Channels: their policies, pausing and removing them; limits that they share."""
+"""Channels: their policies, pausing and removing them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
 
 from laneway.errors import InvalidOption
-from laneway.limits import Adapt, Breaker, LimitChange
+from laneway.limits import LimitChange
 from laneway.model import KEEP, Policy
 from laneway.plan import Plan
-from laneway.shared_limits import (
-    LimitNote,
-    SharedLimit,
-    SharedLimitChange,
-    shared_limit_of,
-)
 
-from .base import PostgresqlBase
+from .base import PostgresqlSql
 
 
-class PostgresqlChannels(PostgresqlBase):
+class PostgresqlChannels:
+    def __init__(self, sql: PostgresqlSql) -> None:
+        self._sql = sql
+
     def set_policies(self, queue: str, policies: Mapping[str, Policy]) -> Plan[None]:
         limits = list(policies.values())
-        yield self._statement_now(
+        yield self._sql.statement_now(
             "set_policy",
             queue,
             list(policies),
@@ -34,7 +30,7 @@ class PostgresqlChannels(PostgresqlBase):
 
     def limit(self, queue: str, channel: str, change: LimitChange) -> Plan[Policy]:
         values = (None if value is KEEP else value for value in change)
-        rows = yield self._statement_now("limit", queue, channel, change.named, *values)
+        rows = yield self._sql.statement_now("limit", queue, channel, change.named, *values)
         if not rows:
             raise InvalidOption(
                 f"the burst does not go with the rate of channel {channel!r}: give a rate too"
@@ -44,52 +40,14 @@ class PostgresqlChannels(PostgresqlBase):
     def pause(
         self, queue: str, channels: Sequence[str], paused: bool, length: timedelta | None = None
     ) -> Plan[None]:
-        yield self._statement_now("pause", queue, list(channels), paused, length)
+        yield self._sql.statement_now("pause", queue, list(channels), paused, length)
 
     def throttle(self, queue: str, channel: str, length: timedelta) -> Plan[None]:
-        yield self._statement_now("throttle", queue, channel, length)
+        yield self._sql.statement_now("throttle", queue, channel, length)
 
     def remove(self, queue: str, channels: Sequence[str]) -> Plan[None]:
-        yield self._statement_now("remove", queue, list(channels))
+        yield self._sql.statement_now("remove", queue, list(channels))
 
     def policy(self, queue: str, channel: str) -> Plan[Policy]:
-        rows = yield self._statement("policy", queue, channel)
+        rows = yield self._sql.statement("policy", queue, channel)
         return Policy(*rows[0]) if rows else Policy()
-
-    def set_shared_limit(self, name: str, change: SharedLimitChange) -> Plan[SharedLimit]:
-        plain = (None if value is KEEP else value for value in change[:3])
-        adapt, breaker = change.adapt, change.breaker
-        bounds = (adapt.min, adapt.max) if isinstance(adapt, Adapt) else (None, None)
-        rule: tuple[Any, ...] = (None, None, None, None)
-        if isinstance(breaker, Breaker):
-            rule = (breaker.failures, breaker.window, breaker.minimum, breaker.pause)
-        values = (change.named, *plain, *bounds, *rule)
-        self.plain_limits.forget(name)
-        rows = yield self._statement_now("set_shared_limit", name, *values)
-        if not rows:
-            raise InvalidOption(
-                f"the burst does not go with the rate of limit {name!r}: give a rate too"
-            )
-        row = rows[0]
-        return shared_limit_of((name, *row[:3], None, 0, 0, *row[3:], 0, 0))
-
-    def note_limits(self, notes: Sequence[LimitNote]) -> Plan[list[bool]]:
-        columns = (list(column) for column in zip(*notes, strict=True))
-        plain = {row[0] for row in (yield self._statement_now("note_limits", *columns))}
-        self.plain_limits.learn(plain)
-        return [note.name not in plain for note in notes]
-
-    def rest_shared_limit(self, name: str, length: timedelta) -> Plan[None]:
-        yield self._statement_now("rest_shared_limit", name, length)
-
-    def remove_shared_limit(self, name: str) -> Plan[bool]:
-        rows = yield self._statement("remove_shared_limit", name)
-        return bool(rows[0][0])
-
-    def shared_limits(self) -> Plan[list[SharedLimit]]:
-        rows = yield self._statement_now("shared_limits")
-        return [shared_limit_of(row) for row in rows]
-
-    def limited_channels(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, str]]:
-        rows = yield self._statement("channels_behind_limits", queue, list(channels))
-        return {row[0]: row[1] for row in rows}

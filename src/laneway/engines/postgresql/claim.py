@@ -1,4 +1,4 @@
-"""claim and upkeep: they remember where the live part of their tables begins (the floors)."""
+"""claim: it remembers where the live part of its tables begins (the floors)."""
 
 import json
 import time
@@ -7,19 +7,15 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from laneway.engines.fairness import Limited, LimitedClaims, LimitSteps, LimitWaits
-from laneway.model import ClaimStatus, UpkeepReport
+from laneway.model import ClaimStatus
 from laneway.plan import Plan, Taken
 
-from .base import Clock, PostgresqlBase
+from .base import PostgresqlSql
 
 _QUANTUM = 10
-_UPKEEP_LIMIT = 1000
-_LEFT_SECONDS = 0.5
-_COUNT_LIMIT = 20_000
 # Seconds. The floors are exact; a full scan is only needed when a clock was set back. It is rare
 # because an old snapshot makes it expensive.
 _FULL_SCAN_EVERY = 60.0
-_FULL_LEASE_SCAN_EVERY = 60.0
 # Between two looks at a queue that is new to claims by kind: at first there are none.
 _SETTLE_EVERY = 1.0
 _SETTLE_SOON = 5.0
@@ -28,9 +24,9 @@ _Whose = tuple[tuple[str, ...], tuple[str, ...] | None]
 """Queues and kinds of a claim."""
 
 
-class PostgresqlClaim(PostgresqlBase):
-    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
-        super().__init__(schema, clock)
+class PostgresqlClaims:
+    def __init__(self, sql: PostgresqlSql) -> None:
+        self._sql = sql
         # Floors only save work: an older one, or none, gives the same result.
         self._floors: dict[_Whose, str] = {}
         self._full_scan_at: dict[_Whose, float] = {}
@@ -38,8 +34,6 @@ class PostgresqlClaim(PostgresqlBase):
         self._by_kind_at: dict[tuple[str, ...], float | None] = {}
         self._by_kind_since: dict[tuple[str, ...], float] = {}
         self._limited = LimitedClaims()
-        self._lease_floor: datetime | None = None
-        self._full_lease_scan_at = 0.0
         self._life: int | None = None
 
     def _note_life(self, life: int) -> None:
@@ -51,7 +45,6 @@ class PostgresqlClaim(PostgresqlBase):
             self._floors.clear()
             self._by_kind_at.clear()
             self._by_kind_since.clear()
-            self._lease_floor = None
 
     def claim(
         self,
@@ -85,7 +78,7 @@ class PostgresqlClaim(PostgresqlBase):
         whose = (queues, kinds)
         wanted = None if kinds is None else list(kinds)
         floors = self._floors_of(whose)
-        claim = self._statement_now(
+        claim = self._sql.statement_now(
             "claim", list(queues), limit, lease, worker, _QUANTUM, floors, wanted
         )
         rows = yield claim._replace(primary=True)
@@ -103,10 +96,12 @@ class PostgresqlClaim(PostgresqlBase):
 
     def _admit(self, found: Sequence[Limited], taken: Taken) -> Plan[set[int]]:
         columns = (list(column) for column in zip(*found, strict=True))
-        return {row[0] for row in (yield self._statement_now("admit", *columns))}
+        return {row[0] for row in (yield self._sql.statement_now("admit", *columns))}
 
     def _sweep_limited(self, found: Sequence[Limited]) -> Plan[None]:
-        yield self._statement_now("sweep_limited", [x.id for x in found], [x.limits for x in found])
+        yield self._sql.statement_now(
+            "sweep_limited", [x.id for x in found], [x.limits for x in found]
+        )
 
     def _start_limited(
         self,
@@ -118,7 +113,7 @@ class PostgresqlClaim(PostgresqlBase):
         among: Sequence[Limited],
     ) -> Plan[tuple[Taken, LimitWaits]]:
         asked = queues, kinds, limit, lease, worker
-        *rows, last = yield self._statement_now("start_limited", *asked)
+        *rows, last = yield self._sql.statement_now("start_limited", *asked)
         released, waiting, claimed_at, until, again = json.loads(last[-1])
         status = ClaimStatus.GOT if rows else ClaimStatus.BLOCKED
         taken = Taken(rows, status, timedelta(0), _time(claimed_at), _time(until))
@@ -131,7 +126,7 @@ class PostgresqlClaim(PostgresqlBase):
         at = self._by_kind_at.get(queues, 0.0)
         if at is None or now < at:
             return
-        rows = yield self._statement_now("by_kind", list(queues))
+        rows = yield self._sql.statement_now("by_kind", list(queues))
         since = self._by_kind_since.setdefault(queues, now)
         again = now if now < since + _SETTLE_SOON else now + _SETTLE_EVERY
         self._by_kind_at[queues] = None if rows[0][0] else again
@@ -144,24 +139,19 @@ class PostgresqlClaim(PostgresqlBase):
         self._full_scan_at[whose] = now + _FULL_SCAN_EVERY
         return None
 
-    def upkeep(self) -> Plan[UpkeepReport]:
-        if time.monotonic() >= self._full_lease_scan_at:
-            # The lease of a claim whose commit took longer than the lease is behind the floor.
-            self._full_lease_scan_at = time.monotonic() + _FULL_LEASE_SCAN_EVERY
-            self._lease_floor = None
-        rows = yield self._statement_now("upkeep", _UPKEEP_LIMIT, self._lease_floor, self._life)
-        ran, expired, buried, lapsed, tidied, partitioned, floor, life = rows[0]
-        self._note_life(life)
-        if not ran:
-            return UpkeepReport(ran=False)
-        self._lease_floor = floor
-        until = time.monotonic() + _LEFT_SECONDS
-        while tidied and time.monotonic() < until:
-            # Ends of nodes that decide many children go on in transactions of their own.
-            if not (yield self._statement_now("decide_left"))[0][0]:
-                break
-        yield self._statement_now("count", _COUNT_LIMIT)
-        return UpkeepReport(True, expired, buried, lapsed, tidied, partitioned)
+    def notify_channel(self) -> Plan[str | None]:
+        rows = yield self._sql.statement("notify_channel")
+        return str(rows[0][0])
+
+    def sleep(
+        self,
+        queues: tuple[str, ...],
+        worker: str,
+        length: timedelta | None,
+        kinds: tuple[str, ...] | None = None,
+    ) -> Plan[None]:
+        wanted = None if kinds is None else list(kinds)
+        yield self._sql.statement_now("sleep", list(queues), worker, length, wanted)
 
 
 def _answered(taken: Taken) -> Plan[Taken]:

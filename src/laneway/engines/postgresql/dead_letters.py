@@ -24,15 +24,18 @@ from laneway.model import DeadLetter, DeadLetterFilter
 from laneway.operations import Operation, OperationOrder, OperationState
 from laneway.plan import Plan, Row, Statement
 
-from .base import PostgresqlBase
+from .base import PostgresqlSql
 
 _HEADERS = 12
 
 Position = tuple[datetime | None, int | None]
 
 
-class PostgresqlDeadLetterLooks(PostgresqlBase):
+class PostgresqlDeadLetterLooks:
     """Dead letters: read, group and count them. No look reads more of them than LOOK."""
+
+    def __init__(self, sql: PostgresqlSql) -> None:
+        self._sql = sql
 
     def dead_letters(
         self, wanted: DeadLetterFilter, limit: int, after: DeadLetter | DeadLetterPosition | None
@@ -47,16 +50,16 @@ class PostgresqlDeadLetterLooks(PostgresqlBase):
 
     def dead_letter_groups(self, queue: str | None, limit: int) -> Plan[DeadLetterGroups]:
         if queue is None:
-            rows = yield self._statement("all_dead_letter_groups", LOOK, ERROR_START)
+            rows = yield self._sql.statement("all_dead_letter_groups", LOOK, ERROR_START)
         else:
-            rows = yield self._statement("dead_letter_groups", queue, LOOK, ERROR_START)
+            rows = yield self._sql.statement("dead_letter_groups", queue, LOOK, ERROR_START)
         return grouped((CountedError(*row) for row in rows), limit, LOOK)
 
     def count_dead_letters(
         self, wanted: Sequence[int] | DeadLetterFilter, most: int
     ) -> Plan[DeadLetterCount]:
         if not isinstance(wanted, DeadLetterFilter):
-            rows = yield self._statement("count_dead_letter_ids", list(wanted), most + 1)
+            rows = yield self._sql.statement("count_dead_letter_ids", list(wanted), most + 1)
             found, looked, bound = rows[0][0], 0, 0
         elif wanted.rare:
             names = ("count_dead_letters_matching", "count_all_dead_letters_matching")
@@ -72,14 +75,14 @@ class PostgresqlDeadLetterLooks(PostgresqlBase):
         """The first statement for a queue, the second one, without that parameter, for all."""
         values = dead_letter_values(wanted)
         if wanted.queue is None:
-            return self._statement(names[1], *values[1:], *params)
-        return self._statement(names[0], *values, *params)
+            return self._sql.statement(names[1], *values[1:], *params)
+        return self._sql.statement(names[0], *values, *params)
 
     def _within(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
         """The same for statements that know only queue and times."""
         if wanted.queue is None:
-            return self._statement(names[1], wanted.since, wanted.until, *params)
-        return self._statement(names[0], wanted.queue, wanted.since, wanted.until, *params)
+            return self._sql.statement(names[1], wanted.since, wanted.until, *params)
+        return self._sql.statement(names[0], wanted.queue, wanted.since, wanted.until, *params)
 
 
 def dead_letter_values(wanted: DeadLetterFilter) -> tuple[object, ...]:
@@ -109,13 +112,13 @@ class PostgresqlDeadLetters(PostgresqlDeadLetterLooks):
         delay: timedelta,
     ) -> Plan[int]:
         def step(ids: Sequence[int]) -> Statement:
-            return self._statement_now("redrive", ids, max_attempts, delay)
+            return self._sql.statement_now("redrive", ids, max_attempts, delay)
 
         return self._batches(wanted, step)
 
     def discard(self, wanted: Sequence[int] | DeadLetterFilter) -> Plan[int]:
         def step(ids: Sequence[int]) -> Statement:
-            return self._statement_now("discard", ids)
+            return self._sql.statement_now("discard", ids)
 
         return self._batches(wanted, step)
 
@@ -150,10 +153,10 @@ class PostgresqlDeadLetters(PostgresqlDeadLetterLooks):
         while True:
             if wanted.queue is None:
                 page = (*values[1:], looked, died_at, letter, end)
-                rows = yield self._statement_now("all_dead_letter_ids", *page)
+                rows = yield self._sql.statement_now("all_dead_letter_ids", *page)
             else:
                 page = (*values, looked, died_at, letter, end)
-                rows = yield self._statement_now("dead_letter_ids", *page)
+                rows = yield self._sql.statement_now("dead_letter_ids", *page)
             end = rows[-1][3] if rows else end
             taken = take_letters([row[:3] for row in rows], looked, _BATCH, died_at, letter)
             if taken.ids:
@@ -163,29 +166,32 @@ class PostgresqlDeadLetters(PostgresqlDeadLetterLooks):
             died_at, letter = taken.died_at, taken.letter
 
 
-class PostgresqlOperations(PostgresqlBase):
+class PostgresqlOperations:
     """Bulk operations on dead letters."""
+
+    def __init__(self, sql: PostgresqlSql) -> None:
+        self._sql = sql
 
     def add_operation(self, order: OperationOrder) -> Plan[Operation]:
         texts = json.dumps(order.wanted), json.dumps(order.options)
-        rows = yield self._statement_now(
+        rows = yield self._sql.statement_now(
             "add_operation", order.action, *texts, order.total, order.actor
         )
         return _operation(rows[0])
 
     def step_operation(self, operation_id: int | None, limit: int) -> Plan[Operation | None]:
-        rows = yield self._statement_now("step_operation", operation_id, limit)
+        rows = yield self._sql.statement_now("step_operation", operation_id, limit)
         return _operation(rows[0]) if rows else None
 
     def end_operation(
         self, operation_id: int, state: OperationState, error: str | None
     ) -> Plan[Operation | None]:
-        yield self._statement_now("end_operation", operation_id, state, error)
+        yield self._sql.statement_now("end_operation", operation_id, state, error)
         found = yield from self.operations(operation_id, 1)
         return found[0] if found else None
 
     def operations(self, operation_id: int | None, limit: int) -> Plan[list[Operation]]:
-        rows = yield self._statement("operations", operation_id, limit)
+        rows = yield self._sql.statement("operations", operation_id, limit)
         return [_operation(row) for row in rows]
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from laneway.engines.findings import (
     WORKERS_LOOKED,
@@ -17,7 +17,12 @@ from laneway.engines.findings import (
 from laneway.inspection import Finding, Level
 from laneway.plan import Plan
 
+from .base import PostgresqlSql
+from .inspect import PostgresqlInspect
+from .operate.control import PostgresqlWorkers
+from .operate.looks import PostgresqlLooks
 from .schema import PostgresqlRepair
+from .shared_limits import PostgresqlSharedLimits
 
 # Findings on what a crash of this server can lose, from its settings.
 
@@ -236,7 +241,23 @@ def streams_finding(readers: list[SilentReader]) -> Finding:
 _UPKEEP_LATE = timedelta(seconds=30)
 
 
-class PostgresqlDiagnose(PostgresqlRepair):
+class PostgresqlDiagnose:
+    def __init__(
+        self,
+        sql: PostgresqlSql,
+        schema: PostgresqlRepair,
+        inspection: PostgresqlInspect,
+        workers: PostgresqlWorkers,
+        looks: PostgresqlLooks,
+        limits: PostgresqlSharedLimits,
+    ) -> None:
+        self._sql = sql
+        self._schema = schema
+        self._inspection = inspection
+        self._workers = workers
+        self._looks = looks
+        self._limits = limits
+
     _fine: tuple[float, list[Finding]] = (float("-inf"), [])
 
     def diagnose(self, age: float = 0.0) -> Plan[list[Finding]]:
@@ -247,44 +268,43 @@ class PostgresqlDiagnose(PostgresqlRepair):
             troubled = any(finding.level != "ok" for finding in findings)
             self._fine = (float("-inf") if troubled else now, findings)
         findings = list(findings)
-        version = yield from self._applied()
-        findings.append(schema_finding(version, self.newest_version, self.schema))
-        if version == self.newest_version:
-            findings.append((yield from self.drift(age)))
+        version = yield from self._schema.applied()
+        findings.append(schema_finding(version, self._schema.newest_version, self._sql.schema))
+        if version == self._schema.newest_version:
+            findings.append((yield from self._schema.drift(age)))
             if findings[-1].level == "fail":  # the other questions need what is missing
                 return findings
         if version is not None:
-            rows = yield self._statement_now("diagnose_leases", _UPKEEP_LATE)
+            rows = yield self._sql.statement_now("diagnose_leases", _UPKEEP_LATE)
             findings.append(upkeep_finding(*rows[0]))
-        if version == self.newest_version:
+        if version == self._schema.newest_version:
             findings += yield from self._diagnose_service()
-            rows = yield self._statement_now("diagnose_readers")
+            rows = yield self._sql.statement_now("diagnose_readers")
             findings.append(streams_finding([SilentReader(*row) for row in rows]))
         return findings
 
     def _diagnose_server(self) -> Plan[list[Finding]]:
-        rows = yield self._statement("diagnose_server")
+        rows = yield self._sql.statement("diagnose_server")
         server = PostgresqlServer(*rows[0])
-        rows = yield self._statement("diagnose_snapshot")
+        rows = yield self._sql.statement("diagnose_snapshot")
         oldest = SnapshotHolder(*rows[0]) if rows else None
-        rows = yield self._statement("diagnose_path")
+        rows = yield self._sql.statement("diagnose_path")
         path = _search_path_finding([str(row[0]) for row in rows])
-        rows = yield self._statement("diagnose_tables", self.schema)
+        rows = yield self._sql.statement("diagnose_tables", self._sql.schema)
         tables = table_findings(TableStatistics(*row) for row in rows) if rows else ()
         found = [*durability_findings(server), *server_findings(server)]
         return [*found, snapshot_finding(oldest, server.now), path, *tables]
 
     def _diagnose_service(self) -> Plan[list[Finding]]:
-        engine = cast("Any", self)
-        now = yield from engine.clock()
-        workers = yield from engine.workers(WORKERS_LOOKED)
+        now = yield from self._inspection.clock()
+        workers = yield from self._workers.workers(WORKERS_LOOKED)
         waiting = yield from self._waiting_work()
-        minutes = yield from engine.minutes(lately(now))
-        limits = limits_findings((yield from engine.shared_limits()), now)
+        minutes = yield from self._looks.minutes(lately(now))
+        limits = limits_findings((yield from self._limits.shared_limits()), now)
         return [*service_findings(now, workers, waiting, minutes), *limits]
 
     def _waiting_work(self) -> Plan[list[WaitingQueue]]:
-        rows = yield self._statement_now("waiting_work")
+        rows = yield self._sql.statement_now("waiting_work")
         return [WaitingQueue(*row) for row in rows]
 
 

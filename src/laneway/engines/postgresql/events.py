@@ -9,30 +9,33 @@ from datetime import timedelta
 from laneway.event import Event, EventFilter, Heard, MessageEnd, StoredResult
 from laneway.plan import Plan, Row
 
-from .base import PostgresqlBase
+from .base import PostgresqlSql
 
 
-class PostgresqlEvents(PostgresqlBase):
+class PostgresqlEvents:
+    def __init__(self, sql: PostgresqlSql) -> None:
+        self._sql = sql
+
     def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
         filters = [None if names is None else list(names) for names in wanted]
-        rows = yield self._statement_now("listen", *filters, length)
+        rows = yield self._sql.statement_now("listen", *filters, length)
         return int(rows[0][0])
 
     def hear(self, listener: int, limit: int, renewed: timedelta | None) -> Plan[Heard]:
-        rows = yield self._statement_now("hear", listener, limit, renewed)
+        rows = yield self._sql.statement_now("hear", listener, limit, renewed)
         alive, behind = rows[0][:2]
         events = [event for row in rows if row[3] is not None for event in _events(row)]
         return Heard(events, alive, behind or 0)
 
     def unlisten(self, listener: int) -> Plan[None]:
-        yield self._statement_now("unlisten", listener)
+        yield self._sql.statement_now("unlisten", listener)
 
     def endings(self, ids: Sequence[int]) -> Plan[list[MessageEnd | None]]:
-        rows = yield self._statement("endings", list(ids))
+        rows = yield self._sql.statement("endings", list(ids))
         return [None if row[1] is None else MessageEnd(*row) for row in rows]
 
     def results(self, ids: Sequence[int]) -> Plan[list[StoredResult | None]]:
-        rows = yield self._statement_now("results", list(ids))
+        rows = yield self._sql.statement_now("results", list(ids))
         found = {row[0]: StoredResult(row[1], bytes(row[2])) for row in rows}
         return [found.get(id) for id in ids]
 
@@ -43,19 +46,3 @@ def _events(row: Row) -> list[Event]:
         Event(what, id, queue, channel, kind, at)
         for id, queue, channel, kind in zip(ids, queues, channels, kinds, strict=True)
     ]
-
-
-class PostgresqlSleep(PostgresqlBase):
-    def notify_channel(self) -> Plan[str | None]:
-        rows = yield self._statement("notify_channel")
-        return str(rows[0][0])
-
-    def sleep(
-        self,
-        queues: tuple[str, ...],
-        worker: str,
-        length: timedelta | None,
-        kinds: tuple[str, ...] | None = None,
-    ) -> Plan[None]:
-        wanted = None if kinds is None else list(kinds)
-        yield self._statement_now("sleep", list(queues), worker, length, wanted)

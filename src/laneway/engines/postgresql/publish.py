@@ -23,7 +23,7 @@ from laneway.model import Draft, Published
 from laneway.plan import Plan, Statement
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy, copies
 
-from .base import PostgresqlBase, statement
+from .base import PostgresqlSql, statement
 
 # Columns in which one element can stand for the whole batch; see publish_v1.
 _ONE_FOR_ALL = frozenset(
@@ -45,7 +45,10 @@ _ONE_FOR_ALL = frozenset(
 _TAKEN = frozenset(("published", "existing"))
 
 
-class PostgresqlPublish(PostgresqlBase):
+class PostgresqlPublish:
+    def __init__(self, sql: PostgresqlSql) -> None:
+        self._sql = sql
+
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
         if has_modes(drafts):
             return (yield from publish_modes(drafts, self._publish, self._replace))
@@ -59,32 +62,32 @@ class PostgresqlPublish(PostgresqlBase):
     def publish_bulk(self, drafts: Iterable[Draft], count: int) -> Plan[list[Published]]:
         """By COPY, if this role may write the tables itself, and no channel can refuse anything."""
         if self._may_copy is None:
-            self._may_copy = (yield self._statement("may_copy"))[0][0]
+            self._may_copy = (yield self._sql.statement("may_copy"))[0][0]
         if not self._may_copy:
             return (yield from self.publish(list(drafts)))
-        ((now,),) = yield self._statement_now("copy_time")
-        ((ids, by_kind, refusing),) = yield self._statement("copy_state", count)
+        ((now,),) = yield self._sql.statement_now("copy_time")
+        ((ids, by_kind, refusing),) = yield self._sql.statement("copy_state", count)
         if refusing:
             return (yield from self.publish(list(drafts)))
         rows = CopiedRows(drafts, ids, now, by_kind)
-        if rows.are_plain and self._clock is None:
+        if rows.are_plain and self._sql._clock is None:
             yield self._copy("copy_plain", rows.plain())
-            ((at,),) = yield self._statement("copied_at", ids[0])
+            ((at,),) = yield self._sql.statement("copied_at", ids[0])
             rows.published_at(at)
         if rows.left:
             yield self._copy("copy_messages", rows.messages())
         yield self._copy("copy_wakes", rows.wakes())
-        ((heard,),) = yield self._statement("copy_heard", now)
+        ((heard,),) = yield self._sql.statement("copy_heard", now)
         if heard:
             soon, kinds = list(rows.queues_due_soon), list(rows.kinds)
-            yield self._statement("copy_announce", ids, soon, kinds, now)
+            yield self._sql.statement("copy_announce", ids, soon, kinds, now)
         return rows.published
 
     def _copy(self, name: str, pieces: Iterator[bytes]) -> Statement:
-        return Statement(statement(name, self.schema), pieces, copy=True)  # type: ignore[arg-type]
+        return Statement(statement(name, self._sql.schema), pieces, copy=True)  # type: ignore[arg-type]
 
     def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
-        rows = yield self._statement_now("publish", *columns(drafts))
+        rows = yield self._sql.statement_now("publish", *columns(drafts))
         return list(_answers(*rows[0]))
 
     def _replace(self, drafts: Sequence[Draft]) -> Plan[list[Published | None]]:
@@ -92,7 +95,7 @@ class PostgresqlPublish(PostgresqlBase):
         transaction around both."""
         *values, modes = zip(*drafts, strict=True)
         bounds = [mode.debounce_for if mode else None for mode in modes]
-        rows = yield self._statement_now("replace", *map(list, values), bounds)
+        rows = yield self._sql.statement_now("replace", *map(list, values), bounds)
         return [None if status == "free" else Published(id, status) for id, status in rows]
 
 
@@ -351,16 +354,20 @@ def _is_empty(column: Sequence[Any]) -> bool:
 _QUEUE = Draft._fields.index("queue")
 
 
-class PostgresqlTopics(PostgresqlPublish):
+class PostgresqlTopics:
+    def __init__(self, sql: PostgresqlSql, publish: PostgresqlPublish) -> None:
+        self._sql = sql
+        self._publish = publish
+
     def subscribe(self, subscription: Subscription) -> Plan[None]:
-        yield self._statement("subscribe", *subscription)
+        yield self._sql.statement("subscribe", *subscription)
 
     def unsubscribe(self, topic: str, queue: str) -> Plan[bool]:
-        rows = yield self._statement("unsubscribe", topic, queue)
+        rows = yield self._sql.statement("unsubscribe", topic, queue)
         return bool(rows)
 
     def subscriptions(self, topic: str | None) -> Plan[list[Subscription]]:
-        rows = yield self._statement("subscriptions", topic)
+        rows = yield self._sql.statement("subscriptions", topic)
         return [Subscription(*row) for row in rows]
 
     def publish_topic(self, topic: str, drafts: Sequence[Draft]) -> Plan[list[list[TopicCopy]]]:
@@ -370,18 +377,20 @@ class PostgresqlTopics(PostgresqlPublish):
         for start in range(0, len(drafts), TOPIC_BATCH):
             values = columns(drafts[start : start + TOPIC_BATCH])
             del values[_QUEUE]
-            rows = yield self._statement_now("publish_topic", topic, *values)
+            rows = yield self._sql.statement_now("publish_topic", topic, *values)
             for ordinal, queue, id, status in rows:
                 taken = status in ("published", "existing")
                 copied[start + ordinal - 1].append(TopicCopy(queue, id if taken else None, status))
         return copied
 
     def subscribers(self, topic: str) -> Plan[list[Subscription]]:
-        rows = yield self._statement("subscribers", topic)
+        rows = yield self._sql.statement("subscribers", topic)
         return [Subscription(topic, *row) for row in rows]
 
     def _publish_copies(self, topic: str, drafts: Sequence[Draft]) -> Plan[list[list[TopicCopy]]]:
         subscribers = yield from self.subscribers(topic)
         rounds = [copies(draft, subscribers) for draft in drafts]
-        published = iter((yield from self.publish([copy for part in rounds for copy in part])))
+        published = iter(
+            (yield from self._publish.publish([copy for part in rounds for copy in part]))
+        )
         return [[TopicCopy(copy.queue, *next(published)) for copy in part] for part in rounds]

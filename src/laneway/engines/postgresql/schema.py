@@ -23,7 +23,7 @@ from laneway.names import SCHEMA_BYTES, check_schema
 from laneway.plan import Plan, Statement
 from laneway.sqlfile import dollar_quoted, pieces
 
-from .base import PostgresqlBase, quoted, render, statement, template
+from .base import PostgresqlSql, quoted, render, statement, template
 
 # Database roles: producer, consumer, viewer, admin.
 
@@ -100,7 +100,10 @@ def _script(missing: Sequence[Migration], schema: str) -> str:
     return "\n\n".join([*parts, statement("partition", schema) + ";\n"])
 
 
-class PostgresqlSchema(PostgresqlBase):
+class PostgresqlSchema:
+    def __init__(self, sql: PostgresqlSql) -> None:
+        self._sql = sql
+
     @property
     def newest_version(self) -> int:
         return migrations()[-1].number
@@ -108,14 +111,14 @@ class PostgresqlSchema(PostgresqlBase):
     def install(self, version: int | None = None) -> Plan[None]:
         """Safe to repeat, and for two processes at the same time. Needs one transaction."""
         yield self._migration_lock()
-        applied = yield from self._applied()
+        applied = yield from self.applied()
         yield from self._apply(applied or 0, version)
 
     def install_roles(self, prefix: str | None) -> Plan[list[str]]:
         yield self._migration_lock()
         yield from self.schema_version()
-        yield Statement(roles_sql(self.schema, prefix), script=True, long=True)
-        return role_names(self.schema if prefix is None else prefix)
+        yield Statement(roles_sql(self._sql.schema, prefix), script=True, long=True)
+        return role_names(self._sql.schema if prefix is None else prefix)
 
     def upgrade(self, version: int | None = None) -> Plan[None]:
         yield self._migration_lock()
@@ -124,43 +127,43 @@ class PostgresqlSchema(PostgresqlBase):
     def uninstall(self) -> Plan[None]:
         yield self._migration_lock()
         yield from self.schema_version()
-        yield Statement(statement("uninstall", self.schema), script=True, long=True)
+        yield Statement(statement("uninstall", self._sql.schema), script=True, long=True)
 
     def _migration_lock(self) -> Statement:
-        return self._statement("migration_lock", self.schema)._replace(long=True)
+        return self._sql.statement("migration_lock", self._sql.schema)._replace(long=True)
 
     def takes_writes(self) -> Plan[bool]:
-        ((answer,),) = yield self._statement("takes_writes")
+        ((answer,),) = yield self._sql.statement("takes_writes")
         return bool(answer)
 
     def schema_version(self) -> Plan[int]:
-        applied = yield from self._applied()
+        applied = yield from self.applied()
         if applied is None:
             raise SchemaMissing(
-                f"Laneway is not installed in schema {self.schema!r}: "
+                f"Laneway is not installed in schema {self._sql.schema!r}: "
                 "run queue.install() or laneway install"
             )
         return applied
 
-    def _applied(self) -> Plan[int | None]:
-        rows = yield self._statement("migration_exists", self.schema)
+    def applied(self) -> Plan[int | None]:
+        rows = yield self._sql.statement("migration_exists", self._sql.schema)
         if not rows[0][0]:
             return None
-        rows = yield self._statement("migration_number")
+        rows = yield self._sql.statement("migration_number")
         return int(rows[0][0])
 
     def _apply(self, applied: int, version: int | None) -> Plan[None]:
-        check_known(applied, self.newest_version, self.schema)
-        script = _script(between(migrations(), applied, version), self.schema)
+        check_known(applied, self.newest_version, self._sql.schema)
+        script = _script(between(migrations(), applied, version), self._sql.schema)
         if script:
             yield Statement(script, script=True, long=True)
             yield from self._grant_again()
 
     def _grant_again(self) -> Plan[None]:
         """A function that was dropped and created again has lost its grants."""
-        rows = yield self._statement("roles_prefix", self.schema)
+        rows = yield self._sql.statement("roles_prefix", self._sql.schema)
         for row in rows:
-            yield Statement(roles_sql(self.schema, row[0]), script=True, long=True)
+            yield Statement(roles_sql(self._sql.schema, row[0]), script=True, long=True)
 
 
 def _rendered(migration: Migration, schema: str) -> str:
@@ -195,7 +198,7 @@ class PostgresqlRepair(ShapeLook, PostgresqlSchema):
         return done
 
     def _lost(self, found: Found) -> list[Part]:
-        return missing(shape(self.schema), found)
+        return missing(shape(self._sql.schema), found)
 
     def _putting_back(self, part: Part) -> Iterator[str]:
         if part.sql is None:
@@ -204,11 +207,11 @@ class PostgresqlRepair(ShapeLook, PostgresqlSchema):
             yield part.sql
             return
         # One that is there, but not valid, was left by a build that failed.
-        yield f"drop index concurrently if exists {quoted(self.schema)}.{quoted(part.name)}"
+        yield f"drop index concurrently if exists {quoted(self._sql.schema)}.{quoted(part.name)}"
         yield re.sub(r"\bindex\b", "index concurrently", part.sql, count=1)
 
     def _found(self) -> Plan[Found]:
-        rows = yield self._statement("shape", self.schema)
+        rows = yield self._sql.statement("shape", self._sql.schema)
         found: dict[tuple[str, str], str | None] = {}
         for kind, name, body in rows:
             key = str(kind), str(name)

@@ -21,10 +21,13 @@ from laneway.model import (
 )
 from laneway.plan import Plan, Row, Statement
 
-from .base import PostgresqlBase
+from .base import PostgresqlSql
 
 
-class PostgresqlSettle(PostgresqlBase):
+class PostgresqlSettle:
+    def __init__(self, sql: PostgresqlSql) -> None:
+        self._sql = sql
+
     def complete(
         self,
         leases: Sequence[Row],
@@ -36,9 +39,9 @@ class PostgresqlSettle(PostgresqlBase):
         if results:
             rows = yield self._complete_kept(ids, fences, waited, results, "completed")
         elif waited:
-            rows = yield self._statement_now("complete_after_waits", ids, fences, _json(waited))
+            rows = yield self._sql.statement_now("complete_after_waits", ids, fences, _json(waited))
         else:
-            rows = yield self._statement_now("complete", ids, fences)
+            rows = yield self._sql.statement_now("complete", ids, fences)
         return _ended(ids, fences, "completed", rows)
 
     def end_cancelled(
@@ -51,7 +54,7 @@ class PostgresqlSettle(PostgresqlBase):
         if results:
             rows = yield self._complete_kept(ids, fences, waited, results, "cancelled")
         else:
-            rows = yield self._statement_now("end_cancelled", ids, fences, _json(waited or {}))
+            rows = yield self._sql.statement_now("end_cancelled", ids, fences, _json(waited or {}))
         return _ended(ids, fences, "cancelled", rows)
 
     def defer(self, deferrals: Sequence[Deferral]) -> Plan[list[Settled]]:
@@ -73,14 +76,14 @@ class PostgresqlSettle(PostgresqlBase):
         ids, fences = [lease[0] for lease in leases], [lease[1] for lease in leases]
         if notes:
             said = _columns(notes)
-            rows = yield self._statement_now("hold_progress", ids, fences, span, *said)
+            rows = yield self._sql.statement_now("hold_progress", ids, fences, span, *said)
         else:
-            rows = yield self._statement_now("hold", ids, fences, span)
+            rows = yield self._sql.statement_now("hold", ids, fences, span)
         others: dict[tuple[int, int], Hold] = {(row[0], row[1]): row[2] for row in rows}
         return [others.get(lease, "extended") for lease in zip(ids, fences, strict=True)]
 
     def progress(self, ids: Sequence[int]) -> Plan[list[Progress | None]]:
-        rows = yield self._statement("progress", list(ids))
+        rows = yield self._sql.statement("progress", list(ids))
         found = {row[0]: Progress(*row[1:]) for row in rows}
         return [found.get(id) for id in ids]
 
@@ -88,11 +91,11 @@ class PostgresqlSettle(PostgresqlBase):
         return self._settle("give_back", returns)
 
     def once(self, queue: str, key: str, keep: timedelta) -> Plan[bool]:
-        rows = yield self._statement_now("once", queue, key, keep)
+        rows = yield self._sql.statement_now("once", queue, key, keep)
         return bool(rows[0][0])
 
     def cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
-        rows = yield self._statement_now("cancel", list(ids))
+        rows = yield self._sql.statement_now("cancel", list(ids))
         status = {row[0]: row[1] for row in rows}
         return [Cancelled(id, status[id]) for id in ids]
 
@@ -105,14 +108,14 @@ class PostgresqlSettle(PostgresqlBase):
         outcome: str,
     ) -> Statement:
         kept = _columns([(*lease, *result) for lease, result in results.items()])
-        return self._statement_now(
+        return self._sql.statement_now(
             "complete_kept", ids, fences, *kept, _json(waited or {}), outcome
         )
 
     def _settle(
         self, verb: str, items: Sequence[tuple[Any, ...]], *more: Any
     ) -> Plan[list[Settled]]:
-        rows = yield self._statement_now(verb, *_columns(items), *more)
+        rows = yield self._sql.statement_now(verb, *_columns(items), *more)
         # In the function's own order, and one row for a message that was named twice.
         answers = {(row[0], row[1]): Settled(*row) for row in rows}
         return [answers[item[0], item[1]] for item in items]

@@ -13,7 +13,6 @@ from laneway.engines.times import micros
 from laneway.errors import InvalidName
 from laneway.names import check_schema
 from laneway.plan import Plan, Statement
-from laneway.shared_limits import PlainLimits
 from laneway.sqlfile import statements
 
 # SQL for SQLite: the schema's name is the prefix of every table, in place of ``laneway_``.
@@ -72,36 +71,35 @@ class WriteState(NamedTuple):
     fair: bool
 
 
-class SqliteBase:
+class SqliteSql:
     """``clock`` replaces the machine's clock, for tests."""
 
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = checked_schema(schema)
         self._clock = clock
-        self.plain_limits = PlainLimits()
 
-    def _now(self) -> int:
+    def now(self) -> int:
         """The machine's clock: all clients of the file run on this machine."""
         return micros(self._clock()) if self._clock else time.time_ns() // 1000
 
-    def _statement(self, name: str, *params: Any) -> Statement:
+    def statement(self, name: str, *params: Any) -> Statement:
         return Statement(statement(name, self.schema), params)
 
-    def _read_outside(self, name: str, *params: Any) -> Statement:
+    def read_outside(self, name: str, *params: Any) -> Statement:
         """A read outside of the transaction: it neither takes nor waits for the write lock. Commits
         what was written before: after begin_write use ``_statement``."""
         return Statement(statement(name, self.schema), params, outside=True)
 
-    def _many(self, name: str, rows: Sequence[Sequence[Any]]) -> Statement:
+    def many(self, name: str, rows: Sequence[Sequence[Any]]) -> Statement:
         """The statement once for each row of parameters; returns no rows."""
         return Statement(statement(name, self.schema), rows, many=True)
 
-    def _begin_write(self, *, ids: int = 0, fences: int = 0, turns: int = 0) -> Plan[WriteState]:
+    def begin_write(self, *, ids: int = 0, fences: int = 0, turns: int = 0) -> Plan[WriteState]:
         """The first statement of every verb that writes. It takes the write lock, so what is read
         afterwards cannot change before the commit; the time is taken after it."""
-        rows = yield self._statement("begin_write", ids, fences, turns)
+        rows = yield self.statement("begin_write", ids, fences, turns)
         message_id, fence, turn, initial, longest, listened_until, by_kind, flows, fair = rows[0]
-        now = self._now()
+        now = self.now()
         numbers = (message_id - ids + 1, fence - fences + 1, turn - turns + 1)
         heard = listened_until is not None and listened_until > now
         settings = bool(by_kind), bool(flows), bool(fair)

@@ -10,37 +10,39 @@ from laneway.limits import LimitChange
 from laneway.model import Policy
 from laneway.plan import Plan, Row
 
-from .base import WriteState, listed
+from .base import SqliteSql, WriteState, listed
 from .claim.channel import band
-from .events import SqliteEventOutbox
 
 
-class SqliteLanes(SqliteEventOutbox):
+class SqliteLanes:
     """Lanes: what waits in a channel, by kind, for claims of some kinds.
 
     Only queues that are claimed by kind have them. A verb that changes what waits tells of it here,
     before it updates the counts of its channels; that gives the lanes their turns."""
 
-    def _now_waiting(self, ids: Iterable[int], state: WriteState) -> Plan[None]:
+    def __init__(self, sql: SqliteSql) -> None:
+        self._sql = sql
+
+    def now_waiting(self, ids: Iterable[int], state: WriteState) -> Plan[None]:
         """These messages wait, for the first time or again."""
         if state.by_kind:
             text = listed(ids)
-            yield self._statement("add_kind_waiting", text)
-            yield self._statement("add_to_lanes", text)
+            yield self._sql.statement("add_kind_waiting", text)
+            yield self._sql.statement("add_to_lanes", text)
 
-    def _no_longer_waiting(self, ids: Iterable[int], state: WriteState) -> Plan[None]:
+    def no_longer_waiting(self, ids: Iterable[int], state: WriteState) -> Plan[None]:
         """These messages are about to be claimed, moved or ended; their rows are unchanged yet."""
         if state.by_kind:
             text = listed(ids)
-            yield self._statement("take_from_lanes", text)
-            yield self._statement("delete_kind_waiting", text)
+            yield self._sql.statement("take_from_lanes", text)
+            yield self._sql.statement("delete_kind_waiting", text)
 
-    def _schedule_lanes(self, channels: Iterable[tuple[int, int]], now: int) -> Plan[None]:
+    def schedule_lanes(self, channels: Iterable[tuple[int, int]], now: int) -> Plan[None]:
         """Gives lanes a turn, a time to wake, or neither. ``channels``: ids, each with the turn for
         those that become ready."""
         rows = list(channels)
-        yield self._many("delete_empty_lanes", [(id,) for id, _ in rows])
-        yield self._many("schedule_lanes", [(*row, now) for row in rows])
+        yield self._sql.many("delete_empty_lanes", [(id,) for id, _ in rows])
+        yield self._sql.many("schedule_lanes", [(*row, now) for row in rows])
 
 
 Names = tuple[str, str]
@@ -90,50 +92,58 @@ class CountChanges:
         ]
 
 
-class SqliteChannelRows(SqliteLanes):
+class SqliteChannelRows:
     """Rows of channels: found or created by name, and their counts."""
 
-    def _channels(self, names: Sequence[Names], now: int) -> Plan[dict[Names, FoundChannel]]:
+    def __init__(self, sql: SqliteSql, lanes: SqliteLanes) -> None:
+        self._sql = sql
+        self._lanes = lanes
+
+    def channels(self, names: Sequence[Names], now: int) -> Plan[dict[Names, FoundChannel]]:
         """Creates those that do not exist."""
-        found = yield from self._known(names)
+        found = yield from self.known(names)
         missing = [name for name in names if name not in found]
         if missing:
-            yield self._many("add_channel", [(*name, now) for name in missing])
-            found |= yield from self._known(missing)
+            yield self._sql.many("add_channel", [(*name, now) for name in missing])
+            found |= yield from self.known(missing)
         return found
 
-    def _known(self, names: Sequence[Names]) -> Plan[dict[Names, FoundChannel]]:
+    def known(self, names: Sequence[Names]) -> Plan[dict[Names, FoundChannel]]:
         by_queue: dict[str, list[str]] = {}
         for queue, name in names:
             by_queue.setdefault(queue, []).append(name)
         found: dict[Names, FoundChannel] = {}
         for queue, channels in by_queue.items():
-            rows = yield self._statement("find_channels", queue, listed(channels))
+            rows = yield self._sql.statement("find_channels", queue, listed(channels))
             found |= {(queue, name): FoundChannel(*rest) for name, *rest in rows}
         return found
 
-    def _update_counts(self, changes: CountChanges, state: WriteState) -> Plan[None]:
+    def update_counts(self, changes: CountChanges, state: WriteState) -> Plan[None]:
         rows = changes.rows(state.turn, state.now)
-        yield self._many("update_channel_counts", rows)
+        yield self._sql.many("update_channel_counts", rows)
         if state.by_kind:
-            yield from self._schedule_lanes([(row[0], row[5]) for row in rows], state.now)
+            yield from self._lanes.schedule_lanes([(row[0], row[5]) for row in rows], state.now)
 
 
 _FLAGS, _UNTIL, _THROTTLED = slice(5, 7), slice(7, 8), slice(8, 9)  # of a policy
 
 
-class SqliteChannels(SqliteChannelRows):
+class SqliteChannels:
     """Channels: their policies, pausing and removing them."""
 
+    def __init__(self, sql: SqliteSql, rows: SqliteChannelRows) -> None:
+        self._sql = sql
+        self._rows = rows
+
     def set_policies(self, queue: str, policies: Mapping[str, Policy]) -> Plan[None]:
-        state = yield from self._begin_write(turns=len(policies))
+        state = yield from self._sql.begin_write(turns=len(policies))
         yield from self._write_policies(queue, policies, state)
 
     def _write_policies(
         self, queue: str, policies: Mapping[str, Policy], state: WriteState
     ) -> Plan[None]:
         ids = yield from self._ids(queue, list(policies), state)
-        rows = yield self._statement("arrival_times", listed(ids.values()))
+        rows = yield self._sql.statement("arrival_times", listed(ids.values()))
         tats: dict[int, int | None] = {row[0]: row[1] for row in rows}
         limits = [
             (
@@ -147,13 +157,13 @@ class SqliteChannels(SqliteChannelRows):
             )
             for id, p in ((ids[name], policy) for name, policy in policies.items())
         ]
-        yield self._many("set_policy", limits)
+        yield self._sql.many("set_policy", limits)
         yield from self._reschedule(ids.values(), state)
 
     def limit(self, queue: str, channel: str, change: LimitChange) -> Plan[Policy]:
         """Reads the policy under the write lock, so that two changes at once both hold."""
-        state = yield from self._begin_write(turns=1)
-        rows = yield self._statement("policy", queue, channel, state.now)
+        state = yield from self._sql.begin_write(turns=1)
+        rows = yield self._sql.statement("policy", queue, channel, state.now)
         policy = change.applied(_policy(rows))
         yield from self._write_policies(queue, {channel: policy}, state)
         return policy
@@ -164,9 +174,9 @@ class SqliteChannels(SqliteChannelRows):
         yield from self._pause(queue, channels, paused, micros(length), None)
 
     def throttle(self, queue: str, channel: str, length: timedelta) -> Plan[None]:
-        state = yield from self._begin_write(turns=1)
+        state = yield from self._sql.begin_write(turns=1)
         ids = yield from self._ids(queue, [channel], state)
-        yield self._statement("throttle", ids[channel], state.now + micros(length))
+        yield self._sql.statement("throttle", ids[channel], state.now + micros(length))
         yield from self._reschedule(ids.values(), state)
 
     def remove(self, queue: str, channels: Sequence[str]) -> Plan[None]:
@@ -174,7 +184,7 @@ class SqliteChannels(SqliteChannelRows):
         yield from self._pause(queue, channels, False, None, True)
 
     def policy(self, queue: str, channel: str) -> Plan[Policy]:
-        rows = yield self._read_outside("policy", queue, channel, self._now())
+        rows = yield self._sql.read_outside("policy", queue, channel, self._sql.now())
         return _policy(rows)
 
     def _pause(
@@ -185,14 +195,14 @@ class SqliteChannels(SqliteChannelRows):
         length: int | None,
         closing: bool | None,
     ) -> Plan[None]:
-        state = yield from self._begin_write(turns=len(channels))
+        state = yield from self._sql.begin_write(turns=len(channels))
         ids = yield from self._ids(queue, channels, state)
         until = state.now + length if paused and length is not None else None
-        yield self._many("pause", [(id, paused, until, closing) for id in ids.values()])
+        yield self._sql.many("pause", [(id, paused, until, closing) for id in ids.values()])
         yield from self._reschedule(ids.values(), state)
 
     def _ids(self, queue: str, channels: Sequence[str], state: WriteState) -> Plan[dict[str, int]]:
-        found = yield from self._channels([(queue, name) for name in channels], state.now)
+        found = yield from self._rows.channels([(queue, name) for name in channels], state.now)
         return {name: channel.id for (_, name), channel in found.items()}
 
     def _reschedule(self, ids: Any, state: WriteState) -> Plan[None]:
@@ -200,7 +210,7 @@ class SqliteChannels(SqliteChannelRows):
         changes = CountChanges()
         for id in ids:
             changes.add(id)
-        yield from self._update_counts(changes, state)
+        yield from self._rows.update_counts(changes, state)
 
 
 def read_policy(row: Sequence[Any]) -> Policy:

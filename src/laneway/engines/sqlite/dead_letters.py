@@ -27,9 +27,10 @@ from laneway.model import DeadLetter, DeadLetterFilter
 from laneway.operations import Operation, OperationOrder, OperationState
 from laneway.plan import Plan, Row, Statement
 
-from .base import SqliteBase, listed
-from .channels import CountChanges
-from .settle.end import SqliteEndedKey, SqliteSettleEnd
+from .base import SqliteSql, listed
+from .channels import CountChanges, SqliteChannelRows, SqliteLanes
+from .events import SqliteEventOutbox
+from .settle.end import SqliteEndedKey, SqliteNodeEnds, SqliteSettleEnd
 
 LOOK = 4_000
 """Fewer than on PostgreSQL: those that are grouped are sorted."""
@@ -38,8 +39,11 @@ _AGES = slice(6, 8)  # of a counted error
 Position = tuple[int | None, int | None]
 
 
-class SqliteDeadLetterLooks(SqliteBase):
+class SqliteDeadLetterLooks:
     """Dead letters: read, group and count them. No look reads more of them than LOOK."""
+
+    def __init__(self, sql: SqliteSql) -> None:
+        self._sql = sql
 
     def dead_letters(
         self, wanted: DeadLetterFilter, limit: int, after: DeadLetter | DeadLetterPosition | None
@@ -57,9 +61,9 @@ class SqliteDeadLetterLooks(SqliteBase):
 
     def dead_letter_groups(self, queue: str | None, limit: int) -> Plan[DeadLetterGroups]:
         if queue is None:
-            rows = yield self._read_outside("all_dead_letter_groups", LOOK, ERROR_START)
+            rows = yield self._sql.read_outside("all_dead_letter_groups", LOOK, ERROR_START)
         else:
-            rows = yield self._read_outside("dead_letter_groups", queue, LOOK, ERROR_START)
+            rows = yield self._sql.read_outside("dead_letter_groups", queue, LOOK, ERROR_START)
         return grouped((_counted(row) for row in rows), limit, LOOK)
 
     def count_dead_letters(
@@ -67,7 +71,7 @@ class SqliteDeadLetterLooks(SqliteBase):
     ) -> Plan[DeadLetterCount]:
         looked, bound = 0, 0
         if not isinstance(wanted, DeadLetterFilter):
-            ((found,),) = yield self._read_outside(
+            ((found,),) = yield self._sql.read_outside(
                 "count_dead_letter_ids", listed(wanted), most + 1
             )
         elif wanted.rare:
@@ -79,7 +83,7 @@ class SqliteDeadLetterLooks(SqliteBase):
             ((found,),) = yield self._within(names, wanted, most + 1)
         return DeadLetterCount(min(int(found), most), found > most or looked > bound)
 
-    def _dead_letter_ids(
+    def dead_letter_ids(
         self, wanted: DeadLetterFilter, looked: int, *rest: Any, outside: bool = False
     ) -> Statement:
         """``outside`` of a transaction, or within the one that the caller has begun."""
@@ -96,15 +100,15 @@ class SqliteDeadLetterLooks(SqliteBase):
         """The first statement for a queue, the second one, without that parameter, for all."""
         values = _values(wanted)
         if wanted.queue is None:
-            return self._read_outside(names[1], *values[1:], *params)
-        return self._read_outside(names[0], *values, *params)
+            return self._sql.read_outside(names[1], *values[1:], *params)
+        return self._sql.read_outside(names[0], *values, *params)
 
     def _within(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
         """The same for statements that know only queue and times."""
         times = micros(wanted.since), micros(wanted.until)
         if wanted.queue is None:
-            return self._read_outside(names[1], *times, *params)
-        return self._read_outside(names[0], wanted.queue, *times, *params)
+            return self._sql.read_outside(names[1], *times, *params)
+        return self._sql.read_outside(names[0], wanted.queue, *times, *params)
 
 
 def _values(wanted: DeadLetterFilter) -> tuple[Any, ...]:
@@ -147,8 +151,24 @@ _BATCH = 1000
 Step = Callable[[Sequence[int]], Plan[int]]
 
 
-class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
+class SqliteDeadLetters(SqliteDeadLetterLooks):
     """Dead letters: redrive and discard them, in batches of up to 1000."""
+
+    def __init__(
+        self,
+        sql: SqliteSql,
+        rows: SqliteChannelRows,
+        lanes: SqliteLanes,
+        outbox: SqliteEventOutbox,
+        nodes: SqliteNodeEnds,
+        ends: SqliteSettleEnd,
+    ) -> None:
+        super().__init__(sql)
+        self._rows = rows
+        self._lanes = lanes
+        self._outbox = outbox
+        self._nodes = nodes
+        self._ends = ends
 
     def redrive(
         self,
@@ -182,43 +202,45 @@ class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
         yield self._many("dead_letters_told", [(one.id, micros(one.died_at)) for one in letters])
 
     def _redrive(self, wanted: Sequence[int], max_attempts: int | None, delay: int) -> Plan[int]:
-        state = yield from self._begin_write(turns=len(wanted))
-        rows = yield self._statement("dead_letter_channels", listed(wanted))
+        state = yield from self._sql.begin_write(turns=len(wanted))
+        rows = yield self._sql.statement("dead_letter_channels", listed(wanted))
         ids = listed(dict.fromkeys(row[0] for row in rows))
         names = list(dict.fromkeys((queue, channel) for _, queue, channel in rows))
-        yield from self._channels(names, state.now)
+        yield from self._rows.channels(names, state.now)
         due = state.now + delay
-        back = yield self._statement("redrive", ids, due, max_attempts, state.now)
+        back = yield self._sql.statement("redrive", ids, due, max_attempts, state.now)
         if not back:
             return 0
-        yield self._statement("add_dead_letter_history", ids, "redriven", False, state.now)
-        yield self._statement("subtract_dead_counts", ids)
-        yield self._statement("delete_dead_letters", ids)
-        yield self._statement("add_waiting_again", ids)
-        yield from self._now_waiting((row[0] for row in back), state)
+        yield self._sql.statement("add_dead_letter_history", ids, "redriven", False, state.now)
+        yield self._sql.statement("subtract_dead_counts", ids)
+        yield self._sql.statement("delete_dead_letters", ids)
+        yield self._sql.statement("add_waiting_again", ids)
+        yield from self._lanes.now_waiting((row[0] for row in back), state)
         changes = CountChanges()
         for _, channel_id, priority in back:
             changes.add(channel_id, more=1, priority=priority, due=due)
-        yield from self._update_counts(changes, state)
-        yield from self._add_events("redriven", [row[0] for row in back], state)
-        yield from self._revive_nodes([row[0] for row in back], state)
+        yield from self._rows.update_counts(changes, state)
+        yield from self._outbox.add_events("redriven", [row[0] for row in back], state)
+        yield from self._nodes.revive_nodes([row[0] for row in back], state)
         return len(back)
 
     def _discard(self, wanted: Sequence[int]) -> Plan[int]:
-        state = yield from self._begin_write()
+        state = yield from self._sql.begin_write()
         ids = listed(dict.fromkeys(wanted))
-        yield self._statement("add_dead_letter_history", ids, "discarded", True, state.now)
-        yield self._statement("subtract_dead_counts", ids)
-        yield from self._add_dead_letter_events("discarded", list(dict.fromkeys(wanted)), state)
-        yield self._statement("keep_discarded", ids, state.now)
-        gone = yield self._statement("delete_dead_letters", ids)
+        yield self._sql.statement("add_dead_letter_history", ids, "discarded", True, state.now)
+        yield self._sql.statement("subtract_dead_counts", ids)
+        yield from self._outbox.add_dead_letter_events(
+            "discarded", list(dict.fromkeys(wanted)), state
+        )
+        yield self._sql.statement("keep_discarded", ids, state.now)
+        gone = yield self._sql.statement("delete_dead_letters", ids)
         keys = [
             SqliteEndedKey(queue, key, id, window)
             for id, queue, key, window in gone
             if key is not None
         ]
-        yield from self._release_keys(keys, CountChanges(), state)
-        yield from self._nodes_ended([row[0] for row in gone], {}, "discarded", state)
+        yield from self._ends.release_keys(keys, CountChanges(), state)
+        yield from self._nodes.nodes_ended([row[0] for row in gone], {}, "discarded", state)
         return len(gone)
 
     def _batches(self, wanted: Sequence[int] | DeadLetterFilter, step: Step) -> Plan[int]:
@@ -235,9 +257,9 @@ class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
     def _matching(self, wanted: DeadLetterFilter, step: Step) -> Plan[int]:
         """Page by page, up to now: a message that dies again meanwhile is not taken twice."""
         done, looked = 0, looked_at(wanted, _BATCH)
-        died_at, letter, end = None, None, self._now()
+        died_at, letter, end = None, None, self._sql.now()
         while True:
-            rows = yield self._dead_letter_ids(wanted, looked, died_at, letter, end, outside=True)
+            rows = yield self.dead_letter_ids(wanted, looked, died_at, letter, end, outside=True)
             taken = take_letters(rows, looked, _BATCH, died_at, letter)
             if taken.ids:
                 done += yield from step(taken.ids)
@@ -246,45 +268,51 @@ class SqliteDeadLetters(SqliteDeadLetterLooks, SqliteSettleEnd):
             died_at, letter = taken.died_at, taken.letter
 
 
-class SqliteOperations(SqliteDeadLetters):
+class SqliteOperations:
     """Bulk operations on dead letters."""
 
+    def __init__(self, sql: SqliteSql, dead_letters: SqliteDeadLetters) -> None:
+        self._sql = sql
+        self._dead_letters = dead_letters
+
     def add_operation(self, order: OperationOrder) -> Plan[Operation]:
-        state = yield from self._begin_write()
+        state = yield from self._sql.begin_write()
         texts = json.dumps(order.wanted), json.dumps(order.options)
-        rows = yield self._statement(
+        rows = yield self._sql.statement(
             "add_operation", order.action, *texts, order.total, order.actor, state.now
         )
         return _operation(rows[0])
 
     def step_operation(self, operation_id: int | None, limit: int) -> Plan[Operation | None]:
-        if not (yield self._read_outside("running_operation", operation_id)):
+        if not (yield self._sql.read_outside("running_operation", operation_id)):
             return None
-        state = yield from self._begin_write()
-        rows = yield self._statement("running_operation", operation_id)
+        state = yield from self._sql.begin_write()
+        rows = yield self._sql.statement("running_operation", operation_id)
         if not rows:
             return None
         id, action, wanted, options, started_at, *position = rows[0]
         by = filter_of(json.loads(wanted))
         looked = looked_at(by, limit)
-        letters = yield self._dead_letter_ids(by, looked, *position, started_at)
+        letters = yield self._dead_letters.dead_letter_ids(by, looked, *position, started_at)
         taken = take_letters(letters, looked, limit, *position)
         operation = OpenOperation(action, json.loads(options))
-        moved = yield from take_step(operation, taken, self.redrive, self.discard)
-        yield self._statement("move_operation", id, *moved, state.now)
-        rows = yield self._statement("operations", id, 1)
+        moved = yield from take_step(
+            operation, taken, self._dead_letters.redrive, self._dead_letters.discard
+        )
+        yield self._sql.statement("move_operation", id, *moved, state.now)
+        rows = yield self._sql.statement("operations", id, 1)
         return _operation(rows[0])
 
     def end_operation(
         self, operation_id: int, state: OperationState, error: str | None
     ) -> Plan[Operation | None]:
-        now = (yield from self._begin_write()).now
-        yield self._statement("end_operation", operation_id, state, error, now)
-        rows = yield self._statement("operations", operation_id, 1)
+        now = (yield from self._sql.begin_write()).now
+        yield self._sql.statement("end_operation", operation_id, state, error, now)
+        rows = yield self._sql.statement("operations", operation_id, 1)
         return _operation(rows[0]) if rows else None
 
     def operations(self, operation_id: int | None, limit: int) -> Plan[list[Operation]]:
-        rows = yield self._read_outside("operations", operation_id, limit)
+        rows = yield self._sql.read_outside("operations", operation_id, limit)
         return [_operation(row) for row in rows]
 
 

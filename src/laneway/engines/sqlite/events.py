@@ -15,66 +15,70 @@ from laneway.engines.times import micros, moment
 from laneway.event import Event, EventFilter, Heard, MessageEnd, Outcome, StoredResult
 from laneway.plan import Plan, Row
 
-from .base import SqliteBase, WriteState, listed
+from .base import SqliteSql, WriteState, listed
 
 
-class SqliteEventOutbox(SqliteBase):
-    def _add_events(self, what: str, ids: Sequence[int | None], state: WriteState) -> Plan[None]:
+class SqliteEventOutbox:
+    def __init__(self, sql: SqliteSql) -> None:
+        self._sql = sql
+
+    def add_events(self, what: str, ids: Sequence[int | None], state: WriteState) -> Plan[None]:
         """For messages that are waiting or leased."""
         if state.has_listeners and ids:
-            yield self._statement("add_events", what, listed(ids), state.now)
+            yield self._sql.statement("add_events", what, listed(ids), state.now)
 
-    def _add_dead_letter_events(
+    def add_dead_letter_events(
         self, what: str, ids: Sequence[int], state: WriteState
     ) -> Plan[None]:
         """For dead letters."""
         if state.has_listeners and ids:
-            yield self._statement("add_dead_letter_events", what, listed(ids), state.now)
+            yield self._sql.statement("add_dead_letter_events", what, listed(ids), state.now)
 
-    def _add_history_events(
-        self, entries: Sequence[Sequence[Any]], state: WriteState
-    ) -> Plan[None]:
+    def add_history_events(self, entries: Sequence[Sequence[Any]], state: WriteState) -> Plan[None]:
         """For rows of the history: the event is named after the outcome."""
         if state.has_listeners:
             for what, some in groupby(entries, lambda entry: entry[2]):
-                yield from self._add_events(what, [entry[0] for entry in some], state)
+                yield from self.add_events(what, [entry[0] for entry in some], state)
 
 
-class SqliteEvents(SqliteBase):
+class SqliteEvents:
+    def __init__(self, sql: SqliteSql) -> None:
+        self._sql = sql
+
     def endings(self, ids: Sequence[int]) -> Plan[list[MessageEnd | None]]:
-        rows = yield self._read_outside("endings", listed(ids))
+        rows = yield self._sql.read_outside("endings", listed(ids))
         return [None if row[1] is None else _ending(*row) for row in rows]
 
     def results(self, ids: Sequence[int]) -> Plan[list[StoredResult | None]]:
-        rows = yield self._read_outside("results", listed(ids), self._now())
+        rows = yield self._sql.read_outside("results", listed(ids), self._sql.now())
         found = {row[0]: StoredResult(row[1], bytes(row[2])) for row in rows}
         return [found.get(id) for id in ids]
 
     def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
-        state = yield from self._begin_write()
+        state = yield from self._sql.begin_write()
         filters = [None if names is None else listed(names) for names in wanted]
-        rows = yield self._statement("listen", *filters, state.now + micros(length))
+        rows = yield self._sql.statement("listen", *filters, state.now + micros(length))
         return int(rows[0][0])
 
     def hear(self, listener: int, limit: int, renewed: timedelta | None) -> Plan[Heard]:
         """Writes nothing if there is no mail and nothing to renew."""
-        rows = yield self._read_outside("listener_status", listener, self._now())
+        rows = yield self._sql.read_outside("listener_status", listener, self._sql.now())
         if not rows[0][2] and renewed is None:
             return Heard([], bool(rows[0][0]), rows[0][1] or 0)
-        state = yield from self._begin_write()
-        rows = yield self._statement("listener_status", listener, state.now)
+        state = yield from self._sql.begin_write()
+        rows = yield self._sql.statement("listener_status", listener, state.now)
         alive, behind = bool(rows[0][0]), rows[0][1] or 0
-        mail = yield self._statement("hear", listener, limit)
+        mail = yield self._sql.statement("hear", listener, limit)
         if mail:
-            yield self._statement("delete_heard_mail", listener, mail[-1][0])
+            yield self._sql.statement("delete_heard_mail", listener, mail[-1][0])
         if alive and renewed is not None:
-            yield self._statement("extend_listener", listener, state.now + micros(renewed))
+            yield self._sql.statement("extend_listener", listener, state.now + micros(renewed))
         return Heard(list(_events(mail)), alive, behind)
 
     def unlisten(self, listener: int) -> Plan[None]:
         """Upkeep deletes the mail."""
-        state = yield from self._begin_write()
-        yield self._statement("unlisten", listener, state.now)
+        state = yield from self._sql.begin_write()
+        yield self._sql.statement("unlisten", listener, state.now)
 
 
 def _ending(
@@ -94,19 +98,3 @@ def _events(mail: Sequence[Row]) -> Iterable[Event]:
     for _, at, what, events in mail:
         for id, queue, channel, kind in json.loads(events):
             yield Event(what, id, queue, channel, kind, moment(at))
-
-
-class SqliteSleep(SqliteBase):
-    def notify_channel(self) -> Plan[str | None]:
-        """None: there is no channel to listen to."""
-        yield self._read_outside("settings")
-        return None
-
-    def sleep(
-        self,
-        queues: tuple[str, ...],
-        worker: str,
-        length: timedelta | None,
-        kinds: tuple[str, ...] | None = None,
-    ) -> Plan[None]:
-        yield self._read_outside("settings")

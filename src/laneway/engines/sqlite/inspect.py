@@ -19,21 +19,24 @@ from laneway.inspection import (
 from laneway.model import HistoryEntry, HistoryKept, Settings
 from laneway.plan import Plan, Row
 
-from .base import SqliteBase, listed
+from .base import SqliteSql, listed
 from .operate.looks import CHANNELS, SqliteLooks
 
 _ENTRY_TIMES, _FLAGS, _STARTED = slice(13, 18), slice(19, 21), 21  # of a history entry
 
 
-class SqliteStats(SqliteBase):
+class SqliteStats:
     """History and settings."""
 
+    def __init__(self, sql: SqliteSql) -> None:
+        self._sql = sql
+
     def history(self, message_id: int) -> Plan[list[HistoryEntry]]:
-        rows = yield self._read_outside("history", message_id)
+        rows = yield self._sql.read_outside("history", message_id)
         return [read_entry(row) for row in rows]
 
     def settings(self) -> Plan[Settings]:
-        rows = yield self._read_outside("settings")
+        rows = yield self._sql.read_outside("settings")
         return _settings(rows[0])
 
     def configure(
@@ -45,12 +48,12 @@ class SqliteStats(SqliteBase):
         audit_days: int | None,
     ) -> Plan[Settings]:
         lengths = micros(backoff_initial), micros(backoff_max)
-        rows = yield self._statement("configure", history, history_days, *lengths, audit_days)
+        rows = yield self._sql.statement("configure", history, history_days, *lengths, audit_days)
         if history is not None:
             gap = "close_gap" if history == "all" else "open_gap"
-            yield self._statement(gap, self._now())
+            yield self._sql.statement(gap, self._sql.now())
             if history != "all":
-                yield self._statement("forget_kind_counts")
+                yield self._sql.statement("forget_kind_counts")
         return _settings(rows[0])
 
 
@@ -82,8 +85,12 @@ _LISTS = {
 _ONLY: dict[str, MessageState | None] = {"messages_leased": "leased", "messages_dead": "dead"}
 
 
-class SqliteMessages(SqliteLooks):
+class SqliteMessages:
     """Lists of messages, by state and filter, which read a limited number of rows."""
+
+    def __init__(self, sql: SqliteSql, looks: SqliteLooks) -> None:
+        self._sql = sql
+        self._looks = looks
 
     def messages(self, wanted: MessageFilter, limit: int, after: int) -> Plan[MessagePage]:
         """Reads the ids of LOOK messages at most, then what is wanted of them. If a queue or
@@ -93,17 +100,17 @@ class SqliteMessages(SqliteLooks):
         looked, last = len(ids or ()), None
         if ids is None:
             most = limit if wanted == MessageFilter(state=_ONLY.get(page)) else LOOK
-            rows = yield self._read_outside(next_ids, after, most, wanted.kind)
+            rows = yield self._sql.read_outside(next_ids, after, most, wanted.kind)
             ids = [id for id, fits in rows if fits]
             looked, last = len(rows), rows[-1][0] if len(rows) == most else None
-        rows = yield self._read_outside(
+        rows = yield self._sql.read_outside(
             page,
             listed(ids),
             limit,
             wanted.queue,
             wanted.channel,
             wanted.kind,
-            *([wanted.state, self._now()] if page == "messages" else []),
+            *([wanted.state, self._sql.now()] if page == "messages" else []),
         )
         if page == "messages":
             rows = yield from self._with_leases(rows)
@@ -115,27 +122,29 @@ class SqliteMessages(SqliteLooks):
         if wanted.state == "dead":
             if wanted.queue is None:
                 return None
-            rows = yield self._read_outside("dead_of_queue", wanted.queue, LOOK + 1)
+            rows = yield self._sql.read_outside("dead_of_queue", wanted.queue, LOOK + 1)
         else:
             channels = yield from self._channels_of(wanted)
             if channels is None:
                 return None
-            rows = yield self._read_outside("count_messages", listed(channels))
+            rows = yield self._sql.read_outside("count_messages", listed(channels))
             if rows[0][0] > LOOK:
                 return None
-            rows = yield self._read_outside("messages_of_channels", listed(channels))
+            rows = yield self._sql.read_outside("messages_of_channels", listed(channels))
         return sorted(row[0] for row in rows if row[0] > after) if len(rows) <= LOOK else None
 
     def _channels_of(self, wanted: MessageFilter) -> Plan[list[int] | None]:
         """Channels of the queue that is named, or with this name; None if they are too many."""
         if wanted.queue is None and wanted.channel is None:
             return None
-        queues = [wanted.queue] if wanted.queue is not None else (yield from self._queue_names())
+        queues = (
+            [wanted.queue] if wanted.queue is not None else (yield from self._looks.queue_names())
+        )
         if wanted.channel is not None:
-            rows = yield self._read_outside("channel_ids", listed(queues), wanted.channel)
+            rows = yield self._sql.read_outside("channel_ids", listed(queues), wanted.channel)
             return [row[0] for row in rows]
-        leased = yield from self._leased_channels()
-        ids, all = yield from self._busy_ids(queues[0], leased, CHANNELS)
+        leased = yield from self._looks.leased_channels()
+        ids, all = yield from self._looks.busy_ids(queues[0], leased, CHANNELS)
         return ids if all else None
 
     def _with_leases(self, rows: Sequence[Row]) -> Plan[list[Row]]:
@@ -143,7 +152,7 @@ class SqliteMessages(SqliteLooks):
         ids = [row[0] for row in rows if row[_STATE] == "leased"]
         if not ids:
             return list(rows)
-        leases = yield self._read_outside("leases_of_messages", listed(ids))
+        leases = yield self._sql.read_outside("leases_of_messages", listed(ids))
         known = {lease[0]: lease[1:] for lease in leases}
         return [(*row[: _LEASE.start], *known.get(row[0], row[_LEASE])) for row in rows]
 
@@ -156,19 +165,22 @@ def read_message(row: Row) -> MessageInfo:
     return MessageInfo(*values)
 
 
-class SqliteInspect(SqliteStats, SqliteMessages):
+class SqliteInspect:
     """What operators inspect: a message in any state, history, totals."""
 
+    def __init__(self, sql: SqliteSql) -> None:
+        self._sql = sql
+
     def message(self, message_id: int) -> Plan[MessageInfo | None]:
-        rows = yield self._read_outside("message", message_id, self._now())
+        rows = yield self._sql.read_outside("message", message_id, self._sql.now())
         return read_message(rows[0]) if rows else None
 
     def payload(self, message_id: int) -> Plan[bytes | None]:
-        rows = yield self._read_outside("payload", message_id)
+        rows = yield self._sql.read_outside("payload", message_id)
         return bytes(rows[0][0]) if rows else None
 
     def saved_state(self, message_id: int) -> Plan[bytes | None]:
-        rows = yield self._read_outside("saved_state", message_id)
+        rows = yield self._sql.read_outside("saved_state", message_id)
         return bytes(rows[0][0]) if rows and rows[0][0] is not None else None
 
     def history_since(self, position: str | None, limit: int) -> Plan[HistoryPage]:
@@ -176,15 +188,15 @@ class SqliteInspect(SqliteStats, SqliteMessages):
         if position is None:
             totals = yield from self.totals()
             return HistoryPage([], str(totals.ended))
-        rows = yield self._read_outside("history_since", *read_position(position, 1), limit)
+        rows = yield self._sql.read_outside("history_since", *read_position(position, 1), limit)
         last = str(rows[-1][0]) if rows else position
         return HistoryPage([read_entry(row) for row in rows], last)
 
     def totals(self) -> Plan[Totals]:
-        rows = yield self._read_outside("totals", f"{self.schema}_history")
+        rows = yield self._sql.read_outside("totals", f"{self._sql.schema}_history")
         return Totals(*rows[0])
 
     def clock(self) -> Plan[datetime]:
         """The machine's clock. (A plan must have a statement; this one is cheap.)"""
-        yield self._read_outside("settings")
-        return moment(self._now())
+        yield self._sql.read_outside("settings")
+        return moment(self._sql.now())

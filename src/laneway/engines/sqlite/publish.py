@@ -14,8 +14,9 @@ from laneway.model import Draft, Published, PublishStatus
 from laneway.plan import Plan
 from laneway.topic import Subscription, TopicCopy, copies
 
-from .base import WriteState, listed
-from .channels import CountChanges, FoundChannel, Names, SqliteChannelRows
+from .base import SqliteSql, WriteState, listed
+from .channels import CountChanges, FoundChannel, Names, SqliteChannelRows, SqliteLanes
+from .events import SqliteEventOutbox
 
 
 class SqliteKeyOwner(NamedTuple):
@@ -41,17 +42,25 @@ class SqliteKeyOwner(NamedTuple):
         return self.expires_at is None and (self.channel, self.kind) == (draft.channel, draft.kind)
 
 
-class SqliteReplace(SqliteChannelRows):
+class SqliteReplace:
     """Part of publish: messages whose keys are in use, and that replace what has them.
 
     A leased message is never touched: the new one waits behind it, scheduled for a time that never
     comes, until that one has ended (``_start_behind``)."""
 
-    def _replace(self, drafts: Sequence[Draft]) -> Plan[list[Published | None]]:
+    def __init__(
+        self, sql: SqliteSql, rows: SqliteChannelRows, outbox: SqliteEventOutbox, lanes: SqliteLanes
+    ) -> None:
+        self._sql = sql
+        self._rows = rows
+        self._outbox = outbox
+        self._lanes = lanes
+
+    def replace(self, drafts: Sequence[Draft]) -> Plan[list[Published | None]]:
         """One after the other: a publish of many keys that are in use is rare."""
         count = len(drafts)
-        state = yield from self._begin_write(ids=count, turns=count)
-        rows = yield self._statement("key_owners", listed(map(key_of, drafts)))
+        state = yield from self._sql.begin_write(ids=count, turns=count)
+        rows = yield self._sql.statement("key_owners", listed(map(key_of, drafts)))
         owners: dict[Key, SqliteKeyOwner] = {(row[0], row[1]): SqliteKeyOwner(*row) for row in rows}
         changes, parked, more = CountChanges(), list[int](), Counter[int]()
         results: list[Published | None] = []
@@ -60,11 +69,11 @@ class SqliteReplace(SqliteChannelRows):
             if owner is None or not owner.replaced_by(draft):
                 results.append(None if owner is None else Published(owner.id, "existing"))
             elif owner.dead:
-                yield self._statement("free_dead_key", owner.queue, owner.key)
-                yield self._statement("forget_dead_key", owner.id)
+                yield self._sql.statement("free_dead_key", owner.queue, owner.key)
+                yield self._sql.statement("forget_dead_key", owner.id)
                 results.append(None)
             else:
-                found = yield from self._channels([(draft.queue, draft.channel)], state.now)
+                found = yield from self._rows.channels([(draft.queue, draft.channel)], state.now)
                 channel = found[draft.queue, draft.channel]
                 if channel.closing:
                     results.append(Published(None, "closed"))
@@ -78,8 +87,8 @@ class SqliteReplace(SqliteChannelRows):
                     more[channel.id] += 1
                     yield from self._park(parked[-1], draft, channel, changes, state)
                     results.append(Published(parked[-1], "published"))
-        yield from self._update_counts(changes, state)
-        yield from self._add_events("published", parked, state)
+        yield from self._rows.update_counts(changes, state)
+        yield from self._outbox.add_events("published", parked, state)
         return results
 
     def _change(
@@ -92,14 +101,14 @@ class SqliteReplace(SqliteChannelRows):
         old = owner.due if owner.behind_due is None else owner.behind_due
         due = next_due(state.now, wanted, old, owner.published_at, bound)
         if owner.behind is not None:
-            yield self._statement("set_behind_due", owner.queue, owner.key, due)
+            yield self._sql.statement("set_behind_due", owner.queue, owner.key, due)
             due = owner.due
         if due != owner.due:  # with another time it asks shared limits again
-            yield self._statement("delete_limit_waits", listed([owner.id]))
+            yield self._sql.statement("delete_limit_waits", listed([owner.id]))
         place = (owner.channel_id, owner.priority, owner.due, owner.id)
-        yield self._many("delete_waiting", [place])
-        yield from self._no_longer_waiting([owner.id], state)
-        yield self._statement(
+        yield self._sql.many("delete_waiting", [place])
+        yield from self._lanes.no_longer_waiting([owner.id], state)
+        yield self._sql.statement(
             "replace_message",
             owner.id,
             draft.priority,
@@ -111,8 +120,8 @@ class SqliteReplace(SqliteChannelRows):
             micros(draft.key_window),
             draft.headers,
         )
-        yield self._statement("add_waiting_again", listed([owner.id]))
-        yield from self._now_waiting([owner.id], state)
+        yield self._sql.statement("add_waiting_again", listed([owner.id]))
+        yield from self._lanes.now_waiting([owner.id], state)
         changes.add(owner.channel_id, priority=draft.priority, due=due)
 
     def _park(
@@ -130,12 +139,12 @@ class SqliteReplace(SqliteChannelRows):
             *(draft.content_type, draft.payload, _expiry(draft, state.now), draft_key(draft)),
             *(micros(draft.key_window), draft.headers),
         )
-        yield self._statement("add_message", *row)
-        yield self._statement("add_waiting", id, id)
-        yield from self._now_waiting([id], state)
+        yield self._sql.statement("add_message", *row)
+        yield self._sql.statement("add_waiting", id, id)
+        yield from self._lanes.now_waiting([id], state)
         later = state.now + micros(draft.delay) if draft.delay else state.now
         later = later if draft.at is None else micros(draft.at)
-        yield self._statement("park", draft.queue, draft_key(draft), id, later)
+        yield self._sql.statement("park", draft.queue, draft_key(draft), id, later)
         changes.add(channel.id, more=1, priority=draft.priority, due=due)
 
 
@@ -154,10 +163,24 @@ _PLAIN = 9  # columns that every message has
 _NOTHING_MORE = (None,) * 4
 
 
-class SqlitePublish(SqliteReplace):
+class SqlitePublish:
+    def __init__(
+        self,
+        sql: SqliteSql,
+        rows: SqliteChannelRows,
+        replace: SqliteReplace,
+        lanes: SqliteLanes,
+        outbox: SqliteEventOutbox,
+    ) -> None:
+        self._sql = sql
+        self._rows = rows
+        self._replace = replace
+        self._lanes = lanes
+        self._outbox = outbox
+
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]:
         if has_modes(drafts):
-            return (yield from publish_modes(drafts, self._publish, self._replace))
+            return (yield from publish_modes(drafts, self._publish, self._replace.replace))
         results: list[Published] = []
         for start in range(0, len(drafts), BATCH):
             results += yield from self._publish(drafts[start : start + BATCH])
@@ -168,36 +191,36 @@ class SqlitePublish(SqliteReplace):
 
     def _publish(self, drafts: Sequence[Draft]) -> Plan[Sequence[Published]]:
         count = len(drafts)
-        state = yield from self._begin_write(ids=count, turns=count)
+        state = yield from self._sql.begin_write(ids=count, turns=count)
         owners = yield from self._owners(drafts, state.now)
         names = list(dict.fromkeys((d.queue, d.channel) for d in drafts))
-        channels = yield from self._channels(names, state.now)
+        channels = yield from self._rows.channels(names, state.now)
         results = _results(drafts, state.message_id, owners, channels)
         changes = CountChanges()
         rows = _rows(drafts, results, channels, state.now, changes)
         if rows:
             yield from self._reserve(drafts, results)
             yield from self._add(rows)
-            yield from self._now_waiting((row[0] for row in rows), state)
-            yield from self._update_counts(changes, state)
-            yield from self._add_events("published", [row[0] for row in rows], state)
+            yield from self._lanes.now_waiting((row[0] for row in rows), state)
+            yield from self._rows.update_counts(changes, state)
+            yield from self._outbox.add_events("published", [row[0] for row in rows], state)
         return results
 
     def _add(self, rows: Sequence[tuple[Any, ...]]) -> Plan[None]:
         """Most messages have no key, headers or expiry: inserting them without these columns is
         faster, because every null costs as much as two numbers."""
         if plain := [row[:_PLAIN] for row in rows if row[_PLAIN:] == _NOTHING_MORE]:
-            yield self._many("add_plain_message", plain)
+            yield self._sql.many("add_plain_message", plain)
         if len(plain) < len(rows):
-            yield self._many("add_message", [r for r in rows if r[_PLAIN:] != _NOTHING_MORE])
-        yield self._statement("add_waiting", rows[0][0], rows[-1][0])
+            yield self._sql.many("add_message", [r for r in rows if r[_PLAIN:] != _NOTHING_MORE])
+        yield self._sql.statement("add_waiting", rows[0][0], rows[-1][0])
 
     def _owners(self, drafts: Sequence[Draft], now: int) -> Plan[dict[Names, int]]:
         """The ids of the messages that already have one of the keys."""
         wanted = {key for d in drafts if (key := key_of(d)) is not None}
         if not wanted:
             return {}
-        rows = yield self._statement("live_keys", listed(wanted), now)
+        rows = yield self._sql.statement("live_keys", listed(wanted), now)
         return {(queue, key): message_id for queue, key, message_id in rows}
 
     def _reserve(self, drafts: Sequence[Draft], results: Sequence[Published]) -> Plan[None]:
@@ -207,7 +230,7 @@ class SqlitePublish(SqliteReplace):
             if (key := key_of(draft)) is not None and result.status == _PUBLISHED
         ]
         if taken:
-            yield self._statement("reserve_keys", listed(taken))
+            yield self._sql.statement("reserve_keys", listed(taken))
 
 
 def _results(
@@ -285,29 +308,33 @@ def _time(at: datetime | None, length: timedelta | None, now: int) -> int | None
     return None if length is None else now + micros(length)
 
 
-class SqliteTopics(SqlitePublish):
+class SqliteTopics:
+    def __init__(self, sql: SqliteSql, publish: SqlitePublish) -> None:
+        self._sql = sql
+        self._publish = publish
+
     def subscribe(self, subscription: Subscription) -> Plan[None]:
-        yield self._statement("subscribe", *subscription)
+        yield self._sql.statement("subscribe", *subscription)
 
     def unsubscribe(self, topic: str, queue: str) -> Plan[bool]:
-        rows = yield self._statement("unsubscribe", topic, queue)
+        rows = yield self._sql.statement("unsubscribe", topic, queue)
         return bool(rows)
 
     def subscriptions(self, topic: str | None) -> Plan[list[Subscription]]:
-        rows = yield self._read_outside("subscriptions", topic)
+        rows = yield self._sql.read_outside("subscriptions", topic)
         return [Subscription(*row) for row in rows]
 
     def subscribers(self, topic: str) -> Plan[list[Subscription]]:
-        rows = yield self._statement("subscriptions", topic)
+        rows = yield self._sql.statement("subscriptions", topic)
         return [Subscription(*row) for row in rows]
 
     def publish_topic(self, topic: str, drafts: Sequence[Draft]) -> Plan[list[list[TopicCopy]]]:
-        yield from self._begin_write()
+        yield from self._sql.begin_write()
         subscriptions = yield from self.subscribers(topic)
         if not subscriptions:
             return [[] for _ in drafts]
         flat = [copy for draft in drafts for copy in copies(draft, subscriptions)]
-        results = iter((yield from self.publish(flat)))
+        results = iter((yield from self._publish.publish(flat)))
         return [
             [
                 TopicCopy(subscription.queue, *result)

@@ -21,7 +21,7 @@ from laneway.errors import InvalidOption, SchemaMissing
 from laneway.inspection import Repair
 from laneway.plan import Plan, Statement
 
-from .base import MIGRATIONS, STATEMENTS, SqliteBase, checked_schema, render, statement
+from .base import MIGRATIONS, STATEMENTS, SqliteSql, checked_schema, render, statement
 
 
 @cache
@@ -47,9 +47,12 @@ def uninstall_sql(schema: str = "laneway") -> str:
     return statement("uninstall", schema) + ";\n"
 
 
-class SqliteSchema(SqliteBase):
+class SqliteSchema:
     """install, upgrade and uninstall: numbered migrations, one folder each under
     ``migrations/``."""
+
+    def __init__(self, sql: SqliteSql) -> None:
+        self._sql = sql
 
     @property
     def newest_version(self) -> int:
@@ -57,45 +60,45 @@ class SqliteSchema(SqliteBase):
 
     def install(self, version: int | None = None) -> Plan[None]:
         """Safe to repeat, also by two processes at once. Needs one transaction."""
-        applied = yield from self._applied(self._statement)
+        applied = yield from self.applied(self._sql.statement)
         yield from self._apply(applied or 0, version)
 
     def upgrade(self, version: int | None = None) -> Plan[None]:
-        yield from self._apply((yield from self._version(self._statement)), version)
+        yield from self._apply((yield from self._version(self._sql.statement)), version)
 
     def install_roles(self, prefix: str | None) -> Plan[list[str]]:
         raise InvalidOption("SQLite has no roles: whoever can write the file can do everything")
 
     def uninstall(self) -> Plan[None]:
-        yield from self._version(self._statement)
-        yield Statement(statement("uninstall", self.schema), script=True)
+        yield from self._version(self._sql.statement)
+        yield Statement(statement("uninstall", self._sql.schema), script=True)
 
     def takes_writes(self) -> Plan[bool]:
         yield from ()
         return True
 
     def schema_version(self) -> Plan[int]:
-        return (yield from self._version(self._read_outside))
+        return (yield from self._version(self._sql.read_outside))
 
     def _version(self, ask: Callable[..., Statement]) -> Plan[int]:
-        applied = yield from self._applied(ask)
+        applied = yield from self.applied(ask)
         if applied is None:
             raise SchemaMissing(
-                f"Laneway is not installed under the prefix {self.schema!r}: "
+                f"Laneway is not installed under the prefix {self._sql.schema!r}: "
                 "run queue.install() or laneway install"
             )
         return applied
 
-    def _applied(self, ask: Callable[..., Statement]) -> Plan[int | None]:
-        rows = yield ask("migration_exists", f"{self.schema}_migration")
+    def applied(self, ask: Callable[..., Statement]) -> Plan[int | None]:
+        rows = yield ask("migration_exists", f"{self._sql.schema}_migration")
         if not rows[0][0]:
             return None
         rows = yield ask("migration_number")
         return int(rows[0][0])
 
     def _apply(self, applied: int, version: int | None) -> Plan[None]:
-        check_known(applied, self.newest_version, self.schema)
-        script = upgrade_sql(applied, self.schema, version)
+        check_known(applied, self.newest_version, self._sql.schema)
+        script = upgrade_sql(applied, self._sql.schema, version)
         if script:
             yield Statement(script, script=True)
 
@@ -130,18 +133,18 @@ class SqliteRepair(ShapeLook, SqliteSchema):
         done = []
         for part in self._lost(found):
             if part.sql is not None and (part.kind, part.name) in found:
-                yield Statement(f'drop {part.kind} "{self.schema}_{part.name}"')
+                yield Statement(f'drop {part.kind} "{self._sql.schema}_{part.name}"')
             if part.sql is not None:
                 yield Statement(part.sql)
             done.append(repaired(part, found))
         return done
 
     def _lost(self, found: Found) -> list[Part]:
-        return missing(shape(self.schema), found, _same)
+        return missing(shape(self._sql.schema), found, _same)
 
     def _found(self) -> Plan[Found]:
-        prefix = f"{self.schema}_"
-        rows = yield self._read_outside("shape", prefix, len(prefix))
+        prefix = f"{self._sql.schema}_"
+        rows = yield self._sql.read_outside("shape", prefix, len(prefix))
         found: dict[tuple[str, str], str | None] = {}
         for kind, owner, column, key, sql in rows:
             name = owner.removeprefix(prefix)

@@ -22,7 +22,7 @@ from laneway.engines.fairness import (
     start_order,
     startable,
 )
-from laneway.engines.mysql.base import MysqlBase, text
+from laneway.engines.mysql.base import MysqlSql, text
 from laneway.plan import Plan, Row
 
 Position = tuple[int, int]
@@ -321,26 +321,29 @@ def rounds_to_fill(order: Sequence[ChannelVisit], limit: int, all: bool) -> int:
     return max(rounds, *(share.rounds_to(limit) for share in times)) if all else 1
 
 
-class MysqlTimes(MysqlBase):
+class MysqlTimes:
     """What channels have had of the workers' time, in queues that are fair by time. Read and
     written only under the channel's lock."""
 
-    def _paces(self, queues: Sequence[str]) -> Plan[dict[bytes, Pace]]:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
+    def paces(self, queues: Sequence[str]) -> Plan[dict[bytes, Pace]]:
         names = sorted(queue.encode() for queue in queues)
-        rows = yield self._statement("fair_paces", names, self._now())
+        rows = yield self._sql.statement("fair_paces", names, self._sql.now())
         return {bytes(queue): Pace(float(reached), float(turn)) for queue, reached, turn in rows}
 
-    def _note_reached(self, paces: Mapping[bytes, Pace]) -> Plan[None]:
+    def note_reached(self, paces: Mapping[bytes, Pace]) -> Plan[None]:
         """It is where those join who come when nobody else is there. Waits for nobody."""
         for queue, pace in paces.items():
-            if (yield self._statement("lock_reached", queue, pace.reached)):
-                yield self._statement("note_reached", queue, pace.reached)
+            if (yield self._sql.statement("lock_reached", queue, pace.reached)):
+                yield self._sql.statement("note_reached", queue, pace.reached)
 
-    def _read_times(self, order: Sequence[ChannelVisit], paces: Mapping[bytes, Pace]) -> Plan[None]:
+    def read_times(self, order: Sequence[ChannelVisit], paces: Mapping[bytes, Pace]) -> Plan[None]:
         timed = {v.channel.id: v for v in order if bytes(v.channel.queue) in paces}
         if not timed:
             return
-        rows = yield self._statement("fair_channels", sorted(timed))
+        rows = yield self._sql.statement("fair_channels", sorted(timed))
         known = {
             bytes(id): RunTime(float(used), float(booked), float(cost), int(since))
             for id, used, booked, cost, since in rows
@@ -348,10 +351,10 @@ class MysqlTimes(MysqlBase):
         for id, visit in timed.items():
             visit.pace, visit.known = paces[bytes(visit.channel.queue)], known.get(bytes(id))
 
-    def _write_times(self, served: Sequence[tuple[ChannelVisit, int]]) -> Plan[None]:
+    def write_times(self, served: Sequence[tuple[ChannelVisit, int]]) -> Plan[None]:
         rows = [
             (visit.channel.id, visit.channel.queue, *visit.share.after(visit.leased + started))
             for visit, started in served
             if isinstance(visit.share, TimeShare)
         ]
-        yield from self._insert("note_times", sorted(rows))
+        yield from self._sql.insert("note_times", sorted(rows))

@@ -22,13 +22,13 @@ from datetime import timedelta
 from typing import Any
 
 from laneway.engines.fairness import QUANTUM, Pace
-from laneway.engines.mysql.base import Clock, MysqlChannelLocks
+from laneway.engines.mysql.base import MysqlChannelLocks, MysqlSql
 from laneway.engines.mysql.events import MysqlEventOutbox
 from laneway.engines.times import micros, moment
 from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row, Taken
 
-from .channel import PARKED
+from .channel import PARKED, MysqlTimes
 from .scan import MysqlScan, NextDue, ReadyChannel, Scan, Whose, supply
 from .serve import MysqlLaneServe
 
@@ -59,27 +59,40 @@ class _Progress:
         return self.limit - len(self.rows)
 
 
-class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks):
-    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
-        super().__init__(schema, clock)
+class MysqlClaim:
+    def __init__(
+        self,
+        sql: MysqlSql,
+        scan: MysqlScan,
+        locks: MysqlChannelLocks,
+        outbox: MysqlEventOutbox,
+        serve: MysqlLaneServe,
+        times: MysqlTimes,
+    ) -> None:
+        self._sql = sql
+        self._scan = scan
+        self._locks = locks
+        self._outbox = outbox
+        self._serve = serve
+        self._times = times
         # Claims that find channels locked by others start at a random offset, up to this far, so
         # that they do not all try the same channels first.
         self._spread: dict[Whose, int] = {}
 
-    def _claim(self, whose: Whose, limit: int, lease: timedelta, worker: str) -> Plan[Taken]:
+    def claim(self, whose: Whose, limit: int, lease: timedelta, worker: str) -> Plan[Taken]:
         if whose[1] is not None:
-            yield from self._claim_by_kind(whose[0])
+            yield from self._serve.claim_by_kind(whose[0])
         progress = _Progress(limit, self._random_offset(whose))
         for number in range(_MAX_PASSES):
             want = progress.left * progress.reach
             each = 1 if progress.paces else QUANTUM
-            life = self._floors_life
-            scan = yield from self._scan(whose, want, progress.offset, each)
-            lost = life not in (0, self._floors_life)
-            if whose[1] is not None and (lost or scan.by_kind < len(self._kind_queues)):
+            life = self._scan.floors_life
+            scan = yield from self._scan.scan(whose, want, progress.offset, each)
+            lost = life not in (0, self._scan.floors_life)
+            if whose[1] is not None and (lost or scan.by_kind < len(self._serve.kind_queues)):
                 # Installed anew, or the server may have forgotten that they are claimed by kind.
-                self._kind_queues = frozenset()
-                yield from self._claim_by_kind(whose[0])
+                self._serve.kind_queues = frozenset()
+                yield from self._serve.claim_by_kind(whose[0])
                 continue
             progress.now, progress.more = scan.now, progress.offset > 0
             if not scan.channels:
@@ -88,7 +101,7 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
                 progress.offset = 0
                 continue
             if scan.fair and progress.paces is None:
-                progress.paces = yield from self._paces(whose[0])
+                progress.paces = yield from self._times.paces(whose[0])
                 if progress.paces:
                     continue  # scan for more channels: each is likely to start fewer messages
             locked = yield from self._lock_found(scan, progress.locked)
@@ -107,34 +120,34 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
                     break
         return (yield from self._taken(progress, whose, scan, micros(lease)))
 
-    def _claim_out_of_turn(
+    def claim_out_of_turn(
         self, whose: Whose, counts: Mapping[Any, int], lease: timedelta, worker: str
     ) -> Plan[Taken]:
         """Up to so many messages of each of these channels, whose rows we have locked."""
         progress = _Progress(sum(counts.values()), 0)
-        scan = yield from self._scan(whose, 1, 0)
+        scan = yield from self._scan.scan(whose, 1, 0)
         locked = [
             row
-            for row in (yield from self._lock_free_channels(sorted(counts), self._now()))
+            for row in (yield from self._locks.lock_free_channels(sorted(counts), self._sql.now()))
             if bytes(row[1]) not in scan.closed
         ]
-        if locked and scan.by_kind >= len(self._kind_queues):
+        if locked and scan.by_kind >= len(self._serve.kind_queues):
             found = [
                 ReadyChannel(bytes(id), scan.now, counts[id], 1.0, True, True, queue, name)
                 for id, queue, name, *_ in locked
             ]
             scan = scan._replace(channels=found, out_of_turn=counts)
             progress.now, progress.locked = scan.now, True
-            progress.paces = (yield from self._paces(whose[0])) if scan.fair else None
+            progress.paces = (yield from self._times.paces(whose[0])) if scan.fair else None
             yield from self._take(progress, scan, locked, micros(lease), worker.encode(), whose[1])
         return (yield from self._taken(progress, whose, scan, micros(lease)))
 
     def _lock_found(self, scan: Scan, locked: bool) -> Plan[Sequence[Row]]:
         if not locked:
             new = [channel for channel in scan.channels if not channel.known]
-            yield from self._add_channels((c.id, c.queue, c.name) for c in new)
+            yield from self._locks.add_channels((c.id, c.queue, c.name) for c in new)
         ids = [channel.id for channel in scan.channels]
-        return (yield from self._lock_free_channels(ids, self._now()))
+        return (yield from self._locks.lock_free_channels(ids, self._sql.now()))
 
     def _take(
         self,
@@ -152,13 +165,13 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
         quantum = min(QUANTUM, progress.limit)
         terms = scan, locked, progress.left, quantum, lease, worker, progress.paces or {}
         if scan.by_kind or lanes is not None:
-            served = yield from self._serve_lanes(*terms, lanes)
+            served = yield from self._serve.serve_lanes(*terms, lanes)
         else:
-            served = yield from self._serve(*terms)
+            served = yield from self._serve.serve(*terms)
         progress.rows += served.rows
         if progress.paces and served.rows:
-            yield from self._note_reached(progress.paces)
-        yield from self._add_message_events("claimed", [int(row[0]) for row in served.rows])
+            yield from self._times.note_reached(progress.paces)
+        yield from self._outbox.add_message_events("claimed", [int(row[0]) for row in served.rows])
         if progress.claimed_at is None:
             progress.claimed_at = served.now
         # Nothing: these were wakes of ended leases, or of channels whose turn is still to come.
@@ -179,7 +192,7 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
             further = max(4 * progress.reach, QUANTUM // progress.left + 1)
             progress.reach = min(further, _MAX_REACH)
         else:
-            progress.locked = yield from self._wait_for_channel(scan.channels[0].id)
+            progress.locked = yield from self._locks.wait_for_channel(scan.channels[0].id)
             return progress.locked
         return True
 
@@ -194,7 +207,7 @@ class MysqlClaim(MysqlScan, MysqlLaneServe, MysqlEventOutbox, MysqlChannelLocks)
             # that was deleted since the oldest snapshot, at every claim.
             progress.more = True
         elif progress.locked:
-            next_due, missed = yield from self._read_next_due(whose, scan)
+            next_due, missed = yield from self._scan.read_next_due(whose, scan)
             progress.more = progress.more or missed
         wait = _wait((*next_due, *scan.ends), progress)
         status = _status(next_due, progress)

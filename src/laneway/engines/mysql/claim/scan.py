@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from laneway.engines.fairness import QUANTUM
 from laneway.engines.kind_pauses import put_back_for
-from laneway.engines.mysql.base import Clock, MysqlBase, text
+from laneway.engines.mysql.base import MysqlSql, text
 from laneway.engines.times import SECOND
 from laneway.plan import Plan, Row
 
@@ -108,24 +108,24 @@ Whose = tuple[tuple[str, ...], tuple[bytes, ...] | None]
 """Queues and lanes of a claim; None: all kinds."""
 
 
-class MysqlScan(MysqlBase):
-    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
-        super().__init__(schema, clock)
+class MysqlScan:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
         # All of these only save work: a claim is correct without them.
         self._floors: dict[Whose, Floors] = {}
-        self._floors_life = 0
+        self.floors_life = 0
         self._full_scan_at: dict[Whose, float] = {}
         self._turns_needed: dict[Whose, int] = {}
         self._wakes_needed: dict[Whose, int] = {}
 
-    def _scan(self, whose: Whose, want: int, offset: int, each: int = QUANTUM) -> Plan[Scan]:
+    def scan(self, whose: Whose, want: int, offset: int, each: int = QUANTUM) -> Plan[Scan]:
         """``each``: how many messages a channel of weight 1 is likely to start."""
         scan = yield from self._scan_at_once(whose, want, offset, each)
-        life = scan.life or (yield from self._begun_life(0))
-        if life == self._floors_life:
+        life = scan.life or (yield from self._sql.begun_life(0))
+        if life == self.floors_life:
             return scan
         # What was behind the floors may be there again.
-        self._floors_life = life
+        self.floors_life = life
         for known in (self._floors, self._turns_needed, self._wakes_needed):
             known.clear()
         return (yield from self._full_scan(whose, want, offset, None, each))
@@ -146,7 +146,7 @@ class MysqlScan(MysqlBase):
         return (yield from self._scan_from(whose, want, offset, None, known, each))
 
     def _seconds(self) -> float:
-        now = self._now()
+        now = self._sql.now()
         return time.monotonic() if now is None else now / SECOND
 
     def _scan_from(
@@ -162,7 +162,7 @@ class MysqlScan(MysqlBase):
         turns = min(max(2 * (want // QUANTUM) + 8, self._turns_needed.get(whose, 0)), want + 8)
         wakes = min(max(turns, self._wakes_needed.get(whose, 0)), want + 10)
         while True:
-            params = (*start, turns, offset, wakes, offset, self._now())
+            params = (*start, turns, offset, wakes, offset, self._sql.now())
             rows = yield from self._scan_rows(whose, params)
             ring = [row for row in rows if int(row[0]) == 0]
             woken = [row for row in rows if int(row[0]) == 1]
@@ -211,17 +211,17 @@ class MysqlScan(MysqlBase):
         queues, lanes = whose
         names = [queue.encode() for queue in queues]
         if lanes is not None:
-            rows = [*(yield self._union("ready_plain_wakes", [(q, *params) for q in names]))]
+            rows = [*(yield self._sql.union("ready_plain_wakes", [(q, *params) for q in names]))]
             asked = [(q, *params, lane) for q in names for lane in (*lanes, UNSORTED)]
-            rows += yield self._union("ready_lanes", asked)
+            rows += yield self._sql.union("ready_lanes", asked)
             return joined(rows)
-        rows = [*(yield self._union("ready_channels", [(q, *params) for q in names]))]
+        rows = [*(yield self._sql.union("ready_channels", [(q, *params) for q in names]))]
         if not any(int(row[0]) == 4 and int(row[6]) for row in rows):
             return rows
-        rows += yield self._union("ready_kind_wakes", [(q, *params) for q in names])
+        rows += yield self._sql.union("ready_kind_wakes", [(q, *params) for q in names])
         return joined(rows)
 
-    def _read_next_due(self, whose: Whose, scan: Scan) -> Plan[tuple[NextDue, bool]]:
+    def read_next_due(self, whose: Whose, scan: Scan) -> Plan[tuple[NextDue, bool]]:
         """And whether something was committed late, below where the scan started."""
         params = (scan.now, *scan.start)
         open = [queue.encode() for queue in whose[0] if queue.encode() not in scan.closed]
@@ -229,13 +229,15 @@ class MysqlScan(MysqlBase):
             return NextDue(None, None), False
         lanes = whose[1]
         if lanes is None:
-            rows = [*(yield self._union("next_due", [(queue, *params) for queue in open]))]
+            rows = [*(yield self._sql.union("next_due", [(queue, *params) for queue in open]))]
             if scan.by_kind:
-                rows += yield self._union("next_kind_due", [(queue, *params) for queue in open])
+                rows += yield self._sql.union("next_kind_due", [(queue, *params) for queue in open])
         else:
-            rows = [*(yield self._union("next_plain_wake", [(queue, *params) for queue in open]))]
+            rows = [
+                *(yield self._sql.union("next_plain_wake", [(queue, *params) for queue in open]))
+            ]
             asked = [(queue, *params, lane) for queue in open for lane in (*lanes, UNSORTED)]
-            rows += yield self._union("next_lane_due", asked)
+            rows += yield self._sql.union("next_lane_due", asked)
         missed = any(int(row[2]) for row in rows)
         if missed:
             self._full_scan_at.pop(whose, None)

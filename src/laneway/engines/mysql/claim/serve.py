@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from laneway.engines.fairness import Pace, divide, start_order
-from laneway.engines.mysql.base import Clock
+from laneway.engines.mysql.base import MysqlSql
 from laneway.plan import Plan, Row
 
 from .channel import (
@@ -45,8 +45,12 @@ class Served(NamedTuple):
     """Whether the channels have more."""
 
 
-class MysqlServe(MysqlTimes):
-    def _serve(
+class MysqlServe:
+    def __init__(self, sql: MysqlSql, times: MysqlTimes) -> None:
+        self._sql = sql
+        self._times = times
+
+    def serve(
         self,
         scan: Scan,
         locked: Sequence[Row],
@@ -63,7 +67,7 @@ class MysqlServe(MysqlTimes):
         read, by_kind = yield from self._read_wakes(visits, scan.wake_from, now)
         if by_kind > scan.by_kind:
             return Served([], now, True)  # wakes are read in another way now: scan again
-        yield from self._read_times(order, paces)
+        yield from self._times.read_times(order, paces)
         share_out(order, scan, visits, limit, quantum, now)
         starting = yield from self._find_messages(order, now)
         rows = yield from self._add_leases(starting, now, now + lease, worker, scan.pauses)
@@ -71,10 +75,10 @@ class MysqlServe(MysqlTimes):
             return Served([], now, True)  # nothing was written; the next scan sees the pause
         moved = [visit.row_after(len(p.rows), p.more, p.positions, now) for visit, p in starting]
         changed = [row for row in moved if row is not None]
-        yield from self._insert("update_served_channels", changed)
-        yield from self._write_times([(visit, len(p.rows)) for visit, p in starting])
+        yield from self._sql.insert("update_served_channels", changed)
+        yield from self._times.write_times([(visit, len(p.rows)) for visit, p in starting])
         if read:
-            yield self._statement("delete_wakes", read)
+            yield self._sql.statement("delete_wakes", read)
         return Served(rows, now, sum(visit.supply for visit in order) > len(rows))
 
     def _read_wakes(
@@ -82,7 +86,7 @@ class MysqlServe(MysqlTimes):
     ) -> Plan[tuple[list[int], int]]:
         """Adds the channels' wakes to their visits; returns the ids of the wakes, and how many
         queues are claimed by kind."""
-        rows = yield self._statement("read_wakes", sorted(visits), start, now, MAX_WAKES)
+        rows = yield self._sql.statement("read_wakes", sorted(visits), start, now, MAX_WAKES)
         by_channel: dict[bytes, list[Row]] = {}
         for row in rows:
             by_channel.setdefault(bytes(row[0]), []).append(row)
@@ -107,7 +111,7 @@ class MysqlServe(MysqlTimes):
                 for priority, most in reads.next(AT_ONCE if highest else None)
             ]
             for start in range(0, len(wanted), MAX_SELECTS):
-                rows = yield self._union("due_messages", wanted[start : start + MAX_SELECTS])
+                rows = yield self._sql.union("due_messages", wanted[start : start + MAX_SELECTS])
                 for message in map(due_message, rows):
                     starting[message.visit][1].found.append(message)
         return [(visit, _picked(visit, reads)) for visit, reads in starting]
@@ -125,7 +129,7 @@ class MysqlServe(MysqlTimes):
         ids = [message.id for _, picked in served for message in picked.rows]
         if not ids:
             return []
-        rows = yield self._statement("add_fence_unless_paused", pauses)
+        rows = yield self._sql.statement("add_fence_unless_paused", pauses)
         fence = int(rows[0][0])
         if not fence:
             return None
@@ -144,10 +148,10 @@ class MysqlServe(MysqlTimes):
     ) -> Plan[None]:
         """``numbers``: fence, until, now."""
         if any(visit.pace is not None for visit, _ in served):
-            yield from self._insert("add_known_leases", lease_rows(served, numbers, worker))
+            yield from self._sql.insert("add_known_leases", lease_rows(served, numbers, worker))
             return
         ids = [message.id for _, picked in served for message in picked.rows]
-        yield self._statement("add_leases", ids, *numbers, worker)
+        yield self._sql.statement("add_leases", ids, *numbers, worker)
 
 
 def share_out(
@@ -202,34 +206,34 @@ _SORTED = 1_000
 
 
 class MysqlLaneServe(MysqlServe):
-    def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
-        super().__init__(schema, clock)
-        self._kind_queues: frozenset[bytes] = frozenset()
+    def __init__(self, sql: MysqlSql, times: MysqlTimes) -> None:
+        super().__init__(sql, times)
+        self.kind_queues: frozenset[bytes] = frozenset()
         """As far as they are known to be committed; a queue never leaves."""
 
-    def _claim_by_kind(self, queues: Sequence[str]) -> Plan[None]:
+    def claim_by_kind(self, queues: Sequence[str]) -> Plan[None]:
         """Makes the queues ready for claims by kind, if they are not.
 
         It locks channels as a claim does and then counts, which makes claims look again that have
         scanned before. So whoever locks a channel later knows that the queue is claimed by kind.
         """
         names = {queue.encode() for queue in queues}
-        if names <= self._kind_queues:
+        if names <= self.kind_queues:
             return
-        known = self._kind_queues = yield from self._read_kind_queues()
+        known = self.kind_queues = yield from self._read_kind_queues()
         for name in sorted(names - known):
-            yield self._statement("add_kind_queue", name)
-            channels = yield self._statement("lock_known_channels", name)
+            yield self._sql.statement("add_kind_queue", name)
+            channels = yield self._sql.statement("lock_known_channels", name)
             rows = [(row[0], UNSORTED, name, 0, 0.0, 0, row[1]) for row in channels if row[1]]
-            yield from self._insert("add_lanes", rows)
+            yield from self._sql.insert("add_lanes", rows)
         if names - known:
-            yield self._statement("count_kind_queues")
+            yield self._sql.statement("count_kind_queues")
 
     def _read_kind_queues(self) -> Plan[frozenset[bytes]]:
-        rows = yield self._statement("kind_queues")
+        rows = yield self._sql.statement("kind_queues")
         return frozenset(bytes(row[0]) for row in rows)
 
-    def _serve_lanes(
+    def serve_lanes(
         self,
         scan: Scan,
         locked: Sequence[Row],
@@ -240,11 +244,11 @@ class MysqlLaneServe(MysqlServe):
         paces: Mapping[bytes, Pace],
         names: Sequence[bytes] | None,
     ) -> Plan[Served]:
-        queues = self._kind_queues
+        queues = self.kind_queues
         if len(queues) != scan.by_kind:
             queues = yield from self._read_kind_queues()
             if names is None:  # otherwise this claim may have added one, and be rolled back
-                self._kind_queues = queues
+                self.kind_queues = queues
         visits = {bytes(row[0]): LaneVisit(row, names, bytes(row[1]) in queues) for row in locked}
         order = [visits[channel.id] for channel in scan.channels if channel.id in visits]
         now = max(scan.now, *(int(visit.channel.now) for visit in order))
@@ -254,7 +258,7 @@ class MysqlLaneServe(MysqlServe):
         yield from self._sort_messages(order, now)
         for visit in order:
             visit.find_ring()
-        yield from self._read_times(order, paces)
+        yield from self._times.read_times(order, paces)
         share_out(order, scan, visits, limit, quantum, now)
         starting: Sequence[tuple[ChannelVisit, Picked]]
         if names is None:
@@ -267,11 +271,11 @@ class MysqlLaneServe(MysqlServe):
         if rows is None:
             return Served([], now, True)
         yield from self._write_back(order, starting, names, now)
-        yield from self._write_times([(visit, len(visit.started)) for visit in order])
+        yield from self._times.write_times([(visit, len(visit.started)) for visit in order])
         if read:
-            yield self._statement("delete_wakes", read)
+            yield self._sql.statement("delete_wakes", read)
         if kind_read:
-            yield self._statement("delete_kind_wakes", kind_read)
+            yield self._sql.statement("delete_kind_wakes", kind_read)
         unsorted = any(UNSORTED in v.lanes and v.lanes[UNSORTED].positions for v in order)
         more = unsorted or any(
             len(v.started) == v.taken and (v.taken or v.pace is not None) and _has_more(v)
@@ -283,7 +287,7 @@ class MysqlLaneServe(MysqlServe):
         self, visits: dict[bytes, LaneVisit], start: int, now: int
     ) -> Plan[list[int]]:
         """Messages that these wakes tell of may not be in lanes yet."""
-        rows = yield self._statement("read_wakes", sorted(visits), start, now, MAX_WAKES)
+        rows = yield self._sql.statement("read_wakes", sorted(visits), start, now, MAX_WAKES)
         for visit, wakes in _by_visit(visits, rows):
             visit.add_wakes(wakes)
             for _, priority, _, _, _, due, id, *_ in wakes:
@@ -298,11 +302,11 @@ class MysqlLaneServe(MysqlServe):
         whole = sorted(id for id, visit in visits.items() if names is None or visit.strict)
         rows: list[Row] = []
         if whole:
-            rows += yield self._statement("read_all_kind_wakes", whole, start, now, MAX_WAKES)
+            rows += yield self._sql.statement("read_all_kind_wakes", whole, start, now, MAX_WAKES)
         some = sorted(id for id in visits if id not in set(whole))
         if some and names is not None:
             asked = (some, start, now, MAX_WAKES, list(names))
-            rows += yield self._statement("read_kind_wakes", *asked)
+            rows += yield self._sql.statement("read_kind_wakes", *asked)
         for visit, wakes in _by_visit(visits, rows):
             visit.add_wakes(wakes)
             for _, priority, _, _, _, due, id, lane in wakes:
@@ -311,7 +315,7 @@ class MysqlLaneServe(MysqlServe):
         return [int(id) for row in rows for id in text(row[2]).split(",")]
 
     def _read_lanes(self, visits: dict[bytes, LaneVisit]) -> Plan[None]:
-        rows = yield self._statement("lanes_of_channels", sorted(visits))
+        rows = yield self._sql.statement("lanes_of_channels", sorted(visits))
         for visit, lanes in _by_visit(visits, rows):
             visit.add_lanes(lanes)
 
@@ -326,7 +330,7 @@ class MysqlLaneServe(MysqlServe):
         new: list[tuple[Any, ...]] = []
         for start in range(0, len(wanted), MAX_SELECTS):
             part = wanted[start : start + MAX_SELECTS]
-            rows = yield self._union("unsorted_messages", part)
+            rows = yield self._sql.union("unsorted_messages", part)
             seen: dict[tuple[int, int], list[tuple[int, int]]] = {}
             for number, priority, due, id, kind, found, leased in rows:
                 visit = order[int(number)]
@@ -344,7 +348,7 @@ class MysqlLaneServe(MysqlServe):
                     del unsorted.positions[priority]
                 else:
                     unsorted.positions[priority] = max(passed)
-        yield from self._insert("add_kind_messages", new)
+        yield from self._sql.insert("add_kind_messages", new)
 
     def _find_of_lanes(
         self, order: Sequence[LaneVisit], now: int
@@ -366,7 +370,7 @@ class MysqlLaneServe(MysqlServe):
         found: dict[int, list[DueMessage]] = {}
         for name, asked in (("due_kind_messages", wanted), ("due_messages", heads)):
             for start in range(0, len(asked), MAX_SELECTS):
-                rows = yield self._union(name, asked[start : start + MAX_SELECTS])
+                rows = yield self._sql.union(name, asked[start : start + MAX_SELECTS])
                 for message in map(due_message, rows):
                     found.setdefault(message.visit, []).append(message)
         starting = []
@@ -389,7 +393,7 @@ class MysqlLaneServe(MysqlServe):
         if not all(isinstance(visit, LaneVisit) and visit.names is not None for visit, _ in served):
             yield from super()._insert_leases(served, numbers, worker)
             return
-        yield from self._insert("add_known_leases", lease_rows(served, numbers, worker))
+        yield from self._sql.insert("add_known_leases", lease_rows(served, numbers, worker))
 
     def _delete_taken(self, visit: LaneVisit) -> Plan[None]:
         """They wait no more: claims by kind are not to pass over them."""
@@ -398,7 +402,7 @@ class MysqlLaneServe(MysqlServe):
             taken.setdefault((lane_of_message(m), m.priority), []).append((m.id, m.due))
         for (lane, priority), pairs in taken.items():
             asked = visit.channel.id, lane, priority, sorted(pairs)
-            yield self._statement("delete_taken", *asked)
+            yield self._sql.statement("delete_taken", *asked)
 
     def _head(self, visit: LaneVisit, heads: Sequence[DueMessage]) -> list[DueMessage]:
         """The next message of a channel that starts one at a time, if it is of these kinds."""
@@ -426,7 +430,9 @@ class MysqlLaneServe(MysqlServe):
             ]
         else:
             moved = [visit.channel_after(now) for visit in order]
-        yield from self._insert("update_served_channels", [row for row in moved if row is not None])
+        yield from self._sql.insert(
+            "update_served_channels", [row for row in moved if row is not None]
+        )
         for visit in order:
             if visit.by_kind:
                 yield from self._delete_taken(visit)
@@ -436,8 +442,8 @@ class MysqlLaneServe(MysqlServe):
             changed, gone = visit.lanes_after()
             write += changed
             for id, name in gone:
-                yield self._statement("delete_lane", id, name)
-        yield from self._insert("add_lanes", write)
+                yield self._sql.statement("delete_lane", id, name)
+        yield from self._sql.insert("add_lanes", write)
 
 
 def _has_more(visit: LaneVisit) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from laneway.engines.channel_pages import matches, page_of, reason_to_wait
-from laneway.engines.mysql.base import data, pair_id, repeatable
+from laneway.engines.mysql.base import MysqlSql, data, pair_id, repeatable
 from laneway.engines.mysql.channels import policy_of
 from laneway.errors import InvalidOption, shown
 from laneway.inspection import ChannelFilter, ChannelInfo, ChannelPage
@@ -18,19 +18,23 @@ _IDS = 1_000  # in one statement
 _PART = 200  # channels that a walk reads at a time
 
 
-class MysqlChannelList(MysqlLooks):
+class MysqlChannelList:
+    def __init__(self, sql: MysqlSql, looks: MysqlLooks) -> None:
+        self._sql = sql
+        self._looks = looks
+
     @repeatable
     def channel_stats(
         self, queue: str | None, channel: str | None, limit: int
     ) -> Plan[list[ChannelStats]]:
         if channel is not None:
             names = yield from self._named(queue, channel)
-            figures, exact = yield from self._read_channels(names)
+            figures, exact = yield from self._looks.read_channels(names)
         else:
-            sizes = yield from self._sizes(queue)
+            sizes = yield from self._looks.sizes(queue)
             exact = sizes.all_small
             if exact:
-                figures = yield from self._read_all(sizes.queues)
+                figures = yield from self._looks.read_all(sizes.queues)
             else:
                 wanted = ChannelFilter(queue)
                 figures, _ = yield from self._fullest(sizes, wanted, limit)
@@ -45,13 +49,13 @@ class MysqlChannelList(MysqlLooks):
             return (yield from self._walk_channels(wanted, limit, _id(after)))
         if wanted.channel is not None:
             names = yield from self._named(wanted.queue, wanted.channel)
-            figures, exact = yield from self._read_channels(names)
+            figures, exact = yield from self._looks.read_channels(names)
             infos = yield from self._infos(figures, figures, exact)
             found = [info for info in infos if _is_listed(info)]
             return page_of(found, wanted, limit, after)
-        sizes = yield from self._sizes(wanted.queue)
+        sizes = yield from self._looks.sizes(wanted.queue)
         if sizes.all_whole:
-            figures = yield from self._read_all(sizes.queues, policies=True)
+            figures = yield from self._looks.read_all(sizes.queues, policies=True)
             infos = yield from self._infos(figures, figures, True)
             return page_of([info for info in infos if _is_listed(info)], wanted, limit, after)
         figures, exact = yield from self._fullest(sizes, wanted, limit)
@@ -64,22 +68,22 @@ class MysqlChannelList(MysqlLooks):
     ) -> Plan[tuple[Figures, bool]]:
         """Of each queue, the fullest of the channels that wait longest."""
         filters = (limit, data(wanted.prefix), wanted.paused, wanted.limited)
-        asked = [(queue, ROWS, self._now(), *filters) for queue in sizes.queues]
-        rows = (yield self._union("fullest_channels", asked)) if asked else ()
+        asked = [(queue, ROWS, self._sql.now(), *filters) for queue in sizes.queues]
+        rows = (yield self._sql.union("fullest_channels", asked)) if asked else ()
         fullest = sorted(rows, key=lambda row: -int(row[2]))[: min(limit, ROWS)]
         names = [(name_bytes(row[0]), name_bytes(row[1])) for row in fullest]
-        return (yield from self._read_channels(names))
+        return (yield from self._looks.read_channels(names))
 
     def _walk_channels(self, wanted: ChannelFilter, limit: int, start: bytes) -> Plan[ChannelPage]:
         """Those among the next so many channels that have a row."""
-        rows = yield self._statement("next_channels", start, ROWS)
+        rows = yield self._sql.statement("next_channels", start, ROWS)
         ids = {(name_bytes(row[1]), name_bytes(row[2])): bytes(row[0]) for row in rows}
         names = [name for name in ids if _may_match(name, wanted)]
         found: list[ChannelInfo] = []
         next = _WALK + bytes(rows[-1][0]).hex() if len(rows) == ROWS else None
         for first in range(0, len(names), _PART):
             part = names[first : first + _PART]
-            figures, exact = yield from self._read_channels(part)
+            figures, exact = yield from self._looks.read_channels(part)
             infos = yield from self._infos(figures, part, exact)
             found += [info for info in infos if _is_listed(info) and matches(info, wanted)]
             if len(found) >= limit:
@@ -90,7 +94,7 @@ class MysqlChannelList(MysqlLooks):
         return ChannelPage(found, next, len(rows))
 
     def _named(self, queue: str | None, channel: str) -> Plan[list[ChannelName]]:
-        queues = (yield from self._queue_names()) if queue is None else [queue.encode()]
+        queues = (yield from self._looks.queue_names()) if queue is None else [queue.encode()]
         return [(name, channel.encode()) for name in queues]
 
     def _infos(
@@ -100,7 +104,7 @@ class MysqlChannelList(MysqlLooks):
         policies: dict[ChannelName, Row] = {}
         for start in range(0, len(wanted), _IDS):
             ids = [pair_id(*name) for name in wanted[start : start + _IDS]]
-            rows = yield self._statement("channel_policies", ids, self._now())
+            rows = yield self._sql.statement("channel_policies", ids, self._sql.now())
             policies |= {(name_bytes(row[0]), name_bytes(row[1])): row for row in rows}
         nothing = ChannelFigures()
         return [

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from laneway.engines.mysql.base import MysqlBase, pair_id, repeatable, text
+from laneway.engines.mysql.base import MysqlSql, pair_id, repeatable, text
 from laneway.engines.times import moment
 from laneway.model import ChannelStats, QueueStats
 from laneway.plan import Plan, Row
@@ -77,64 +77,71 @@ class Sizes(NamedTuple):
 Figures = dict[ChannelName, ChannelFigures]
 
 
-class MysqlLooks(MysqlBase):
-    def _queue_names(self) -> Plan[list[bytes]]:
+class MysqlLooks:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
+    def queue_names(self) -> Plan[list[bytes]]:
         names: list[bytes] = []
         last = b""
         while True:
-            rows = yield self._statement("next_queue", last)
+            rows = yield self._sql.statement("next_queue", last)
             if rows[0][0] is None:
                 return names
             last = name_bytes(rows[0][0])
             names.append(last)
 
-    def _sizes(self, queue: str | None) -> Plan[Sizes]:
-        names = (yield from self._queue_names()) if queue is None else [queue.encode()]
-        ((leases, dead),) = yield self._statement("table_sizes", ROWS)
+    def sizes(self, queue: str | None) -> Plan[Sizes]:
+        names = (yield from self.queue_names()) if queue is None else [queue.encode()]
+        ((leases, dead),) = yield self._sql.statement("table_sizes", ROWS)
         rows: Sequence[Row] = ()
         if names:
-            rows = yield self._union("queue_sizes", [(name, ROWS) for name in names])
+            rows = yield self._sql.union("queue_sizes", [(name, ROWS) for name in names])
         small = frozenset(name_bytes(row[0]) for row in rows if max(map(int, row[1:4])) < ROWS)
         whole = frozenset(name_bytes(row[0]) for row in rows if int(row[4]) < ROWS)
         looked = int(leases) + int(dead) + sum(int(size) for row in rows for size in row[1:])
         return Sizes(names, small, whole, int(leases) < ROWS, int(dead) < ROWS, looked)
 
-    def _read_all(self, queues: Iterable[bytes], *, policies: bool = False) -> Plan[Figures]:
+    def read_all(self, queues: Iterable[bytes], *, policies: bool = False) -> Plan[Figures]:
         """Everything in these queues, and with ``policies`` also channels that hold nothing."""
         names = sorted(queues)
         if not names:
             return {}
-        now = self._now()
-        rows = [*(yield self._union("look_at_ring", [(name,) for name in names]))]
-        rows += yield self._union("look_at_wakes", [(name, now) for name in names])
-        rows += yield self._union("look_at_dead", [(name,) for name in names])
-        rows += yield self._statement("look_at_leases")
+        now = self._sql.now()
+        rows = [*(yield self._sql.union("look_at_ring", [(name,) for name in names]))]
+        rows += yield self._sql.union("look_at_wakes", [(name, now) for name in names])
+        rows += yield self._sql.union("look_at_dead", [(name,) for name in names])
+        rows += yield self._sql.statement("look_at_leases")
         if policies:
-            rows += yield self._union("channels_with_policy", [(name,) for name in names])
+            rows += yield self._sql.union("channels_with_policy", [(name,) for name in names])
         return _figures(rows, set(names))
 
-    def _read_channels(self, channels: Sequence[ChannelName]) -> Plan[tuple[Figures, bool]]:
+    def read_channels(self, channels: Sequence[ChannelName]) -> Plan[tuple[Figures, bool]]:
         """What these channels hold, and whether that is certain."""
         if not channels:
             return {}, True
         ids = [pair_id(*channel) for channel in channels]
-        rows = yield self._statement("look_at_channels", ids, ROWS, self._now())
-        ((leases, dead),) = yield self._statement("table_sizes", ROWS)
-        counts = yield self._statement("look_at_dead_counts", ROWS)
+        rows = yield self._sql.statement("look_at_channels", ids, ROWS, self._sql.now())
+        ((leases, dead),) = yield self._sql.statement("table_sizes", ROWS)
+        counts = yield self._sql.statement("look_at_dead_counts", ROWS)
         exact = max(sum(int(row[7]) for row in rows), int(leases), int(dead)) < ROWS
         wanted = set(channels)
         found = _figures([*rows, *counts], {queue for queue, _ in channels})
         return {name: figures for name, figures in found.items() if name in wanted}, exact
 
 
-class MysqlOldest(MysqlLooks):
-    def _oldest_by_queue(self) -> Plan[dict[bytes, int]]:
+class MysqlOldest:
+    def __init__(self, sql: MysqlSql, looks: MysqlLooks) -> None:
+        self._sql = sql
+        self._looks = looks
+
+    def oldest_by_queue(self) -> Plan[dict[bytes, int]]:
         """When the oldest waiting message of each queue was due, as far as a look sees."""
-        names = yield from self._queue_names()
+        names = yield from self._looks.queue_names()
         if not names:
             return {}
-        asked = [(name, ROWS, self._now()) for name in names]
-        rows = yield self._union("queue_summary", asked)
+        asked = [(name, ROWS, self._sql.now()) for name in names]
+        rows = yield self._sql.union("queue_summary", asked)
         return {name_bytes(row[0]): int(row[4]) for row in rows if row[4] is not None}
 
 
@@ -151,15 +158,19 @@ def name_bytes(name: bytes | str) -> bytes:
     return name.encode() if isinstance(name, str) else bytes(name)
 
 
-class MysqlQueueList(MysqlLooks):
+class MysqlQueueList:
     """Statistics of queues: exact if a look can read them whole, otherwise as upkeep counted
     them."""
 
+    def __init__(self, sql: MysqlSql, looks: MysqlLooks) -> None:
+        self._sql = sql
+        self._looks = looks
+
     @repeatable
     def queue_stats(self) -> Plan[list[QueueStats]]:
-        sizes = yield from self._sizes(None)
+        sizes = yield from self._looks.sizes(None)
         exact = sizes.small if sizes.leases and sizes.dead else frozenset()
-        found = _by_queue((yield from self._read_all(exact)))
+        found = _by_queue((yield from self._looks.read_all(exact)))
         large = [queue for queue in sizes.queues if queue not in exact]
         if large:
             found |= yield from self._large_queues(large, sizes)
@@ -168,12 +179,12 @@ class MysqlQueueList(MysqlLooks):
     def _large_queues(self, queues: list[bytes], sizes: Sizes) -> Plan[dict[bytes, QueueStats]]:
         """Messages that have not ended are counted by upkeep. If it does not know, these are at
         least as many as a look sees. How many of them are due later or leased is looked up."""
-        asked = [(queue, ROWS, self._now()) for queue in queues]
-        summaries = yield self._union("queue_summary", asked)
-        later = _numbers((yield self._union("later_wakes", asked)))
-        leases = _numbers((yield self._statement("leases_by_queue", LEASES)))
-        dead = _numbers((yield self._statement("dead_by_queue", ROWS)))
-        kept = {name_bytes(row[0]): row for row in (yield self._statement("kept_counts"))}
+        asked = [(queue, ROWS, self._sql.now()) for queue in queues]
+        summaries = yield self._sql.union("queue_summary", asked)
+        later = _numbers((yield self._sql.union("later_wakes", asked)))
+        leases = _numbers((yield self._sql.statement("leases_by_queue", LEASES)))
+        dead = _numbers((yield self._sql.statement("dead_by_queue", ROWS)))
+        kept = {name_bytes(row[0]): row for row in (yield self._sql.statement("kept_counts"))}
         found = {}
         for row in summaries:
             queue = name_bytes(row[0])

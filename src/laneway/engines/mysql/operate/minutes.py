@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from laneway.engines.minutes import OUTCOMES
-from laneway.engines.mysql.base import MysqlBase, data, repeatable, text
+from laneway.engines.mysql.base import MysqlSql, data, repeatable, text
 from laneway.engines.times import DAY, SECOND, micros, moment
 from laneway.operations import NO_TIMES, WAIT_BOUNDS, Minute, MinuteFilter
 from laneway.plan import Plan, Row
@@ -33,8 +33,11 @@ class PublishedSums(Protocol):
     def add_published(self, at: int, queue: bytes, kind: bytes, n: int) -> None: ...
 
 
-class MysqlPublishedFold(MysqlBase):
-    def _fold_published(
+class MysqlPublishedFold:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
+    def fold_published(
         self, figures: PublishedSums, start: int, seen: int, full: bool, now: int
     ) -> Plan[int]:
         """Up to what the last upkeep saw, because of what is newer much is not committed yet;
@@ -46,7 +49,7 @@ class MysqlPublishedFold(MysqlBase):
             if seen - start > _MAX_CHUNKS * _CHUNK:
                 start = yield from self._skip(start, full, now)
             end = min(start + _CHUNK, seen)
-            rows = yield self._statement("published_messages", start, end)
+            rows = yield self._sql.statement("published_messages", start, end)
             if full and sum(int(row[3]) for row in rows) < end - start:
                 rows = yield from self._note_gaps(start, end, now)
             for at, queue, kind, n in rows:
@@ -57,21 +60,21 @@ class MysqlPublishedFold(MysqlBase):
 
     def _skip(self, start: int, full: bool, now: int) -> Plan[int]:
         """Up to the next message: between two lives of the server lie numbers without any."""
-        ((next_id,),) = yield self._statement("next_message_id", start)
+        ((next_id,),) = yield self._sql.statement("next_message_id", start)
         if next_id is None or int(next_id) <= start + 1:
             return start
         if full:
             gap = (start + 1, int(next_id) - 1, now, now + SECOND)
-            yield from self._insert("add_gaps", [gap])
+            yield from self._sql.insert("add_gaps", [gap])
         return int(next_id) - 1
 
     def _note_gaps(self, start: int, end: int, now: int) -> Plan[list[Row]]:
         """Counts again, with what is missing in the same snapshot: a message that is committed
         between two statements would be neither counted nor missing."""
-        ((step,),) = yield self._statement("id_step")
-        rows = yield self._statement("published_and_missing", start, end, int(step))
+        ((step,),) = yield self._sql.statement("id_step")
+        rows = yield self._sql.statement("published_and_missing", start, end, int(step))
         missing = [(int(row[0]), int(row[3])) for row in rows if row[1] is None]
-        yield from self._insert("add_gaps", [(*gap, now, now + SECOND) for gap in missing])
+        yield from self._sql.insert("add_gaps", [(*gap, now, now + SECOND) for gap in missing])
         return [row for row in rows if row[1] is not None]
 
     def _check_gaps(self, figures: PublishedSums, now: int) -> Plan[None]:
@@ -79,14 +82,14 @@ class MysqlPublishedFold(MysqlBase):
         minute is counted five minutes after it began at the latest. Where as many appeared as one
         look reads, the next upkeep goes on, whatever the age. Nodes that were released are looked
         up by their ids."""
-        rows = yield self._statement("gaps_to_check", now, _GAPS, _LATE)
+        rows = yield self._sql.statement("gaps_to_check", now, _GAPS, _LATE)
         gaps = sorted(Gap(*map(int, row)) for row in rows if row[1])
         late: dict[int, Row] = {}
         again: dict[int, int | None] = {}
         if gaps:
             most = _LATE // len(gaps)
             ranges = [(gap.first, gap.last, most) for gap in gaps]
-            late |= {int(row[0]): row for row in (yield self._union("published_in_gap", ranges))}
+            late |= {int(row[0]): row for row in (yield self._sql.union("published_in_gap", ranges))}
             ids = sorted(late)
             again = {gap.first: gap.again(now, len(gap.among(ids)) >= most) for gap in gaps}
         if numbers := _some([(int(row[0]), int(row[2])) for row in rows if not row[1]]):
@@ -96,7 +99,7 @@ class MysqlPublishedFold(MysqlBase):
         for _, at, queue, kind in late.values():
             figures.add_published(int(at), queue, kind, 1)
         if gaps:
-            yield self._statement("delete_gaps", [gap.first for gap in gaps])
+            yield self._sql.statement("delete_gaps", [gap.first for gap in gaps])
             ids = sorted(late)
             left = [
                 (*part, gap.noted_at, check_at)
@@ -104,14 +107,14 @@ class MysqlPublishedFold(MysqlBase):
                 if (check_at := again.get(gap.first, gap.check_at)) is not None
                 for part in gap.without(ids)
             ]
-            yield from self._insert("add_gaps", left)
+            yield from self._sql.insert("add_gaps", left)
 
     def _released(self, numbers: Sequence[int]) -> Plan[dict[int, Row]]:
         """Messages that nodes have become."""
-        rows = yield self._statement("released_nodes", numbers)
+        rows = yield self._sql.statement("released_nodes", numbers)
         ids = sorted({id for row in rows for id in json.loads(row[0])})
-        yield self._statement("delete_released_nodes", numbers)
-        return {int(row[0]): row for row in (yield self._statement("published_nodes", ids))}
+        yield self._sql.statement("delete_released_nodes", numbers)
+        return {int(row[0]): row for row in (yield self._sql.statement("published_nodes", ids))}
 
     def _gaps_of(self, ids: Sequence[int], known: Sequence["Gap"]) -> Plan[set["Gap"]]:
         """The gaps that these are in, except for those that are known. A statement looks up some:
@@ -121,7 +124,7 @@ class MysqlPublishedFold(MysqlBase):
         found: set[Gap] = set()
         while left:
             asked = left[:_GAPS]
-            rows = yield self._union("gap_before", [(id,) for id in asked])
+            rows = yield self._sql.union("gap_before", [(id,) for id in asked])
             gaps = {Gap(*map(int, row)) for row in rows}
             found |= {gap for gap in gaps if gap.among(left)}
             last = max(asked[-1], max((gap.last for gap in gaps), default=0))
@@ -244,7 +247,7 @@ class FoldedFigures:
         return [(*key, *counts) for key, counts in sorted(self._kinds.items()) if any(counts)]
 
 
-class MysqlFold(MysqlPublishedFold, MysqlOldest):
+class MysqlFold:
     """The fold, a part of upkeep: adds new history entries and new messages to the figures by
     minute.
 
@@ -252,24 +255,29 @@ class MysqlFold(MysqlPublishedFold, MysqlOldest):
     session at a time does it, so everything is counted exactly once. History entries are read in
     the order of their stamps, in which none appears late."""
 
-    def _fold(self, now: int, history: bytes) -> Plan[None]:
+    def __init__(self, sql: MysqlSql, published: MysqlPublishedFold, oldest: MysqlOldest) -> None:
+        self._sql = sql
+        self._published = published
+        self._oldest = oldest
+
+    def fold(self, now: int, history: bytes) -> Plan[None]:
         """Without a full history, what has ended between two folds is unknown: the minutes are
         marked, and the counts by kind are not used until they were counted anew."""
-        seen = yield self._statement("fold_state")
-        rows = yield self._statement("lock_fold_state")
+        seen = yield self._sql.statement("fold_state")
+        rows = yield self._sql.statement("lock_fold_state")
         if tuple(seen[0]) != tuple(rows[0]):
             return  # a caller's transaction with an old snapshot, in which the newest is missing
         old = FoldState(*map(int, rows[0]))
         figures, full = FoldedFigures(), history == b"all"
         ids = old.message_id, old.seen
-        message_id = yield from self._fold_published(figures, *ids, full, now)
+        message_id = yield from self._published.fold_published(figures, *ids, full, now)
         position = yield from self._fold_history(figures, old)
-        yield from self._insert("add_minutes", figures.minute_rows(not full))
-        yield from self._insert("add_kind_counts", figures.kind_rows())
+        yield from self._sql.insert("add_minutes", figures.minute_rows(not full))
+        yield from self._sql.insert("add_kind_counts", figures.kind_rows())
         if not full:
             for span in SPANS:
                 first = old.seen_at // MINUTE // span * span
-                yield self._statement("mark_partial", span, first)
+                yield self._sql.statement("mark_partial", span, first)
         known = bool(old.known) and full
         if full and not known:
             known = yield from self._recount(*position, message_id)
@@ -282,64 +290,67 @@ class MysqlFold(MysqlPublishedFold, MysqlOldest):
                 noted = minute
             yield from self._delete_old_minutes(now // MINUTE)
         as_of = old.seen_at if caught_up else None
-        yield self._statement("save_fold_state", *position, message_id, known, as_of, noted)
+        yield self._sql.statement("save_fold_state", *position, message_id, known, as_of, noted)
 
-    def _save_fold_end(self, stamp: int, now: int) -> Plan[None]:
+    def save_fold_end(self, stamp: int, now: int) -> Plan[None]:
         """At the end of upkeep: how far the next one counts. A statement of its own reads the last
         id, because within an update it would wait for open transactions. While nothing happens, a
         row a minute is written."""
-        ((last,),) = yield self._statement("last_message_id")
-        ((*_, seen, old_stamp, seen_at, _),) = yield self._statement("fold_state")
+        ((last,),) = yield self._sql.statement("last_message_id")
+        ((*_, seen, old_stamp, seen_at, _),) = yield self._sql.statement("fold_state")
         same = int(last) <= int(seen) and stamp == int(old_stamp)
         if not same or now // MINUTE != int(seen_at) // MINUTE:
-            yield self._statement("save_fold_end", stamp, int(last), now)
+            yield self._sql.statement("save_fold_end", stamp, int(last), now)
 
     def _fold_history(self, figures: FoldedFigures, old: FoldState) -> Plan[tuple[int, int]]:
         """The new position: at the end it is the stamp after the last one."""
         start = old.settled, old.history_id
         for _ in range(_MAX_CHUNKS):
-            rows = yield self._statement("fold_end", *start, old.stamp, _CHUNK)
+            rows = yield self._sql.statement("fold_end", *start, old.stamp, _CHUNK)
             if not rows:
                 return max(start, (old.stamp + 1, 0))
             end = int(rows[0][0]), int(rows[0][1])
-            for row in (yield self._statement("fold_history", *start, *end, _BOUNDS)):
+            for row in (yield self._sql.statement("fold_history", *start, *end, _BOUNDS)):
                 figures.add_ended(row)
             start = end
         return start
 
     def _recount(self, settled: int, history_id: int, message_id: int) -> Plan[bool]:
         """Counts the messages themselves, if they are few."""
-        sizes = yield self._statement("recount_size", settled, history_id, _CHUNK)
+        sizes = yield self._sql.statement("recount_size", settled, history_id, _CHUNK)
         if max(map(int, sizes[0])) >= _CHUNK:
             return False
-        rows = yield self._statement("recount_kinds", settled, history_id, message_id)
-        yield self._statement("delete_kind_counts")
+        rows = yield self._sql.statement("recount_kinds", settled, history_id, message_id)
+        yield self._sql.statement("delete_kind_counts")
         counts = [(row[0], row[1], int(row[2]), int(row[3])) for row in rows]
-        yield from self._insert("add_kind_counts", counts)
+        yield from self._sql.insert("add_kind_counts", counts)
         return True
 
     def _note_depth(self, minute: int) -> Plan[None]:
         """What is left at the end of a minute, once in each."""
-        yield self._statement("delete_empty_kind_counts")
-        oldest = yield from self._oldest_by_queue()
+        yield self._sql.statement("delete_empty_kind_counts")
+        oldest = yield from self._oldest.oldest_by_queue()
         for span in SPANS:
             at = minute // span * span
-            yield self._statement("note_depth", span, at)
-            yield self._statement("note_depth_of_all", span, at)
+            yield self._sql.statement("note_depth", span, at)
+            yield self._sql.statement("note_depth_of_all", span, at)
             for queue, due in oldest.items():
-                yield self._statement("note_oldest", span, at, queue, due)
+                yield self._sql.statement("note_oldest", span, at, queue, due)
 
     def _delete_old_minutes(self, minute: int) -> Plan[None]:
         for span in SPANS:
             end = minute - KEPT_DAYS * DAY // MINUTE
-            yield self._statement("delete_old_minutes", span, end, _CHUNK)
+            yield self._sql.statement("delete_old_minutes", span, end, _CHUNK)
 
 
 _TIMES = 3 + len(COUNTS)
 
 
-class MysqlMinutes(MysqlBase):
+class MysqlMinutes:
     """The figures by minute that upkeep has counted."""
+
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
 
     @repeatable
     def minutes(self, wanted: MinuteFilter) -> Plan[list[Minute]]:
@@ -352,9 +363,9 @@ class MysqlMinutes(MysqlBase):
         apart = wanted.by is not None, wanted.by == "kind"
         params = (span, begin, end, step, *names, *apart)
         if wanted.times:
-            rows = yield self._statement("minutes", *params)
+            rows = yield self._sql.statement("minutes", *params)
         else:
-            rows = yield self._statement("minutes_without_times", *params)
+            rows = yield self._sql.statement("minutes_without_times", *params)
         return [_minute(row, wanted) for row in rows]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from laneway.engines.mysql.append import WakeRow
-from laneway.engines.mysql.base import ChannelRef, pair_id
+from laneway.engines.mysql.base import ChannelRef, MysqlSql, pair_id
 from laneway.engines.mysql.events import MysqlEventOutbox
 from laneway.engines.mysql.flows_release import MysqlNodeEnds
 from laneway.plan import Plan
@@ -40,7 +40,7 @@ class ParkedMessage(NamedTuple):
     wake_id: int | None
 
 
-class MysqlBehind(MysqlEventOutbox):
+class MysqlBehind:
     """Keys of messages that end, and messages that wait behind them until then.
 
     Invariant: of the messages of a key at most one runs. Who parks a message behind another holds
@@ -49,35 +49,38 @@ class MysqlBehind(MysqlEventOutbox):
     messages.
     """
 
-    def _lock_keys(self, ended: Sequence[EndedKey]) -> Plan[list[EndedKey]]:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
+    def lock_keys(self, ended: Sequence[EndedKey]) -> Plan[list[EndedKey]]:
         """The same, with who has the keys now; nobody else can change that any more."""
         ids = sorted(key.key_id for key in ended)
-        rows = yield self._statement("lock_keys", ids)
+        rows = yield self._sql.statement("lock_keys", ids)
         found = {bytes(row[0]): row[1:4] for row in rows}
         nobody = (None, None, None)
         return [EndedKey(*key[:4], *found.get(key.key_id, nobody)) for key in ended]
 
-    def _start_behind(self, ended: Iterable[EndedKey], now: int) -> Plan[list[int]]:
+    def start_behind(self, ended: Iterable[EndedKey], now: int) -> Plan[list[int]]:
         """Messages that waited behind those that ended are due from now on. Returns those that
         ended. The keys are locked."""
         fronts = [key for key in ended if key.behind == key.id]
         if not fronts:
             return []
         dues = {key.owner: max(key.behind_due or now, now) for key in fronts}
-        rows = yield self._statement("lock_parked", sorted(id for id in dues if id is not None))
+        rows = yield self._sql.statement("lock_parked", sorted(id for id in dues if id is not None))
         parked = [ParkedMessage(*row) for row in rows]
         wakes: list[WakeRow] = []
         for message in parked:
             due = dues[message.id]
-            yield self._statement("move_due", message.id, due)
+            yield self._sql.statement("move_due", message.id, due)
             wakes += _wakes(message, due)
         if own := sorted(message.wake_id for message in parked if message.wake_id is not None):
-            yield self._statement("delete_own_wakes", own)
-        yield from self._insert("add_wakes", wakes)
-        yield self._statement("nothing_in_front", sorted(key.key_id for key in fronts))
+            yield self._sql.statement("delete_own_wakes", own)
+        yield from self._sql.insert("add_wakes", wakes)
+        yield self._sql.statement("nothing_in_front", sorted(key.key_id for key in fronts))
         return [key.id for key in fronts]
 
-    def _give_back_keys(self, ended: Iterable[EndedKey]) -> Plan[None]:
+    def give_back_keys(self, ended: Iterable[EndedKey]) -> Plan[None]:
         """The key of a message that ended behind a running one belongs to that one again."""
         gone = {key.id for key in ended}
         ids = sorted(
@@ -86,7 +89,7 @@ class MysqlBehind(MysqlEventOutbox):
             if key.owner == key.id and key.behind is not None and key.behind not in gone
         )
         for id in ids:
-            yield self._statement("give_key_to_running", id)
+            yield self._sql.statement("give_key_to_running", id)
 
 
 def _wakes(m: ParkedMessage, due: int) -> list[WakeRow]:
@@ -115,25 +118,29 @@ class LostLease(NamedTuple):
     fence: int
 
 
-class MysqlSettleEnd(MysqlNodeEnds, MysqlBehind):
+class MysqlSettleEnd:
     """What the verbs that end leases or messages have in common."""
 
-    def _release_keys(self, ended: Sequence[EndedKey], now: int) -> Plan[None]:
+    def __init__(self, sql: MysqlSql, behind: MysqlBehind) -> None:
+        self._sql = sql
+        self._behind = behind
+
+    def release_keys(self, ended: Sequence[EndedKey], now: int) -> Plan[None]:
         """The keys are free, or live on for their window. What waited behind a message starts."""
         if any(key.behind is not None for key in ended):
-            yield from self._start_behind(ended, now)
-            yield from self._give_back_keys(ended)
+            yield from self._behind.start_behind(ended, now)
+            yield from self._behind.give_back_keys(ended)
         windows: dict[int | None, list[tuple[bytes, int]]] = defaultdict(list)
         for key in ended:
             windows[key.window].append((key.key_id, key.id))
         for window, pairs in windows.items():
             ids, messages = zip(*sorted(pairs), strict=True)
             if window is None:
-                yield self._statement("release_keys", ids, messages)
+                yield self._sql.statement("release_keys", ids, messages)
             else:
-                yield self._statement("keep_keys", ids, messages, now + window)
+                yield self._sql.statement("keep_keys", ids, messages, now + window)
 
-    def _free_slots(self, freed: Iterable[FreedSlot], now: int) -> Plan[None]:
+    def free_slots(self, freed: Iterable[FreedSlot], now: int) -> Plan[None]:
         """Tells channels that counted leases of theirs ended, and how long their handlers took.
         Those that did not begin have a wake of their own. No message has an id below zero."""
         sums: dict[tuple[ChannelRef, bool], tuple[int, int]] = defaultdict(lambda: (0, 0))
@@ -145,14 +152,14 @@ class MysqlSettleEnd(MysqlNodeEnds, MysqlBehind):
             (now, id, now, -took, 0, count, 0, True, queue, name)
             for ((id, queue, name), _), (count, took) in sums.items()
         ]
-        yield from self._insert("add_wakes", rows)
+        yield from self._sql.insert("add_wakes", rows)
 
-    def _add_stale_history(self, lost: Sequence[LostLease], verb: str) -> Plan[None]:
+    def add_stale_history(self, lost: Sequence[LostLease], verb: str) -> Plan[None]:
         """Notes in the history who came too late, and with which verb."""
         if not lost:
             return
         ids = sorted({lease.id for lease in lost})
-        rows = yield self._statement("messages_of_lost_leases", ids, self._now())
+        rows = yield self._sql.statement("messages_of_lost_leases", ids, self._sql.now())
         now, kept = int(rows[0][5]), bytes(rows[0][6])
         if kept == b"none":
             return
@@ -165,16 +172,16 @@ class MysqlSettleEnd(MysqlNodeEnds, MysqlBehind):
             where = (False, False, None, queue, channel, kind, None)
             why = (b"stale", verb.encode(), None, None, None)
             entries.append((id, fence, attempt, *empty, now, None, *where, *why))
-        yield from self._insert("add_history", entries)
+        yield from self._sql.insert("add_history", entries)
 
-    def _count_dead(self, channels: Iterable[tuple[bytes, bytes]], sign: int) -> Plan[None]:
+    def count_dead(self, channels: Iterable[tuple[bytes, bytes]], sign: int) -> Plan[None]:
         """Adds to the dead-letter counts of the channels (queue, name), once for each item."""
         counts: dict[tuple[bytes, bytes], int] = defaultdict(int)
         for channel in channels:
             counts[channel] += sign
         if counts:
             rows = [(*channel, n) for channel, n in counts.items()]
-            yield from self._insert("add_dead_counts", rows)
+            yield from self._sql.insert("add_dead_counts", rows)
 
 
 # Leases that are about to end, by their holder or by upkeep, as the statements read them.
@@ -313,10 +320,24 @@ class Cause(NamedTuple):
     traceback: bytes | None = None
 
 
-class MysqlRequeue(MysqlSettleEnd):
+class MysqlRequeue:
     """What becomes of messages whose leases just ended: they wait again, or become dead letters."""
 
-    def _requeue(self, requeues: Sequence[Requeue]) -> Plan[None]:
+    def __init__(
+        self,
+        sql: MysqlSql,
+        outbox: MysqlEventOutbox,
+        ends: MysqlSettleEnd,
+        nodes: MysqlNodeEnds,
+        behind: MysqlBehind,
+    ) -> None:
+        self._sql = sql
+        self._outbox = outbox
+        self._ends = ends
+        self._nodes = nodes
+        self._behind = behind
+
+    def requeue(self, requeues: Sequence[Requeue]) -> Plan[None]:
         """Adds a wake for each; rewrites a message's row only if it changes."""
         groups: dict[tuple[int, bool, bool], list[int]] = defaultdict(list)
         for requeue in requeues:
@@ -324,25 +345,25 @@ class MysqlRequeue(MysqlSettleEnd):
                 group = requeue.due, requeue.counts, requeue.fails
                 groups[group].append(requeue.lease.id)
         for (due, counts, fails), ids in groups.items():
-            yield self._statement("requeue", ids, due, int(counts), int(fails))
-        yield from self._insert("add_wakes", [_wake(requeue) for requeue in requeues])
+            yield self._sql.statement("requeue", ids, due, int(counts), int(fails))
+        yield from self._sql.insert("add_wakes", [_wake(requeue) for requeue in requeues])
 
-    def _add_dead_letters(self, dying: Sequence[tuple[EndedLease, Cause]], now: int) -> Plan[None]:
-        yield from self._add_message_events("dead", [lease.id for lease, _ in dying])
+    def add_dead_letters(self, dying: Sequence[tuple[EndedLease, Cause]], now: int) -> Plan[None]:
+        yield from self._outbox.add_message_events("dead", [lease.id for lease, _ in dying])
         groups: dict[Cause, list[int]] = defaultdict(list)
         for lease, cause in dying:
             groups[cause].append(lease.id)
         for cause, ids in groups.items():
-            yield self._statement("add_dead_letters", ids, now, *cause)
-            yield self._statement("delete_messages", ids)
-        yield from self._count_dead(((lease.queue, lease.channel) for lease, _ in dying), 1)
+            yield self._sql.statement("add_dead_letters", ids, now, *cause)
+            yield self._sql.statement("delete_messages", ids)
+        yield from self._ends.count_dead(((lease.queue, lease.channel) for lease, _ in dying), 1)
         keys = [EndedKey(x.id, x.queue, x.key, None) for x, _ in dying if x.key is not None]
         if keys:
-            keys = yield from self._lock_keys(keys)
-            if passed_on := (yield from self._start_behind(keys, now)):
-                yield self._statement("forget_dead_keys", passed_on)
+            keys = yield from self._behind.lock_keys(keys)
+            if passed_on := (yield from self._behind.start_behind(keys, now)):
+                yield self._sql.statement("forget_dead_keys", passed_on)
         nodes = [lease.id for lease, _ in dying if lease.flow_id is not None]
-        yield from self._nodes_ended(nodes, {}, "dead", now)
+        yield from self._nodes.nodes_ended(nodes, {}, "dead", now)
 
 
 def _wake(requeue: Requeue) -> WakeRow:

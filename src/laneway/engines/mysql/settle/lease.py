@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 from laneway.contract import Hold
-from laneway.engines.mysql.base import MysqlBase, data, pair_id, repeatable, text
+from laneway.engines.mysql.base import MysqlSql, data, pair_id, repeatable, text
 from laneway.engines.mysql.claim.channel import PARKED
 from laneway.engines.times import micros, moment
 from laneway.event import StoredResult
@@ -17,14 +17,17 @@ from laneway.plan import Plan, Row
 from .end import LostLease, MysqlSettleEnd
 
 
-class MysqlResults(MysqlBase):
+class MysqlResults:
     """Results: what handlers returned, and how messages ended whose results were to be kept."""
 
-    def _keep_results(self, results: Results, outcome: str, now: int) -> Plan[None]:
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
+    def keep_results(self, results: Results, outcome: str, now: int) -> Plan[None]:
         """Of messages that end in this transaction. The caller has locked their leases."""
-        rows = yield self._statement("names_of_messages", sorted(id for id, _ in results))
+        rows = yield self._sql.statement("names_of_messages", sorted(id for id, _ in results))
         names = {int(row[0]): row[1:] for row in rows}
-        yield from self._insert(
+        yield from self._sql.insert(
             "keep_results",
             [
                 (
@@ -35,52 +38,55 @@ class MysqlResults(MysqlBase):
             ],
         )
 
-    def _keep_ended(self, ids: Sequence[int], outcome: bytes, now: int) -> Plan[None]:
+    def keep_ended(self, ids: Sequence[int], outcome: bytes, now: int) -> Plan[None]:
         """Of messages that no handler ends. The caller deletes them afterwards."""
-        yield self._statement("keep_ended", ids, outcome, now)
+        yield self._sql.statement("keep_ended", ids, outcome, now)
 
-    def _delete_expired_results(self, now: int, limit: int) -> Plan[int]:
-        rows = yield self._statement("expired_results", now, limit)
+    def delete_expired_results(self, now: int, limit: int) -> Plan[int]:
+        rows = yield self._sql.statement("expired_results", now, limit)
         if rows:
-            yield self._statement("delete_results", [int(row[0]) for row in rows])
+            yield self._sql.statement("delete_results", [int(row[0]) for row in rows])
         return len(rows)
 
     @repeatable
     def results(self, ids: Sequence[int]) -> Plan[list[StoredResult | None]]:
-        rows = yield self._statement("results", sorted(set(ids)), self._now())
+        rows = yield self._sql.statement("results", sorted(set(ids)), self._sql.now())
         found = {int(row[0]): StoredResult(text(row[1]) or "", bytes(row[2])) for row in rows}
         return [found.get(id) for id in ids]
 
 
-class MysqlOnce(MysqlBase):
+class MysqlOnce:
     """once: record in the caller's transaction that something is done; true the first time.
 
     Invariant: of all transactions that ask for the same key, only one that commits gets true.
     Another one that asks meanwhile waits until the first has ended. Upkeep deletes expired keys."""
 
+    def __init__(self, sql: MysqlSql) -> None:
+        self._sql = sql
+
     @repeatable
     def once(self, queue: str, key: str, keep: timedelta) -> Plan[bool]:
         names = queue.encode(), key.encode()
         id, mark = pair_id(*names), secrets.randbits(62)
-        rows = yield self._statement("clock", self._now())
-        yield self._statement("once", [(id, *names, int(rows[0][0]) + micros(keep), mark)])
-        ((found, keep_until, now),) = yield self._statement("read_once", id, self._now())
+        rows = yield self._sql.statement("clock", self._sql.now())
+        yield self._sql.statement("once", [(id, *names, int(rows[0][0]) + micros(keep), mark)])
+        ((found, keep_until, now),) = yield self._sql.statement("read_once", id, self._sql.now())
         if int(found) == mark:
             return True
         if int(keep_until) > int(now):
             return False
-        yield self._statement("renew_once", int(now) + micros(keep), id)
+        yield self._sql.statement("renew_once", int(now) + micros(keep), id)
         return True
 
-    def _delete_expired_once(self, now: int, limit: int) -> Plan[int]:
+    def delete_expired_once(self, now: int, limit: int) -> Plan[int]:
         """For upkeep. Not done by once itself: in the caller's transaction it would hold locks."""
-        rows = yield self._statement("expired_once", now, limit)
+        rows = yield self._sql.statement("expired_once", now, limit)
         if not rows:
             return 0
         ids = sorted(bytes(row[0]) for row in rows)
-        rows = yield self._statement("lock_expired_once", ids, now)
+        rows = yield self._sql.statement("lock_expired_once", ids, now)
         if rows:
-            yield self._statement("delete_expired_once", [row[0] for row in rows])
+            yield self._sql.statement("delete_expired_once", [row[0] for row in rows])
         return len(rows)
 
 
@@ -89,7 +95,7 @@ LeaseKey = tuple[int, int]
 """Message id and fence."""
 
 
-class MysqlLeases(MysqlSettleEnd):
+class MysqlLeases:
     """Leases: lock them, extend them, and hold them for a batch of work.
 
     A lease that is locked may be gone by then. At REPEATABLE READ, MySQL's default and so what most
@@ -98,13 +104,17 @@ class MysqlLeases(MysqlSettleEnd):
     in such a transaction a missing lease gets a placeholder row first. Our own connections use READ
     COMMITTED and lock no gaps."""
 
-    def _lock_leases(self, statement: str, leases: Sequence[LeaseKey]) -> Plan[Sequence[Row]]:
+    def __init__(self, sql: MysqlSql, ends: MysqlSettleEnd) -> None:
+        self._sql = sql
+        self._ends = ends
+
+    def lock_leases(self, statement: str, leases: Sequence[LeaseKey]) -> Plan[Sequence[Row]]:
         """The statement's rows for those of the leases that are still held."""
         ids = sorted({id for id, _ in leases})
-        yield self._statement("add_lease_placeholders", ids, PARKED)._replace(guest=True)
-        rows = yield self._statement(statement, list(leases), self._now())
+        yield self._sql.statement("add_lease_placeholders", ids, PARKED)._replace(guest=True)
+        rows = yield self._sql.statement(statement, list(leases), self._sql.now())
         if len(rows) < len(leases):
-            yield self._statement("delete_lease_placeholders", ids)._replace(guest=True)
+            yield self._sql.statement("delete_lease_placeholders", ids)._replace(guest=True)
         return rows
 
     @repeatable
@@ -112,7 +122,7 @@ class MysqlLeases(MysqlSettleEnd):
         self, extensions: Sequence[Extension], notes: Sequence[ProgressNote] = ()
     ) -> Plan[list[Settled]]:
         items = by_lease(extensions)
-        rows = yield from self._lock_leases("lock_leases_to_extend", list(items))
+        rows = yield from self.lock_leases("lock_leases_to_extend", list(items))
         ends: dict[int, list[int]] = defaultdict(list)
         until: dict[LeaseKey, int] = {}
         for id, fence, old, now in rows:
@@ -120,11 +130,11 @@ class MysqlLeases(MysqlSettleEnd):
             ends[end].append(id)
             until[id, fence] = max(int(old), end)
         for end, ids in ends.items():
-            yield self._statement("extend", ids, end)
+            yield self._sql.statement("extend", ids, end)
         if rows:
             yield from self._note_progress(notes, set(until), int(rows[0][3]))
         lost = [LostLease(*key) for key in items if key not in until]
-        yield from self._add_stale_history(lost, "extend")
+        yield from self._ends.add_stale_history(lost, "extend")
         return [
             Settled(e.id, e.fence, "extended", moment(until[e.id, e.fence]))
             if (e.id, e.fence) in until
@@ -137,14 +147,14 @@ class MysqlLeases(MysqlSettleEnd):
         self, leases: Sequence[Row], span: timedelta, notes: Sequence[ProgressNote] = ()
     ) -> Plan[list[Hold]]:
         items = list(by_lease(leases))
-        rows = yield self._statement("lock_free_leases", items, self._now())
+        rows = yield self._sql.statement("lock_free_leases", items, self._sql.now())
         found: dict[LeaseKey, Hold] = {(row[0], row[1]): "extended" for row in rows}
         if rows:
             until = int(rows[0][2]) + micros(span)
-            yield self._statement("extend", [row[0] for row in rows], until)
+            yield self._sql.statement("extend", [row[0] for row in rows], until)
             yield from self._note_progress(notes, set(found), int(rows[0][2]))
         if left := [item for item in items if item not in found]:
-            rows = yield self._statement("existing_leases", left)
+            rows = yield self._sql.statement("existing_leases", left)
             found |= {(row[0], row[1]): "locked" for row in rows}
         return [found.get((row[0], row[1]), "lost") for row in leases]
 
@@ -157,21 +167,21 @@ class MysqlLeases(MysqlSettleEnd):
             for note in notes
             if (note.id, note.fence) in held
         )
-        yield from self._insert("note_progress", rows)
+        yield from self._sql.insert("note_progress", rows)
 
     @repeatable
     def progress(self, ids: Sequence[int]) -> Plan[list[Progress | None]]:
-        rows = yield self._statement("progress", sorted(set(ids)))
+        rows = yield self._sql.statement("progress", sorted(set(ids)))
         found = {
             int(id): Progress(share, text(note), moment(at), int(fence))
             for id, share, note, at, fence in rows
         }
         return [found.get(id) for id in ids]
 
-    def _delete_old_progress(self, now: int, limit: int) -> Plan[int]:
-        rows = yield self._statement("old_progress", now, limit)
+    def delete_old_progress(self, now: int, limit: int) -> Plan[int]:
+        rows = yield self._sql.statement("old_progress", now, limit)
         if rows:
-            yield self._statement("delete_progress", [int(row[0]) for row in rows])
+            yield self._sql.statement("delete_progress", [int(row[0]) for row in rows])
         return len(rows)
 
 

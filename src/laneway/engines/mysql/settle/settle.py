@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from laneway.engines.mysql.append import WakeRow
-from laneway.engines.mysql.base import MysqlChannelLocks, data, repeatable
+from laneway.engines.mysql.base import MysqlChannelLocks, MysqlSql, data, repeatable
+from laneway.engines.mysql.events import MysqlEventOutbox
+from laneway.engines.mysql.flows_release import MysqlNodeEnds
 from laneway.engines.times import micros
 from laneway.model import Cancelled, Deferral, Failure, Results, Return, Settled, SettleStatus
 from laneway.plan import Plan, Row
@@ -16,6 +18,7 @@ from .end import (
     EndedLease,
     HistoryRow,
     LostLease,
+    MysqlBehind,
     MysqlRequeue,
     MysqlSettleEnd,
     Requeue,
@@ -50,59 +53,77 @@ class WaitingMessage(NamedTuple):
     flow_id: int | None
 
 
-class MysqlCancel(MysqlSettleEnd, MysqlChannelLocks, MysqlResults):
+class MysqlCancel:
     """cancel, and the end of messages that lapse: waiting messages end without an attempt.
 
     Invariant: a message is either claimed or ended here, never both, because this locks the
     message's channel as a claim does."""
 
+    def __init__(
+        self,
+        sql: MysqlSql,
+        locks: MysqlChannelLocks,
+        outbox: MysqlEventOutbox,
+        results: MysqlResults,
+        ends: MysqlSettleEnd,
+        nodes: MysqlNodeEnds,
+        behind: MysqlBehind,
+    ) -> None:
+        self._sql = sql
+        self._locks = locks
+        self._outbox = outbox
+        self._results = results
+        self._ends = ends
+        self._nodes = nodes
+        self._behind = behind
+
     @repeatable
     def cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
         """A leased message belongs to its holder and stays."""
-        return (yield from self._cancel(ids))
+        return (yield from self.cancel_waiting(ids))
 
-    def _cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
+    def cancel_waiting(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
         wanted = sorted(set(ids))
-        rows = yield self._statement("message_channels", wanted)
-        yield from self._lock_channels([(row[2], row[3]) for row in rows])
-        ended = yield from self._end_waiting(wanted, b"cancelled")
+        rows = yield self._sql.statement("message_channels", wanted)
+        yield from self._locks.lock_channels([(row[2], row[3]) for row in rows])
+        ended = yield from self.end_waiting(wanted, b"cancelled")
         status: dict[int, Any] = dict.fromkeys(ended, "cancelled")
         if len(status) < len(wanted):
-            rows = yield self._statement(
+            rows = yield self._sql.statement(
                 "message_states", [id for id in wanted if id not in status]
             )
             status |= {int(row[0]): _text(row[1]) for row in rows}
         return [Cancelled(id, status.get(id, "absent")) for id in ids]
 
-    def _end_waiting(self, ids: Sequence[int], outcome: bytes) -> Plan[list[int]]:
+    def end_waiting(self, ids: Sequence[int], outcome: bytes) -> Plan[list[int]]:
         """Ends those that are not leased. The caller has locked their channels."""
-        rows = yield self._statement("waiting_messages", ids, self._now())
+        rows = yield self._sql.statement("waiting_messages", ids, self._sql.now())
         ending = [WaitingMessage(*row) for row in rows]
         keys = [k for m in ending if (k := ended_key(m.id, m.queue, m.key, m.key_window))]
         if keys:
             # Read again: one that waited behind another may have been started meanwhile.
-            keys = yield from self._lock_keys(keys)
-            rows = yield self._statement("waiting_messages", ids, self._now())
+            keys = yield from self._behind.lock_keys(keys)
+            rows = yield self._sql.statement("waiting_messages", ids, self._sql.now())
             ending = [WaitingMessage(*row) for row in rows]
         if not ending:
             return []
         now, done = ending[0].now, [message.id for message in ending]
-        yield from self._add_message_events(outcome.decode(), done)
-        yield from self._keep_ended(done, outcome, now)
-        yield from self._leave_lanes(ending)
-        yield self._statement("delete_messages", done)
+        yield from self._outbox.add_message_events(outcome.decode(), done)
+        yield from self._results.keep_ended(done, outcome, now)
+        yield from self.leave_lanes(ending)
+        yield self._sql.statement("delete_messages", done)
         if ending[0].history == b"all":
-            yield from self._insert("add_history", [_history_row(m, outcome) for m in ending])
-        yield from self._insert("add_wakes", [_wake(message) for message in ending])
-        yield from self._release_keys([key for key in keys if key.id in done], now)
+            yield from self._sql.insert("add_history", [_history_row(m, outcome) for m in ending])
+        yield from self._sql.insert("add_wakes", [_wake(message) for message in ending])
+        yield from self._ends.release_keys([key for key in keys if key.id in done], now)
         nodes = [message.id for message in ending if message.flow_id is not None]
-        yield from self._nodes_ended(nodes, {}, outcome.decode(), now)
+        yield from self._nodes.nodes_ended(nodes, {}, outcome.decode(), now)
         return done
 
-    def _leave_lanes(self, messages: Sequence[WaitingMessage]) -> Plan[None]:
+    def leave_lanes(self, messages: Sequence[WaitingMessage]) -> Plan[None]:
         """Claims by kind are not to pass over what waits no more, or at another time."""
         if any(m.by_kind for m in messages):
-            yield self._statement("delete_kind_messages", [m.id for m in messages])
+            yield self._sql.statement("delete_kind_messages", [m.id for m in messages])
 
 
 def _history_row(m: WaitingMessage, outcome: bytes) -> HistoryRow:
@@ -124,11 +145,26 @@ def _text(value: bytes | str) -> str:
 ERROR_CHARACTERS = 16 * 1024
 
 
-class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
+class MysqlSettle(MysqlLeases):
     """complete, defer, fail and give_back: how a lease holder ends its leases.
 
     Invariant: only the holder of the lease with this fence ends it. Every verb carries the fence
     and returns a status for each message. Locks leases in id order."""
+
+    def __init__(
+        self,
+        sql: MysqlSql,
+        ends: MysqlSettleEnd,
+        outbox: MysqlEventOutbox,
+        nodes: MysqlNodeEnds,
+        requeue: MysqlRequeue,
+        results: MysqlResults,
+    ) -> None:
+        super().__init__(sql, ends)
+        self._outbox = outbox
+        self._nodes = nodes
+        self._requeue = requeue
+        self._results = results
 
     @repeatable
     def complete(
@@ -156,15 +192,17 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
         results: Results,
     ) -> Plan[list[Settled]]:
         items = by_lease(leases)
-        rows = yield from self._lock_leases("lock_leases", list(items))
+        rows = yield from self.lock_leases("lock_leases", list(items))
         held = [CompletedLease.read(row[0]) for row in rows]
         kept = {(lease.id, lease.fence) for lease in held}
         if ours := {key: result for key, result in results.items() if key in kept}:
-            yield from self._keep_results(ours, outcome, held[0].now)
+            yield from self._results.keep_results(ours, outcome, held[0].now)
         if held:
             yield from self._end_messages(outcome, held, waited)
         lost = [LostLease(*key) for key in items if key not in kept]
-        yield from self._add_stale_history(lost, "complete" if outcome == "completed" else "cancel")
+        yield from self._ends.add_stale_history(
+            lost, "complete" if outcome == "completed" else "cancel"
+        )
         return [
             Settled(*lease, outcome if lease in kept else "lost")
             for lease in ((row[0], row[1]) for row in leases)
@@ -174,29 +212,29 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
         self, outcome: str, held: Sequence[CompletedLease], waited: Mapping[int, int]
     ) -> Plan[None]:
         now, ids = held[0].now, [lease.id for lease in held]
-        yield from self._add_message_events(outcome, ids)
+        yield from self._outbox.add_message_events(outcome, ids)
         if held[0].history == b"all":
             if any(id in waited for id in ids):
                 pairs = [(id, waited.get(id)) for id in ids]
-                yield self._statement("add_waited_history", pairs, now, outcome.encode())
+                yield self._sql.statement("add_waited_history", pairs, now, outcome.encode())
             else:
-                yield self._statement("add_completed_history", ids, now, outcome.encode())
+                yield self._sql.statement("add_completed_history", ids, now, outcome.encode())
         ties = yield from self._slots_and_keys([lease.id for lease in held if lease.tied])
-        yield self._statement("delete_leased_messages", ids)
-        yield from self._release_keys([key for tie in ties if (key := tie.ended_key)], now)
+        yield self._sql.statement("delete_leased_messages", ids)
+        yield from self._ends.release_keys([key for tie in ties if (key := tie.ended_key)], now)
         freed = [
             (tie.channel_ref, int(tie.claimed_at) + 1000 * (waited.get(tie.id) or 0))
             for tie in ties
             if tie.counted
         ]
-        yield from self._free_slots(freed, now)
+        yield from self._ends.free_slots(freed, now)
         nodes = {lease.id: lease.fence for lease in held if lease.node}
-        yield from self._nodes_ended(list(nodes), nodes, outcome, now)
+        yield from self._nodes.nodes_ended(list(nodes), nodes, outcome, now)
 
     def _slots_and_keys(self, ids: Sequence[int]) -> Plan[list[SlotAndKey]]:
         if not ids:
             return []
-        rows = yield self._statement("lease_slots_and_keys", ids)
+        rows = yield self._sql.statement("lease_slots_and_keys", ids)
         return [SlotAndKey(*row) for row in rows]
 
     @repeatable
@@ -226,13 +264,13 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
             status[lease.id, lease.fence] = "dead" if dead else "deferred"
         retried = {lease.id for lease, _ in dying} | {r.lease.id for r in requeues if r.fails}
         deferred = [lease.id for lease in held if lease.id not in retried]
-        yield from self._add_message_events("deferred", deferred)
-        yield from self._add_message_events("retried", sorted(retried))
+        yield from self._outbox.add_message_events("deferred", deferred)
+        yield from self._outbox.add_message_events("retried", sorted(retried))
         yield from self._end_leases(held, entries, _began(held, items))
         yield from self._save_states([items[r.lease.id, r.lease.fence] for r in requeues])
-        yield from self._requeue(requeues)
+        yield from self._requeue.requeue(requeues)
         if dying:
-            yield from self._add_dead_letters(dying, held[0].now)
+            yield from self._requeue.add_dead_letters(dying, held[0].now)
         return (yield from self._settled(deferrals, status, "defer"))
 
     @repeatable
@@ -248,10 +286,10 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
             if lease.history != b"none":
                 row = lease.history_row(b"failed", dead=True, reason=cause.reason, error=error)
                 entries.append(lease.waited(row, item.waited))
-        yield from self._add_message_events("failed", [lease.id for lease in held])
+        yield from self._outbox.add_message_events("failed", [lease.id for lease in held])
         yield from self._end_leases(held, entries, _began(held, items))
         if dying:
-            yield from self._add_dead_letters(dying, held[0].now)
+            yield from self._requeue.add_dead_letters(dying, held[0].now)
         status: dict[LeaseKey, SettleStatus] = {(x.id, x.fence): "failed" for x in held}
         return (yield from self._settled(failures, status, "fail"))
 
@@ -262,14 +300,14 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
         items = by_lease(returns)
         held = yield from self._lock_with_messages(items)
         entries = [lease.history_row(b"given_back") for lease in held if lease.history == b"all"]
-        yield from self._add_message_events("given_back", [lease.id for lease in held])
+        yield from self._outbox.add_message_events("given_back", [lease.id for lease in held])
         yield from self._end_leases(held, entries, {x.id: None for x in held})
-        yield from self._requeue([_given_back(x, items[x.id, x.fence]) for x in held])
+        yield from self._requeue.requeue([_given_back(x, items[x.id, x.fence]) for x in held])
         status: dict[LeaseKey, SettleStatus] = {(x.id, x.fence): "given_back" for x in held}
         return (yield from self._settled(returns, status, "give_back"))
 
     def _lock_with_messages(self, items: dict[LeaseKey, Any]) -> Plan[list[EndedLease]]:
-        rows = yield from self._lock_leases("lock_leases_and_messages", list(items))
+        rows = yield from self.lock_leases("lock_leases_and_messages", list(items))
         return [EndedLease(*row) for row in rows]
 
     def _end_leases(
@@ -282,14 +320,14 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
         handlers did, None if they did not."""
         if not held:
             return
-        yield from self._insert("add_history", entries)
-        yield self._statement("delete_leases", [lease.id for lease in held])
+        yield from self._sql.insert("add_history", entries)
+        yield self._sql.statement("delete_leases", [lease.id for lease in held])
         freed = [(lease.channel_ref, began[lease.id]) for lease in held if lease.counted]
-        yield from self._free_slots(freed, held[0].now)
+        yield from self._ends.free_slots(freed, held[0].now)
 
     def _save_states(self, deferrals: Sequence[Deferral]) -> Plan[None]:
         groups: dict[tuple[bytes | None, str | None], list[int]] = defaultdict(list)
-        yield from self._check_fits(item.state for item in deferrals if not item.keep)
+        yield from self._sql.check_fits(item.state for item in deferrals if not item.keep)
         for item in deferrals:
             if not item.keep:
                 groups[item.state, item.state_type].append(item.id)
@@ -298,13 +336,13 @@ class MysqlSettle(MysqlRequeue, MysqlLeases, MysqlResults):
             step = len(ids) if len(state or b"") < _LARGE_STATE else _IDS_BESIDE_LARGE
             for start in range(0, len(ids), step):
                 some = ids[start : start + step]
-                yield self._statement("save_state", some, state, data(state_type))
+                yield self._sql.statement("save_state", some, state, data(state_type))
 
     def _settled(
         self, items: Sequence[Any], status: dict[LeaseKey, SettleStatus], verb: str
     ) -> Plan[list[Settled]]:
         lost = [LostLease(i.id, i.fence) for i in items if (i.id, i.fence) not in status]
-        yield from self._add_stale_history(lost, verb)
+        yield from self._ends.add_stale_history(lost, verb)
         return [Settled(i.id, i.fence, status.get((i.id, i.fence), "lost")) for i in items]
 
 

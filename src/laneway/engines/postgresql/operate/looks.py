@@ -8,7 +8,7 @@ from laneway.engines.channel_pages import (
     read_position,
     written_position,
 )
-from laneway.engines.postgresql.base import PostgresqlBase
+from laneway.engines.postgresql.base import PostgresqlSql
 from laneway.inspection import LOOK, ChannelFilter, ChannelInfo, ChannelPage
 from laneway.model import ChannelStats, Policy, QueueStats
 from laneway.operations import NO_TIMES, Minute, MinuteFilter
@@ -22,9 +22,12 @@ _STATS, _WHY = 8, 17  # columns of a channel: ChannelStats, the policy, the reas
 _TIMES = slice(16, 18)
 
 
-class PostgresqlLooks(PostgresqlBase):
+class PostgresqlLooks:
+    def __init__(self, sql: PostgresqlSql) -> None:
+        self._sql = sql
+
     def queue_stats(self) -> Plan[list[QueueStats]]:
-        rows = yield self._statement_now("queue_stats", _LOOK_ROWS)
+        rows = yield self._sql.statement_now("queue_stats", _LOOK_ROWS)
         return [QueueStats(*row) for row in rows]
 
     def channel_stats(
@@ -41,7 +44,7 @@ class PostgresqlLooks(PostgresqlBase):
             return (yield from self._by_name(wanted, limit, *last))
         waiting, *names = (None, None, None) if last is None else (-last[0], *last[1:])
         by = (wanted.queue, wanted.prefix, wanted.paused, wanted.limited)
-        rows = yield self._statement_now("channels", *by, limit, _LOOK_ROWS, waiting, *names)
+        rows = yield self._sql.statement_now("channels", *by, limit, _LOOK_ROWS, waiting, *names)
         complete, looked = rows[0][:2]
         found = [_channel(row[2:]) for row in rows if row[2] is not None]
         next = written_position(rank(found[limit - 1])) if len(found) > limit else None
@@ -57,9 +60,9 @@ class PostgresqlLooks(PostgresqlBase):
     def _one_channel(self, wanted: ChannelFilter, channel: str) -> Plan[ChannelPage]:
         queues = [wanted.queue] if wanted.queue is not None else None
         if queues is None:
-            queues = (yield self._statement("queue_names"))[0][0]
+            queues = (yield self._sql.statement("queue_names"))[0][0]
         names = [channel] * len(queues)
-        rows = yield self._statement_now("channels_named", queues, names, LOOK // 2)
+        rows = yield self._sql.statement_now("channels_named", queues, names, LOOK // 2)
         listed = [_channel(row) for row in rows]
         found = [info for info in listed if _shown(info) and matches(info, wanted)]
         return ChannelPage(sorted(found, key=rank), None, len(queues))
@@ -68,7 +71,7 @@ class PostgresqlLooks(PostgresqlBase):
         self, wanted: ChannelFilter, limit: int, queue: str, channel: str
     ) -> Plan[ChannelPage]:
         by = (wanted.queue, wanted.prefix, wanted.paused, wanted.limited)
-        rows = yield self._statement("channel_names", *by, queue, channel, limit, LOOK)
+        rows = yield self._sql.statement("channel_names", *by, queue, channel, limit, LOOK)
         queues, names, looked, *last = rows[0]
         next = None if last[0] is None else written_position((last[0], last[1]))
         found = yield from self._named(queues, names)
@@ -85,11 +88,11 @@ class PostgresqlLooks(PostgresqlBase):
         if not names:
             return []
         most = max(20, _COUNTED // len(names))
-        rows = yield self._statement_now("channels_named", queues, names, most)
+        rows = yield self._sql.statement_now("channels_named", queues, names, most)
         return [_channel(row) for row in rows]
 
     def minutes(self, wanted: MinuteFilter) -> Plan[list[Minute]]:
-        rows = yield self._statement(
+        rows = yield self._sql.statement(
             "minutes",
             wanted.queue,
             wanted.kind,

@@ -10,8 +10,9 @@ from operator import itemgetter
 
 from laneway.engines.fairness import QUANTUM, ChannelId, Pace, whole_rounds
 from laneway.engines.kind_pauses import put_back_for
-from laneway.engines.sqlite.base import WriteState, listed
-from laneway.engines.sqlite.channels import SqliteChannelRows
+from laneway.engines.sqlite.base import SqliteSql, WriteState, listed
+from laneway.engines.sqlite.channels import SqliteLanes
+from laneway.engines.sqlite.events import SqliteEventOutbox
 from laneway.engines.times import micros, moment
 from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row, Taken
@@ -55,16 +56,21 @@ class ClaimBatch:
         return max(1, whole_rounds(offers, self.left, most))
 
 
-class SqliteClaim(SqliteChannelRows):
-    def _claim(
+class SqliteClaim:
+    def __init__(self, sql: SqliteSql, outbox: SqliteEventOutbox, lanes: SqliteLanes) -> None:
+        self._sql = sql
+        self._outbox = outbox
+        self._lanes = lanes
+
+    def claim(
         self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str
     ) -> Plan[Taken]:
-        now = self._now()
-        rows = yield self._read_outside("claim_status", listed(queues), now)
+        now = self._sql.now()
+        rows = yield self._sql.read_outside("claim_status", listed(queues), now)
         if not rows[0][0]:
             return nothing(rows[0], now)
         limited = bool(rows[0][3])
-        state = yield from self._begin_write(fences=1)
+        state = yield from self._sql.begin_write(fences=1)
         until = state.now + micros(lease)
         channels = yield from self._serve(queues, limit, state, until)
         ids = [start[2] for channel in channels for start in channel.taken]
@@ -75,7 +81,7 @@ class SqliteClaim(SqliteChannelRows):
         taken = yield from self._answer(ids, limit, worker, state, until, status)
         return taken._replace(limited=limited)
 
-    def _claim_out_of_turn(
+    def claim_out_of_turn(
         self,
         queues: tuple[str, ...],
         counts: Mapping[ChannelId, int],
@@ -83,11 +89,11 @@ class SqliteClaim(SqliteChannelRows):
         worker: str,
     ) -> Plan[Taken]:
         """Up to so many messages of each of these channels, whosever turn it is."""
-        state = yield from self._begin_write(fences=1)
+        state = yield from self._sql.begin_write(fences=1)
         until = state.now + micros(lease)
         batch = ClaimBatch(sum(counts.values()), state.turn)
         batch.paces = yield from self._paces(queues, state)
-        rows = yield self._statement("ready_among", listed(counts), state.now)
+        rows = yield self._sql.statement("ready_among", listed(counts), state.now)
         channels = [SqliteClaimChannel(row[1:], state.now) for row in rows]
         if batch.paces:
             timed = {row[1]: batch.paces[row[0]] for row in rows if row[0] in batch.paces}
@@ -115,12 +121,14 @@ class SqliteClaim(SqliteChannelRows):
         kind."""
         if not ids:
             return nothing((yield from status()), state.now)
-        yield self._statement("add_claim", state.fence, until, state.now, worker)
+        yield self._sql.statement("add_claim", state.fence, until, state.now, worker)
         if by_kind:
-            rows = yield self._statement("claimed_of_kind", listed(ids), state.fence)
+            rows = yield self._sql.statement("claimed_of_kind", listed(ids), state.fence)
         else:
-            rows = yield self._statement("claimed_messages", listed(ids), state.fence, state.now)
-        yield from self._add_events("claimed", ids, state)
+            rows = yield self._sql.statement(
+                "claimed_messages", listed(ids), state.fence, state.now
+            )
+        yield from self._outbox.add_events("claimed", ids, state)
         look_again = None
         if len(ids) < limit:
             look_again = _wait((yield from status()), state.now)
@@ -129,7 +137,7 @@ class SqliteClaim(SqliteChannelRows):
 
     def _claim_status(self, queues: tuple[str, ...], now: int) -> Plan[Row]:
         """Ready, blocked, when the next channel wakes, and whether anything waits for limits."""
-        rows = yield self._statement("claim_status", listed(queues), now)
+        rows = yield self._sql.statement("claim_status", listed(queues), now)
         return rows[0]
 
     def _serve(
@@ -138,7 +146,7 @@ class SqliteClaim(SqliteChannelRows):
         """Leases messages until the batch is full, and updates the rows of their channels."""
         turn = state.turn
         for queue in queues:
-            yield self._statement("wake_channels", queue, state.now, turn, limit + WOKEN)
+            yield self._sql.statement("wake_channels", queue, state.now, turn, limit + WOKEN)
             turn += limit + WOKEN
         batch = ClaimBatch(limit, turn)
         batch.paces = yield from self._paces(queues, state)
@@ -151,20 +159,20 @@ class SqliteClaim(SqliteChannelRows):
     def _lease_visited(self, batch: ClaimBatch, state: WriteState, until: int) -> Plan[None]:
         visited = list(batch.visited)
         taken = [(*last, state.now) for channel in visited for last in channel.last_taken()]
-        yield self._many("add_leases", [(*last, state.fence, until) for last in taken])
-        yield self._many("delete_claimed_waiting", taken)
+        yield self._sql.many("add_leases", [(*last, state.fence, until) for last in taken])
+        yield self._sql.many("delete_claimed_waiting", taken)
         dues = {}
         for channel in visited:
             dues[channel] = yield from self._next_due(channel)
         rows = [channel.row_after(due) for channel, due in dues.items()]
-        yield self._many("update_served_channel", rows)
+        yield self._sql.many("update_served_channel", rows)
         yield from self._note_times(batch)
         if state.by_kind:
             ids = [start[2] for channel in visited for start in channel.taken]
-            yield from self._no_longer_waiting(ids, state)
+            yield from self._lanes.no_longer_waiting(ids, state)
             turns = [(channel.id, batch.next_turn()) for channel in visited]
-            yield from self._schedule_lanes(turns, state.now)
-        yield self._statement("set_turn", batch.turn)
+            yield from self._lanes.schedule_lanes(turns, state.now)
+        yield self._sql.statement("set_turn", batch.turn)
 
     def _first_round(
         self, queues: tuple[str, ...], limit: int, batch: ClaimBatch, now: int
@@ -175,7 +183,7 @@ class SqliteClaim(SqliteChannelRows):
             found: list[Row] = []
             timed: dict[int, Pace] = {}
             for queue in queues:
-                ready = yield self._statement("ready_channels", queue, after, page, now)
+                ready = yield self._sql.statement("ready_channels", queue, after, page, now)
                 found += ready
                 if queue in batch.paces:
                     timed |= dict.fromkeys((row[0] for row in ready), batch.paces[queue])
@@ -193,15 +201,15 @@ class SqliteClaim(SqliteChannelRows):
         """Of the queues that are fair by time."""
         if not state.fair:
             return {}
-        rows = yield self._statement("fair_paces", listed(queues))
-        yield self._many("note_reached", [(queue, reached) for queue, reached, _ in rows])
+        rows = yield self._sql.statement("fair_paces", listed(queues))
+        yield self._sql.many("note_reached", [(queue, reached) for queue, reached, _ in rows])
         return {queue: Pace(reached, turn) for queue, reached, turn in rows}
 
     def _share_times(
         self, channels: Sequence[SqliteClaimChannel], timed: Mapping[int, Pace]
     ) -> Plan[None]:
         """Gives channels of queues that are fair by time their shares."""
-        rows = yield self._statement("fair_channels", listed(timed))
+        rows = yield self._sql.statement("fair_channels", listed(timed))
         known = {row[0]: row[1:] for row in rows}
         for channel in channels:
             if channel.id in timed:
@@ -210,7 +218,7 @@ class SqliteClaim(SqliteChannelRows):
     def _note_times(self, batch: ClaimBatch) -> Plan[None]:
         if batch.paces:
             rows = [row for channel in batch.visited if (row := channel.time_row()) is not None]
-            yield self._many("note_time", rows)
+            yield self._sql.many("note_time", rows)
 
     def _visit(
         self, batch: ClaimBatch, channels: Sequence[SqliteClaimChannel], rounds: int
@@ -256,7 +264,7 @@ class SqliteClaim(SqliteChannelRows):
         for priority in (yield from self._priorities(channel.id, channel.bands)):
             if most := known.most():
                 params = (channel.id, priority, channel.now, most)
-                known.add((yield self._statement("due_messages", *params)))
+                known.add((yield self._sql.statement("due_messages", *params)))
         return known.starts, known.all_known
 
     def _priorities(self, channel_id: int, bands: int, kind: str | None = None) -> Plan[list[int]]:
@@ -264,9 +272,9 @@ class SqliteClaim(SqliteChannelRows):
         if not has_high(bands):
             return low_priorities(bands)
         if kind is None:
-            rows = yield self._statement("high_priorities", channel_id, HIGH)
+            rows = yield self._sql.statement("high_priorities", channel_id, HIGH)
         else:
-            rows = yield self._statement("high_priorities_of_kind", channel_id, kind, HIGH)
+            rows = yield self._sql.statement("high_priorities_of_kind", channel_id, kind, HIGH)
         return [row[0] for row in rows] + low_priorities(bands)
 
     def _next_due(self, channel: SqliteClaimChannel) -> Plan[int | None]:
@@ -275,7 +283,7 @@ class SqliteClaim(SqliteChannelRows):
         if channel.has_more() or channel.waiting == len(channel.taken):
             return channel.next_due()
         priorities = yield from self._priorities(channel.id, channel.bands)
-        rows = yield self._statement("next_due", channel.id, listed(priorities), channel.now)
+        rows = yield self._sql.statement("next_due", channel.id, listed(priorities), channel.now)
         dues = {priority: due for priority, due in rows if due is not None}
         channel.bands = bands_of(dues)
         return min(dues.values(), default=None)

@@ -10,8 +10,9 @@ from datetime import timedelta
 from operator import itemgetter
 
 from laneway.engines.fairness import QUANTUM, ChannelId, start_order
-from laneway.engines.sqlite.base import WriteState, listed
-from laneway.engines.sqlite.channels import CountChanges
+from laneway.engines.sqlite.base import SqliteSql, WriteState, listed
+from laneway.engines.sqlite.channels import CountChanges, SqliteChannelRows, SqliteLanes
+from laneway.engines.sqlite.events import SqliteEventOutbox
 from laneway.engines.times import micros
 from laneway.model import ClaimStatus
 from laneway.plan import Plan, Row, Taken
@@ -33,22 +34,28 @@ Kinds = tuple[str, ...]
 
 
 class SqliteKindClaim(SqliteClaim):
-    def _claim_kinds(
+    def __init__(
+        self, sql: SqliteSql, rows: SqliteChannelRows, lanes: SqliteLanes, outbox: SqliteEventOutbox
+    ) -> None:
+        super().__init__(sql, outbox, lanes)
+        self._rows = rows
+
+    def claim_kinds(
         self, queues: tuple[str, ...], limit: int, lease: timedelta, worker: str, kinds: Kinds
     ) -> Plan[Taken]:
-        now = self._now()
-        rows = yield self._read_outside("lane_status", listed(queues), listed(kinds), now)
+        now = self._sql.now()
+        rows = yield self._sql.read_outside("lane_status", listed(queues), listed(kinds), now)
         ready, *_, unready = rows[0]
         if not ready and not unready:
             return nothing(rows[0][:4], now)
         limited = bool(rows[0][3])
-        state = yield from self._begin_write(fences=1)
+        state = yield from self._sql.begin_write(fences=1)
         if unready:
             state = state._replace(by_kind=True)
             for queue in queues:
                 if not (yield from self._make_ready(queue, state)):
                     return Taken([], ClaimStatus.BUSY, timedelta(0), None, None)
-            state = (yield from self._begin_write())._replace(fence=state.fence)
+            state = (yield from self._sql.begin_write())._replace(fence=state.fence)
         until = state.now + micros(lease)
         visits = yield from self._serve_kinds(queues, kinds, limit, state, until)
         ids = [start[2] for visit in visits for start in visit.taken]
@@ -59,7 +66,7 @@ class SqliteKindClaim(SqliteClaim):
         taken = yield from self._answer(ids, limit, worker, state, until, status, True)
         return taken._replace(limited=limited)
 
-    def _claim_kinds_out_of_turn(
+    def claim_kinds_out_of_turn(
         self,
         queues: tuple[str, ...],
         counts: Mapping[ChannelId, int],
@@ -68,7 +75,7 @@ class SqliteKindClaim(SqliteClaim):
         kinds: Kinds,
     ) -> Plan[Taken]:
         """Up to so many messages of each of these channels, whosever turn it is."""
-        state = yield from self._begin_write(fences=1)
+        state = yield from self._sql.begin_write(fences=1)
         until = state.now + micros(lease)
         batch = ClaimBatch(sum(counts.values()), state.turn)
         batch.paces = yield from self._paces(queues, state)
@@ -83,36 +90,36 @@ class SqliteKindClaim(SqliteClaim):
         return (yield from self._answer(ids, len(ids), worker, state, until, status, True))
 
     def _lane_status(self, queues: tuple[str, ...], kinds: Kinds, now: int) -> Plan[Row]:
-        rows = yield self._statement("lane_status", listed(queues), listed(kinds), now)
+        rows = yield self._sql.statement("lane_status", listed(queues), listed(kinds), now)
         return rows[0][:4]
 
     def _make_ready(self, queue: str, state: WriteState) -> Plan[bool]:
         """Whether all that waits in the queue is in lanes now."""
-        if (yield self._statement("add_kind_queue", queue)):
-            yield self._statement("count_kind_queue")
-        ((moved_to, end, ready),) = yield self._statement("kind_queue", queue)
+        if (yield self._sql.statement("add_kind_queue", queue)):
+            yield self._sql.statement("count_kind_queue")
+        ((moved_to, end, ready),) = yield self._sql.statement("kind_queue", queue)
         if ready:
             return True
         done = yield from self._move(queue, moved_to, end)
         if done:
-            yield self._statement("add_lanes", queue)
-            rows = yield self._statement("lane_channels", queue)
-            numbers = yield from self._begin_write(turns=len(rows))
+            yield self._sql.statement("add_lanes", queue)
+            rows = yield self._sql.statement("lane_channels", queue)
+            numbers = yield from self._sql.begin_write(turns=len(rows))
             turns = [(row[0], numbers.turn + number) for number, row in enumerate(rows)]
-            yield from self._schedule_lanes(turns, state.now)
+            yield from self._lanes.schedule_lanes(turns, state.now)
         return done
 
     def _move(self, queue: str, moved_to: int, end: int) -> Plan[bool]:
         """A small queue at once; of a large one what waits among the next messages of all."""
-        ((waiting,),) = yield self._statement("waiting_in_queue", queue)
+        ((waiting,),) = yield self._sql.statement("waiting_in_queue", queue)
         if waiting <= _MOVED:
-            yield self._statement("move_queue", queue)
+            yield self._sql.statement("move_queue", queue)
             last = end
         else:
-            rows = yield self._statement("end_of_move", moved_to, end, _MOVED)
+            rows = yield self._sql.statement("end_of_move", moved_to, end, _MOVED)
             last = end if rows[0][0] is None else rows[0][0]
-            yield self._statement("move_waiting", queue, moved_to, last)
-        yield self._statement("moved", queue, last, last >= end)
+            yield self._sql.statement("move_waiting", queue, moved_to, last)
+        yield self._sql.statement("moved", queue, last, last >= end)
         return bool(last >= end)
 
     def _serve_kinds(
@@ -125,9 +132,9 @@ class SqliteKindClaim(SqliteClaim):
     ) -> Plan[list[SqliteKindVisit]]:
         turn = state.turn
         names = listed(queues), listed(kinds)
-        for queue, kind in (yield self._statement("lanes_to_wake", *names, state.now)):
+        for queue, kind in (yield self._sql.statement("lanes_to_wake", *names, state.now)):
             woken = limit + WOKEN
-            yield self._statement("wake_lanes", queue, kind, state.now, turn, woken)
+            yield self._sql.statement("wake_lanes", queue, kind, state.now, turn, woken)
             turn += woken
         batch = ClaimBatch(limit, turn)
         batch.paces = yield from self._paces(queues, state)
@@ -143,7 +150,7 @@ class SqliteKindClaim(SqliteClaim):
         yield from self._lease_lanes(visits, state, until)
         yield from self._update_visited(visits, batch, state)
         yield from self._note_times(batch)
-        yield self._statement("set_turn", batch.turn)
+        yield self._sql.statement("set_turn", batch.turn)
         return visits
 
     def _first_round_of_kinds(
@@ -153,7 +160,7 @@ class SqliteKindClaim(SqliteClaim):
         after, page, seen = -1, limit // QUANTUM + 2, set[int]()
         while batch.left:
             found: list[tuple[int, int]] = []
-            for row in (yield self._statement("ready_lanes", *names, after, page, now)):
+            for row in (yield self._sql.statement("ready_lanes", *names, after, page, now)):
                 found += map(tuple, json.loads(row[0]))
             lanes = sorted(found, key=itemgetter(0))[:page]
             if not lanes:
@@ -168,7 +175,7 @@ class SqliteKindClaim(SqliteClaim):
     def _visits_of(
         self, ids: Sequence[ChannelId], kinds: str, batch: ClaimBatch, now: int
     ) -> Plan[list[SqliteKindVisit]]:
-        rows = yield self._statement("lanes_of_channels", listed(ids), kinds, now)
+        rows = yield self._sql.statement("lanes_of_channels", listed(ids), kinds, now)
         by_channel: dict[int, list[Row]] = {}
         for row in rows:
             by_channel.setdefault(row[0], []).append(row)
@@ -197,7 +204,7 @@ class SqliteKindClaim(SqliteClaim):
             for priority in (yield from self._priorities(channel.id, lane.bands, lane.kind)):
                 if most := known.most():
                     params = (channel.id, lane.kind, priority, channel.now, most)
-                    known.add((yield self._statement("due_messages_of_kind", *params)))
+                    known.add((yield self._sql.statement("due_messages_of_kind", *params)))
             lane.known = known.starts
             all_known = all_known and known.all_known
         return channel.merged(), all_known
@@ -206,12 +213,12 @@ class SqliteKindClaim(SqliteClaim):
         """A channel that starts one message at a time: the next one, if it is of these kinds."""
         heads: list[Start] = []
         for priority in (yield from self._priorities(visit.id, visit.channel_bands)):
-            heads += yield self._statement("due_messages", visit.id, priority, visit.now, 1)  # type: ignore[arg-type]
+            heads += yield self._sql.statement("due_messages", visit.id, priority, visit.now, 1)  # type: ignore[arg-type]
         first = start_order(heads, 1, visit.channel_skips, itemgetter(0), itemgetter(1, 2))
         visit.learn([], 1, True)
         if not first:
             return
-        ((kind, expires_at),) = yield self._statement("kind_and_expiry", first[0][2])
+        ((kind, expires_at),) = yield self._sql.statement("kind_and_expiry", first[0][2])
         for lane in visit.lanes:
             if lane.kind == kind:
                 lane.known = first
@@ -224,13 +231,13 @@ class SqliteKindClaim(SqliteClaim):
     ) -> Plan[None]:
         last = [last for visit in visits for last in visit.last_of_lanes()]
         rows = [(*one, state.now) for one in last]
-        yield self._many("lease_kind", [(*row, state.fence, until) for row in rows])
+        yield self._sql.many("lease_kind", [(*row, state.fence, until) for row in rows])
         runs = [run for visit in visits for run in visit.runs()]
         if several := [run for run in runs if run[3] < run[4]]:
-            yield self._many("delete_run", several)
+            yield self._sql.many("delete_run", several)
         if single := [run[:4] for run in runs if run[3] == run[4]]:
-            yield self._many("delete_waiting", single)
-        yield self._many("delete_claimed_kind", rows)
+            yield self._sql.many("delete_waiting", single)
+        yield self._sql.many("delete_claimed_kind", rows)
 
     def _update_visited(
         self, visits: Sequence[SqliteKindVisit], batch: ClaimBatch, state: WriteState
@@ -255,15 +262,15 @@ class SqliteKindClaim(SqliteClaim):
                 plain.append((visit.id, count))
             if count and (visit.rate is not None or visit.strict):
                 starts.append(visit.starts_after())
-        yield self._many("update_emptied_lane", emptied)
-        yield self._many("update_served_lane", lanes)
-        yield self._many("update_starts", starts)
-        yield self._many("count_starts", plain)
+        yield self._sql.many("update_emptied_lane", emptied)
+        yield self._sql.many("update_served_lane", lanes)
+        yield self._sql.many("update_starts", starts)
+        yield self._sql.many("count_starts", plain)
         first = batch.turn + 1
         batch.turn += len(served)
-        yield from self._update_counts(changes, state._replace(turn=first, by_kind=True))
+        yield from self._rows.update_counts(changes, state._replace(turn=first, by_kind=True))
         rows = [(v.id, lane.kind, v.held_until, state.now) for v in held for lane in v.lanes]
-        yield self._many("hold_lane", rows)
+        yield self._sql.many("hold_lane", rows)
 
     def _lane_due(self, visit: SqliteKindVisit, lane: SqliteLane) -> Plan[int | None]:
         """When the lane can start its next message; clears the bits of priorities that have no
@@ -272,7 +279,7 @@ class SqliteKindClaim(SqliteClaim):
             return None
         priorities = yield from self._priorities(visit.id, lane.bands, lane.kind)
         params = (visit.id, lane.kind, listed(priorities), visit.now)
-        rows = yield self._statement("next_due_of_kind", *params)
+        rows = yield self._sql.statement("next_due_of_kind", *params)
         dues = {priority: due for priority, due in rows if due is not None}
         lane.bands = bands_of(dues)
         return min(dues.values(), default=None)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappush, heappushpop
 
+from laneway.engines.sqlite.base import SqliteSql
 from laneway.engines.times import SECOND, micros
 from laneway.plan import Plan, Row
 
-from .looks import CHANNELS, COUNTED, SqliteChannelList
+from .looks import CHANNELS, COUNTED, SqliteLooks
 
 _PART = 1000
 """Channels that are read by one statement."""
@@ -59,15 +60,19 @@ class _Counting:
     splits: list[tuple[int, int]] = field(default_factory=list)
 
 
-class SqliteCounts(SqliteChannelList):
+class SqliteCounts:
     """What upkeep counts where there is too much for a look: queues of many channels, and channels
     in which much is due and much is scheduled.
 
     All of it is read without a lock, a part at a time, and written at the end."""
 
+    def __init__(self, sql: SqliteSql, looks: SqliteLooks) -> None:
+        self._sql = sql
+        self._looks = looks
+
     _counting: _Counting | None = None
 
-    def _count_channels(self) -> Plan[None]:
+    def count_channels(self) -> Plan[None]:
         counting, self._counting = self._counting, None
         counting = counting or (yield from self._begin_count())
         if counting is None:
@@ -82,16 +87,16 @@ class SqliteCounts(SqliteChannelList):
             yield from self._write_counts(counting)
 
     def _begin_count(self) -> Plan[_Counting | None]:
-        now = self._now()
-        rows = yield self._read_outside("count_needed", now, CHANNELS, COUNTED)
+        now = self._sql.now()
+        rows = yield self._sql.read_outside("count_needed", now, CHANNELS, COUNTED)
         needed, last, message_id = rows[0]
-        if not needed or not (yield self._statement("take_count", now, now + _TAKEN_FOR)):
+        if not needed or not (yield self._sql.statement("take_count", now, now + _TAKEN_FOR)):
             return None
         return _Counting(now, last or 0, message_id)
 
     def _count_part(self, counting: _Counting) -> Plan[None]:
-        to, now = min(counting.done + _PART, counting.last), self._now()
-        rows = yield self._read_outside("count_channels", counting.done, to, now, _MOST)
+        to, now = min(counting.done + _PART, counting.last), self._sql.now()
+        rows = yield self._sql.read_outside("count_channels", counting.done, to, now, _MOST)
         for id, queue, waiting, leased, due, later in rows:
             if _MOST <= later < waiting:
                 later = yield from self._scheduled(id, now, counting)
@@ -101,16 +106,16 @@ class SqliteCounts(SqliteChannelList):
 
     def _scheduled(self, id: int, now: int, counting: _Counting) -> Plan[int]:
         """Of a channel in which much is scheduled."""
-        for channel in (yield from self._look([id])):
+        for channel in (yield from self._looks.look([id])):
             stats = channel.stats()
             if stats.exact:
                 return stats.scheduled
-        rows = yield self._read_outside("count_scheduled", id, now)
+        rows = yield self._sql.read_outside("count_scheduled", id, now)
         counting.splits.append((id, rows[0][0]))
         return int(rows[0][0])
 
     def _write_counts(self, counting: _Counting) -> Plan[None]:
-        dead = {row[0]: row[1:] for row in (yield self._read_outside("sum_dead_counts"))}
+        dead = {row[0]: row[1:] for row in (yield self._sql.read_outside("sum_dead_counts"))}
         rows = []
         for queue in sorted(counting.queues.keys() | dead.keys()):
             n = counting.queues.get(queue, _QueueCount())
@@ -118,18 +123,18 @@ class SqliteCounts(SqliteChannelList):
             due = yield from self._oldest_due(n)
             sums = (n.waiting, n.scheduled, n.leased, letters, max(n.channels, channels), due)
             rows.append((queue, *sums, counting.began_at, counting.message_id))
-        next_at = self._now() + max(_EVERY, round(counting.seconds * _SHARE * SECOND))
-        yield self._statement("finish_count", next_at)
-        yield self._statement("clear_queue_counts")
-        yield self._many("add_queue_count", rows)
-        yield self._statement("clear_fullest")
-        yield self._many("add_fullest", _fullest(counting))
-        yield self._statement("clear_split_counts")
-        yield self._many("add_split_count", counting.splits)
+        next_at = self._sql.now() + max(_EVERY, round(counting.seconds * _SHARE * SECOND))
+        yield self._sql.statement("finish_count", next_at)
+        yield self._sql.statement("clear_queue_counts")
+        yield self._sql.many("add_queue_count", rows)
+        yield self._sql.statement("clear_fullest")
+        yield self._sql.many("add_fullest", _fullest(counting))
+        yield self._sql.statement("clear_split_counts")
+        yield self._sql.many("add_split_count", counting.splits)
 
     def _oldest_due(self, count: _QueueCount) -> Plan[int | None]:
         """A channel knows a time before which nothing is due; the first of these are looked at."""
-        channels = yield from self._look([id for _, id in count.oldest])
+        channels = yield from self._looks.look([id for _, id in count.oldest])
         dues = [micros(channel.stats().oldest_due) for channel in channels]
         return min((due for due in dues if due is not None), default=None)
 
@@ -177,26 +182,29 @@ def live_changes(ended: Iterable[Row], published: Iterable[Row]) -> list[tuple[s
     return [(*names, change) for names, change in sorted(changes.items()) if change]
 
 
-class SqliteKindCounts(SqliteCounts):
+class SqliteKindCounts:
     """How many messages of each kind have not ended: counted with the minutes, noted once a
     minute."""
 
-    def _recount_kinds(self) -> Plan[None]:
+    def __init__(self, sql: SqliteSql) -> None:
+        self._sql = sql
+
+    def recount_kinds(self) -> Plan[None]:
         """After a time without a full history, once it is kept again and if there are not too many
         messages. Read without a lock: if something was folded meanwhile, the next upkeep does it.
         """
-        if not (yield self._read_outside("recount_needed", _MOST_RECOUNTED))[0][0]:
+        if not (yield self._sql.read_outside("recount_needed", _MOST_RECOUNTED))[0][0]:
             return
-        rows = yield self._read_outside("recount_kinds")
-        if (yield self._statement("take_recount", *rows[0][:3])):
-            yield self._statement("clear_kind_counts")
+        rows = yield self._sql.read_outside("recount_kinds")
+        if (yield self._sql.statement("take_recount", *rows[0][:3])):
+            yield self._sql.statement("clear_kind_counts")
             counts = [row[3:] for row in rows if row[3] is not None and row[5]]
-            yield self._many("add_kind_count", counts)
+            yield self._sql.many("add_kind_count", counts)
 
-    def _kind_depths(self, folded: bool) -> Plan[list[tuple[str, str, int]] | None]:
+    def kind_depths(self, folded: bool) -> Plan[list[tuple[str, str, int]] | None]:
         """By queue and kind; None if they are not known. ``folded``: whether this upkeep has
         counted all that there was."""
-        rows = yield self._read_outside("kind_counts")
+        rows = yield self._sql.read_outside("kind_counts")
         known, nothing_new = rows[0][:2]
         if not known or not (folded or nothing_new):
             return None

@@ -8,7 +8,7 @@ from json import dumps, loads
 from typing import Any, NamedTuple
 
 from laneway.engines.channel_pages import matches, page_of, rank, read_rank, reason_to_wait
-from laneway.engines.sqlite.base import SqliteBase, listed
+from laneway.engines.sqlite.base import SqliteSql, listed
 from laneway.engines.sqlite.channels import read_policy
 from laneway.engines.times import SECOND, moment
 from laneway.inspection import ChannelFilter, ChannelInfo, ChannelPage
@@ -108,23 +108,26 @@ class Found(NamedTuple):
     all: bool
 
 
-class SqliteLooks(SqliteBase):
+class SqliteLooks:
     """Looks at queues and channels, which read a limited number of rows whatever there is.
 
     Where a look has room for all channels that hold anything, its counts are exact: the channels'
     rows have them. Else it answers what upkeep counted last."""
 
-    def queue_stats(self) -> Plan[list[QueueStats]]:
-        return (yield from self._queue_stats(dead=True))
+    def __init__(self, sql: SqliteSql) -> None:
+        self._sql = sql
 
-    def _queue_stats(self, *, dead: bool) -> Plan[list[QueueStats]]:
+    def queue_stats(self) -> Plan[list[QueueStats]]:
+        return (yield from self.read_queues(dead=True))
+
+    def read_queues(self, *, dead: bool) -> Plan[list[QueueStats]]:
         """The sums over the channels of each queue. Without ``dead``, those that have only dead
         letters may be missing."""
-        queues = yield from self._queue_names()
-        leased = yield from self._leased_channels()
+        queues = yield from self.queue_names()
+        leased = yield from self.leased_channels()
         left, stats, cut = CHANNELS, [], dict[str, list[int]]()
         for queue in queues:
-            ids, all = yield from self._busy_ids(queue, leased, left)
+            ids, all = yield from self.busy_ids(queue, leased, left)
             found = Found([], False)
             if all:
                 found = yield from self._busy(queue, ids, left, dead)
@@ -137,12 +140,12 @@ class SqliteLooks(SqliteBase):
             stats += yield from self._counted(cut)
         return sorted((n for n in stats if n.channels), key=lambda n: n.queue)
 
-    def _queue_names(self) -> Plan[list[str]]:
-        rows = yield self._read_outside("queue_names", _QUEUES)
+    def queue_names(self) -> Plan[list[str]]:
+        rows = yield self._sql.read_outside("queue_names", _QUEUES)
         return [row[0] for row in rows]
 
-    def _leased_channels(self) -> Plan[LeasedChannels]:
-        rows = yield self._read_outside("leased_channels", LEASES)
+    def leased_channels(self) -> Plan[LeasedChannels]:
+        rows = yield self._sql.read_outside("leased_channels", LEASES)
         by_queue: dict[str, list[int]] = {}
         for queue, id, _ in rows:
             if id is not None:
@@ -151,28 +154,28 @@ class SqliteLooks(SqliteBase):
 
     def _busy(self, queue: str, ids: Sequence[int], left: int, dead: bool) -> Plan[Found]:
         """Channels that hold anything, up to ``left``."""
-        channels, all = (yield from self._look(ids)), True
+        channels, all = (yield from self.look(ids)), True
         if dead:
-            dead_only, all = yield from self._only_dead(queue, channels, left)
+            dead_only, all = yield from self.only_dead(queue, channels, left)
             channels += dead_only
         return Found(channels, all and len(channels) <= left)
 
-    def _busy_ids(
+    def busy_ids(
         self, queue: str, leased: LeasedChannels, left: int
     ) -> Plan[tuple[list[int], bool]]:
         if leased.all:
-            rows = yield self._read_outside("ready_channel_ids", queue, left + 1)
+            rows = yield self._sql.read_outside("ready_channel_ids", queue, left + 1)
             ids = [row[0] for row in rows]
             if len(ids) <= left:
                 most = left + 1 - len(ids)
-                rows = yield self._read_outside("parked_channel_ids", queue, most)
+                rows = yield self._sql.read_outside("parked_channel_ids", queue, most)
                 ids += [row[0] for row in rows]
             ids = list(dict.fromkeys([*ids, *leased.by_queue.get(queue, ())]))
             return ids[:left], len(ids) <= left
-        rows = yield self._read_outside("queue_channels", queue, left + 1)
+        rows = yield self._sql.read_outside("queue_channels", queue, left + 1)
         return [id for id, busy in rows[:left] if busy], len(rows) <= left
 
-    def _only_dead(
+    def only_dead(
         self,
         queue: str,
         known: Iterable[SqliteChannelLook],
@@ -181,25 +184,25 @@ class SqliteLooks(SqliteBase):
     ) -> Plan[Found]:
         """Channels that hold nothing but dead letters."""
         seen = {channel.name for channel in known}
-        rows = yield self._read_outside("dead_counts", queue, limit + 1, *names)
+        rows = yield self._sql.read_outside("dead_counts", queue, limit + 1, *names)
         channels = [only_dead(queue, name, n) for name, n in rows if n and name not in seen]
         return Found(channels, len(rows) <= limit)
 
-    def _look(self, ids: Sequence[int]) -> Plan[list[SqliteChannelLook]]:
+    def look(self, ids: Sequence[int]) -> Plan[list[SqliteChannelLook]]:
         if not ids:
             return []
         most = COUNTED // len(ids)
-        rows = yield self._read_outside("look_at_channels", listed(ids), self._now(), most)
+        rows = yield self._sql.read_outside("look_at_channels", listed(ids), self._sql.now(), most)
         return [read_look(row, most) for row in rows]
 
     def _counted(self, cut: Mapping[str, Sequence[int]]) -> Plan[list[QueueStats]]:
         """What upkeep counted last of these queues; if it never has, the sums of the channels that
         were found. If nobody has run upkeep for a while, nobody claims either: what was published
         since is added, judged by the last messages."""
-        rows = yield self._read_outside("counted_queues")
+        rows = yield self._sql.read_outside("counted_queues")
         counted = {row[0]: row for row in rows}
         newer: dict[str, int] = {}
-        if rows and rows[0][7] < self._now() - _FRESH:
+        if rows and rows[0][7] < self._sql.now() - _FRESH:
             newer = yield from self._published_since(rows[0][8])
         stats = []
         for queue, ids in cut.items():
@@ -209,12 +212,12 @@ class SqliteLooks(SqliteBase):
                 times = moment(due), False, moment(at)
                 stats.append(QueueStats(queue, waiting, scheduled, leased, dead, channels, *times))
             else:
-                channels = yield from self._look(ids)
+                channels = yield from self.look(ids)
                 stats.append(replace(_sum(queue, channels), exact=False))
         return stats
 
     def _published_since(self, message_id: int) -> Plan[dict[str, int]]:
-        rows = yield self._read_outside("published_since", message_id, _SAMPLE)
+        rows = yield self._sql.read_outside("published_since", message_id, _SAMPLE)
         looked = sum(row[1] for row in rows)
         if looked < _SAMPLE:
             return {queue: count for queue, count, _ in rows}
@@ -247,7 +250,11 @@ Place = tuple[str, str]
 """A queue and a channel: those after it are not listed yet."""
 
 
-class SqliteChannelList(SqliteLooks):
+class SqliteChannelList:
+    def __init__(self, sql: SqliteSql, looks: SqliteLooks) -> None:
+        self._sql = sql
+        self._looks = looks
+
     def channel_stats(
         self, queue: str | None, channel: str | None, limit: int
     ) -> Plan[list[ChannelStats]]:
@@ -263,7 +270,9 @@ class SqliteChannelList(SqliteLooks):
         """``idle``: also those that hold nothing and have a policy. A list that became too long
         between two pages begins again, by name."""
         place = None if after is None else _read_place(after)
-        queues = [wanted.queue] if wanted.queue is not None else (yield from self._queue_names())
+        queues = (
+            [wanted.queue] if wanted.queue is not None else (yield from self._looks.queue_names())
+        )
         if place is None:
             found = yield from self._all(wanted, queues, idle)
             if found.all:
@@ -277,7 +286,7 @@ class SqliteChannelList(SqliteLooks):
     def _all(self, wanted: ChannelFilter, queues: Sequence[str], idle: bool) -> Plan[Found]:
         leased = LeasedChannels({}, True)
         if _source(wanted) is None:
-            leased = yield from self._leased_channels()
+            leased = yield from self._looks.leased_channels()
         channels: list[SqliteChannelLook] = []
         for queue in queues:
             left = CHANNELS - len(channels)
@@ -298,18 +307,18 @@ class SqliteChannelList(SqliteLooks):
         names = _range(wanted)
         source = _source(wanted)
         if source is None:
-            ids, all = yield from self._busy_ids(queue, leased, left)
+            ids, all = yield from self._looks.busy_ids(queue, leased, left)
             if idle and wanted.limited is not False:
-                rows = yield self._read_outside("limited_channels", queue, left + 1, *names)
+                rows = yield self._sql.read_outside("limited_channels", queue, left + 1, *names)
                 ids = list(dict.fromkeys([*ids, *(row[0] for row in rows)]))
         else:
-            rows = yield self._read_outside(source, queue, left + 1, *names)
+            rows = yield self._sql.read_outside(source, queue, left + 1, *names)
             ids, all = [row[0] for row in rows], True
         if not all or len(ids) > left:
             return Found([], False)
-        channels = yield from self._look(ids)
+        channels = yield from self._looks.look(ids)
         if wanted.paused is not True and wanted.limited is not True:
-            dead, no_more = yield from self._only_dead(queue, channels, left, names)
+            dead, no_more = yield from self._looks.only_dead(queue, channels, left, names)
             channels, all = channels + dead, no_more
         return Found(channels, all and len(channels) <= left)
 
@@ -319,9 +328,9 @@ class SqliteChannelList(SqliteLooks):
         ids: list[int] = []
         for queue in queues:
             left = CHANNELS - len(ids)
-            rows = yield self._read_outside("fullest_channels", queue, min(limit, left))
+            rows = yield self._sql.read_outside("fullest_channels", queue, min(limit, left))
             ids += [row[0] for row in rows]
-        channels = yield from self._look(ids)
+        channels = yield from self._looks.look(ids)
         infos = sorted(self._infos(channels, idle), key=rank)[:limit]
         return ChannelPage(infos, dumps(_START), len(channels))
 
@@ -342,8 +351,8 @@ class SqliteChannelList(SqliteLooks):
             begin = max(names[0], place[1] + "\0") if queue == place[0] else names[0]
             while True:
                 part = min(left, max(limit, _PART))
-                rows = yield self._read_outside(source, queue, part, begin, names[1])
-                looks = {c.id: c for c in (yield from self._look([row[0] for row in rows]))}
+                rows = yield self._sql.read_outside(source, queue, part, begin, names[1])
+                looks = {c.id: c for c in (yield from self._looks.look([row[0] for row in rows]))}
                 for id, name in rows:
                     info = self._info(looks.get(id), wanted, idle)
                     found += [info] if info is not None else []
@@ -363,7 +372,7 @@ class SqliteChannelList(SqliteLooks):
 
     def _infos(self, channels: Sequence[SqliteChannelLook], idle: bool) -> list[ChannelInfo]:
         """Of those that hold anything, or if idle ones are wanted, have a policy."""
-        now = self._now()
+        now = self._sql.now()
         return [
             channel.info(now)
             for channel in channels
