@@ -96,7 +96,7 @@ Ability = Literal["open transactions", "handlers' transactions", "claims by kind
 """
 
 
-class MessageVerbs(Protocol):
+class EngineMessages(Protocol):
     """Messages are published, withdrawn and made due."""
 
     def publish(self, drafts: Sequence[Draft]) -> Plan[list[Published]]: ...
@@ -124,7 +124,7 @@ class MessageVerbs(Protocol):
         ...
 
 
-class TopicVerbs(Protocol):
+class EngineTopics(Protocol):
     """A topic has subscribed queues; each gets a copy of what is published to it."""
 
     def subscribe(self, subscription: Subscription) -> Plan[None]:
@@ -142,7 +142,7 @@ class TopicVerbs(Protocol):
         ...
 
 
-class ClaimVerbs(Protocol):
+class EngineClaims(Protocol):
     """Workers take messages, and are woken when there are some."""
 
     def claim(
@@ -165,7 +165,7 @@ class ClaimVerbs(Protocol):
         ...
 
 
-class LeaseVerbs(Protocol):
+class EngineLeases(Protocol):
     """What is claimed is leased; settling verbs answer in the order of what they were given, one
     for one."""
 
@@ -215,7 +215,7 @@ class LeaseVerbs(Protocol):
     def give_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]: ...
 
 
-class ChannelVerbs(Protocol):
+class EngineChannels(Protocol):
     """Policies of channels: limits, weights, pauses."""
 
     def set_policies(self, queue: str, policies: Mapping[str, Policy]) -> Plan[None]: ...
@@ -240,7 +240,7 @@ class ChannelVerbs(Protocol):
     def policy(self, queue: str, channel: str) -> Plan[Policy]: ...
 
 
-class QueueVerbs(Protocol):
+class EngineQueues(Protocol):
     """Pauses of queues and kinds, and by what the channels of a queue take turns."""
 
     def pause_queue(
@@ -271,7 +271,7 @@ class QueueVerbs(Protocol):
         ...
 
 
-class LimitVerbs(Protocol):
+class EngineLimits(Protocol):
     """Limits that messages of any channels and queues share."""
 
     plain_limits: PlainLimits
@@ -303,7 +303,7 @@ class LimitVerbs(Protocol):
         ...
 
 
-class DeadLetterVerbs(Protocol):
+class EngineDeadLetters(Protocol):
     """Messages that failed for good."""
 
     def dead_letters(
@@ -341,7 +341,7 @@ class DeadLetterVerbs(Protocol):
         ...
 
 
-class OperationVerbs(Protocol):
+class EngineOperations(Protocol):
     """Redrives and discards of many dead letters, in the background; and what operators did."""
 
     def add_operation(self, order: OperationOrder) -> Plan[Operation]:
@@ -372,7 +372,7 @@ class OperationVerbs(Protocol):
         ...
 
 
-class ScheduleVerbs(Protocol):
+class EngineSchedules(Protocol):
     """Messages that are published again and again."""
 
     def schedule(self, terms: ScheduleTerms) -> Plan[Schedule]:
@@ -405,7 +405,7 @@ class ScheduleVerbs(Protocol):
         ...
 
 
-class FlowVerbs(Protocol):
+class EngineFlows(Protocol):
     """Messages that wait for others."""
 
     def publish_flow(self, flow: FlowDraft, nodes: Sequence[NodeDraft]) -> Plan[PublishedFlow]:
@@ -452,7 +452,7 @@ class FlowVerbs(Protocol):
         ...
 
 
-class WorkerVerbs(Protocol):
+class EngineWorkers(Protocol):
     """Worker processes, as far as they have said that they are there."""
 
     def worker_seen(self, info: WorkerInfo) -> Plan[list[HeldLease]]:
@@ -469,7 +469,7 @@ class WorkerVerbs(Protocol):
         ...
 
 
-class EventVerbs(Protocol):
+class EngineEvents(Protocol):
     """What happened to messages, for those who listen; and how messages ended."""
 
     def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
@@ -493,7 +493,7 @@ class EventVerbs(Protocol):
         ...
 
 
-class InspectionVerbs(Protocol):
+class EngineInspection(Protocol):
     """Reads, each bounded: nothing here changes anything."""
 
     def messages(self, wanted: MessageFilter, limit: int, after: int) -> Plan[MessagePage]:
@@ -552,7 +552,7 @@ class InspectionVerbs(Protocol):
         ...
 
 
-class MaintenanceVerbs(Protocol):
+class EngineMaintenance(Protocol):
     """What keeps a schema in order: upkeep, its settings, diagnosis."""
 
     def upkeep(self) -> Plan[UpkeepReport]: ...
@@ -575,7 +575,7 @@ class MaintenanceVerbs(Protocol):
         ...
 
 
-class SchemaVerbs(Protocol):
+class EngineSchema(Protocol):
     """Tables, views and functions, and who may use them."""
 
     @property
@@ -631,49 +631,49 @@ class Engine(Protocol):
         ...
 
     @property
-    def messages(self) -> MessageVerbs: ...
+    def messages(self) -> EngineMessages: ...
 
     @property
-    def topics(self) -> TopicVerbs: ...
+    def topics(self) -> EngineTopics: ...
 
     @property
-    def claims(self) -> ClaimVerbs: ...
+    def claims(self) -> EngineClaims: ...
 
     @property
-    def leases(self) -> LeaseVerbs: ...
+    def leases(self) -> EngineLeases: ...
 
     @property
-    def channels(self) -> ChannelVerbs: ...
+    def channels(self) -> EngineChannels: ...
 
     @property
-    def queues(self) -> QueueVerbs: ...
+    def queues(self) -> EngineQueues: ...
 
     @property
-    def limits(self) -> LimitVerbs: ...
+    def limits(self) -> EngineLimits: ...
 
     @property
-    def dead_letters(self) -> DeadLetterVerbs: ...
+    def dead_letters(self) -> EngineDeadLetters: ...
 
     @property
-    def operations(self) -> OperationVerbs: ...
+    def operations(self) -> EngineOperations: ...
 
     @property
-    def schedules(self) -> ScheduleVerbs: ...
+    def schedules(self) -> EngineSchedules: ...
 
     @property
-    def flows(self) -> FlowVerbs: ...
+    def flows(self) -> EngineFlows: ...
 
     @property
-    def workers(self) -> WorkerVerbs: ...
+    def workers(self) -> EngineWorkers: ...
 
     @property
-    def events(self) -> EventVerbs: ...
+    def events(self) -> EngineEvents: ...
 
     @property
-    def inspection(self) -> InspectionVerbs: ...
+    def inspection(self) -> EngineInspection: ...
 
     @property
-    def maintenance(self) -> MaintenanceVerbs: ...
+    def maintenance(self) -> EngineMaintenance: ...
 
     @property
-    def schema(self) -> SchemaVerbs: ...
+    def schema(self) -> EngineSchema: ...

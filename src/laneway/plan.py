@@ -16,6 +16,11 @@ T = TypeVar("T")
 Row = Sequence[Any]
 
 
+def as_dict(rows: Sequence[Row]) -> dict[Any, Any]:
+    """Rows of two columns: the second one by the first."""
+    return dict(rows)  # type: ignore[arg-type]
+
+
 class Statement(NamedTuple):
     """One statement with ``$1`` placeholders, each inside a CAST where the database wants to know
     its type.
@@ -72,13 +77,39 @@ class Repeatable(Generator[Statement, Sequence[Row], T]):
 # What a claim answers.
 
 
+class ClaimColumn:
+    """The columns of a claim's rows. They are read at their places: an object with names for each
+    of thousands of rows would cost a tenth of a large claim, most of it in the garbage collector.
+    """
+
+    ID = 0
+    FENCE = 1
+    QUEUE = 2
+    CHANNEL = 3
+    KIND = 4
+    PRIORITY = 5
+    ATTEMPT = 6
+    MAX_ATTEMPTS = 7
+    DUE = 8
+    PUBLISHED_AT = 9
+    FIRST_PUBLISHED_AT = 10
+    EXPIRES_AT = 11
+    """These four as seconds since 1970."""
+    KEY = 12
+    CONTENT_TYPE = 13
+    HEADERS = 14
+    """JSON text."""
+    STATE_TYPE = 15
+    STATE = 16
+    PAYLOAD = 17
+    SPENT = 18
+    """Tries that failed since the last progress."""
+
+
 class Taken(NamedTuple):
     """What a claim answered; ``claimed_at`` and ``until`` hold for all its leases.
 
-    A row is: id, fence, queue, channel, kind, priority, attempt, max_attempts, due, published_at,
-    first_published_at, expires_at (these four as seconds since 1970), key, content_type, headers
-    (JSON text), state_type, state, payload, spent (tries that failed since the last progress);
-    more columns may follow.
+    A row has the columns of ClaimColumn; more may follow.
     """
 
     rows: Sequence[Row]

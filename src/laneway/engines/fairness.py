@@ -21,6 +21,7 @@ from math import ceil, floor
 from typing import NamedTuple, TypeVar
 
 from laneway.model import ClaimStatus
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Taken
 from laneway.shared_limits import limits_of
 
@@ -349,9 +350,10 @@ class LimitSteps(NamedTuple):
 
 def limited_rows(taken: Taken) -> list[Limited]:
     return [
-        Limited(row[0], row[1], limits)
+        Limited(row[Column.ID], row[Column.FENCE], limits)
         for row in taken.rows
-        if row[14] is not None and (limits := limits_of(row[14])) is not None
+        if row[Column.HEADERS] is not None
+        and (limits := limits_of(row[Column.HEADERS])) is not None
     ]
 
 
@@ -404,7 +406,7 @@ class LimitedClaims:
 
 
 def without(taken: Taken, waiting: set[int]) -> Taken:
-    rows = [row for row in taken.rows if row[0] not in waiting]
+    rows = [row for row in taken.rows if row[Column.ID] not in waiting]
     if rows:
         return taken._replace(rows=rows, look_again=_ZERO)
     # Behind these there may be others.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from laneway.model import ClaimStatus, Return, Settled
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Taken
 
 SHORTEST, LONGEST = timedelta(seconds=10), timedelta(minutes=5)
@@ -29,11 +30,11 @@ def without_paused(
         return taken
     kept, returns = [], []
     for row in taken.rows:
-        delay = taken.paused.get((row[2], row[4]))
+        delay = taken.paused.get((row[Column.QUEUE], row[Column.KIND]))
         if delay is None:
             kept.append(row)
         else:
-            returns.append(Return(row[0], row[1], max(delay, _ZERO)))
+            returns.append(Return(row[Column.ID], row[Column.FENCE], max(delay, _ZERO)))
     if not returns:
         return taken
     yield from give_back(returns)

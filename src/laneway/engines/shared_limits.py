@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from laneway.limits import EndedAttempt, Join, LimitClock, LimitControl
 from laneway.model import ClaimStatus, Return, Settled
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Taken
 from laneway.shared_limits import SharedLimit, names_in, shared_limit_of
 
@@ -342,7 +343,7 @@ class LimitPlans:
     ) -> Plan[None]:
         """What starts without having waited is charged to its lane, as the others were when they
         were made due (``charges``); and the clocks of the sets go on."""
-        names = {row[0]: (row[2], row[3]) for row in taken.rows}
+        names = {row[Column.ID]: (row[Column.QUEUE], row[Column.CHANNEL]) for row in taken.rows}
         lanes: dict[tuple[str, object], list[int]] = {}
         for one in started:
             lanes.setdefault((one.limits, names[one.id]), []).append(one.id)
@@ -479,15 +480,17 @@ def _in_turn(
     """In which order they are asked for, and which have been made due. That stands for the first of
     its lane: one that was given back may come before it. Then one of each channel, then the next: a
     claim takes several of a channel at once."""
-    rows = {row[0]: row for row in taken.rows}
+    rows = {row[Column.ID]: row for row in taken.rows}
     lanes: dict[tuple[str, object, object], list[Limited]] = {}
     for one in found:
         row = rows[one.id]
-        lanes.setdefault((one.limits, row[2], row[3]), []).append(one)
+        lanes.setdefault((one.limits, row[Column.QUEUE], row[Column.CHANNEL]), []).append(one)
     ranks: dict[int, int] = {}
     first: set[int] = set()
     for lane in lanes.values():
-        lane.sort(key=lambda one: (-int(rows[one.id][5]), rows[one.id][8], one.id))
+        lane.sort(
+            key=lambda one: (-int(rows[one.id][Column.PRIORITY]), rows[one.id][Column.DUE], one.id)
+        )
         due = sum(one.id in released for one in lane)
         first.update(one.id for one in lane[:due])
         ranks |= {one.id: rank for rank, one in enumerate(lane)}

@@ -10,6 +10,7 @@ from laneway.client.shared.message_fields import MessageFields
 from laneway.durations import check_duration
 from laneway.errors import DecodeError, InvalidPayload, LeaseLost, shown
 from laneway.model import Settled
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Row
 from laneway.retry import Exponential, FailedAttempt, Retry
 
@@ -87,10 +88,10 @@ class Job(MessageFields):
         handler: "Handler | None",
     ) -> None:
         self._row = row
-        self.id = row[0]
-        self.fence = row[1]
-        self.content_type = row[13]
-        self.payload = row[17]
+        self.id = row[Column.ID]
+        self.fence = row[Column.FENCE]
+        self.content_type = row[Column.CONTENT_TYPE]
+        self.payload = row[Column.PAYLOAD]
         self.claimed_at = claimed_at
         self.until = until
         self.deadline = deadline  # the earliest end of the lease, by our own clock
@@ -125,7 +126,8 @@ class Job(MessageFields):
     @property
     def keep_result(self) -> timedelta | None:
         """What the message asks for, else what its handler says."""
-        asked = None if self._row[14] is None else super().keep_result  # most have no headers
+        # Most have no headers.
+        asked = None if self._row[Column.HEADERS] is None else super().keep_result
         return self.handler.keep_result if asked is None and self.handler else asked
 
     def log_fields(self) -> dict[str, object]:

@@ -34,6 +34,7 @@ from laneway.event import StoredResult
 from laneway.limits import AttemptEnd
 from laneway.model import KeptResult, Settled
 from laneway.payload import kept_result
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan
 from laneway.shared_limits import LimitNote
 
@@ -155,7 +156,7 @@ def entry_notes(engine: Engine, entries: list[Entry]) -> list[LimitNote]:
     return [
         note
         for entry in entries
-        if entry.ended is not None and entry.job._row[14]
+        if entry.ended is not None and entry.job._row[Column.HEADERS]
         for note in limit_notes(engine, [entry.job], entry.ended)
     ]
 

@@ -31,6 +31,7 @@ from laneway.errors import InvalidOption
 from laneway.limits import AttemptEnd
 from laneway.model import KEEP, Cancelled, Keep, Settled
 from laneway.names import check_name
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Row
 from laneway.shared_limits import LimitNote
 
@@ -72,10 +73,13 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         kept = results_to_keep(messages, results, self._database.options.max_payload)
         notes = limit_notes(engine, messages, AttemptEnd.COMPLETED)
         if kept:
-            ends = [(row, waited.get(row[0]), kept.get((row[0], row[1]))) for row in rows]
+            ends = [
+                (row, waited.get(row[Column.ID]), kept.get((row[Column.ID], row[Column.FENCE])))
+                for row in rows
+            ]
             return await self._settle(complete_with_results(engine), ends, notes, connection)
         if waited:
-            items = [(row, waited.get(row[0])) for row in rows]
+            items = [(row, waited.get(row[Column.ID])) for row in rows]
             return await self._settle(complete_after_waits(engine), items, notes, connection)
         return await self._settle(engine.leases.complete, rows, notes, connection)
 

@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar, overload
 
 from laneway.payload import decode, decode_json, decode_text, keep_result_of
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Row
 from laneway.shared_limits import limits_of, names_in
 
 T = TypeVar("T")
 
-HEADERS = 14
 _FIRST = datetime.min.replace(tzinfo=UTC)
 _LAST = datetime.max.replace(tzinfo=UTC)
 _AFTER_LAST = 253_402_300_800.0
@@ -36,101 +36,101 @@ class MessageFields:
 
     @property
     def id(self) -> int:
-        return self._row[0]  # type: ignore[no-any-return]
+        return self._row[Column.ID]  # type: ignore[no-any-return]
 
     @property
     def fence(self) -> int:
         """The number of the lease: higher at every claim, for stores that can compare it."""
-        return self._row[1]  # type: ignore[no-any-return]
+        return self._row[Column.FENCE]  # type: ignore[no-any-return]
 
     @property
     def queue(self) -> str:
-        return self._row[2]  # type: ignore[no-any-return]
+        return self._row[Column.QUEUE]  # type: ignore[no-any-return]
 
     @property
     def channel(self) -> str:
-        return self._row[3]  # type: ignore[no-any-return]
+        return self._row[Column.CHANNEL]  # type: ignore[no-any-return]
 
     @property
     def kind(self) -> str:
-        return self._row[4]  # type: ignore[no-any-return]
+        return self._row[Column.KIND]  # type: ignore[no-any-return]
 
     @property
     def priority(self) -> int:
-        return self._row[5]  # type: ignore[no-any-return]
+        return self._row[Column.PRIORITY]  # type: ignore[no-any-return]
 
     @property
     def attempt(self) -> int:
         """Which try this is, from 1."""
-        return self._row[6]  # type: ignore[no-any-return]
+        return self._row[Column.ATTEMPT]  # type: ignore[no-any-return]
 
     @property
     def failures(self) -> int:
         """How many tries have failed since the last progress; what ``max_attempts`` bounds."""
-        return self._row[18]  # type: ignore[no-any-return]
+        return self._row[Column.SPENT]  # type: ignore[no-any-return]
 
     @property
     def max_attempts(self) -> int:
-        return self._row[7]  # type: ignore[no-any-return]
+        return self._row[Column.MAX_ATTEMPTS]  # type: ignore[no-any-return]
 
     @property
     def due(self) -> datetime:
-        return _time(self._row[8])
+        return _time(self._row[Column.DUE])
 
     @property
     def published_at(self) -> datetime:
-        return _time(self._row[9])
+        return _time(self._row[Column.PUBLISHED_AT])
 
     @property
     def first_published_at(self) -> datetime:
         """When it was published before any redrive."""
-        return _time(self._row[10])
+        return _time(self._row[Column.FIRST_PUBLISHED_AT])
 
     @property
     def expires_at(self) -> datetime | None:
-        seconds = self._row[11]
+        seconds = self._row[Column.EXPIRES_AT]
         return None if seconds is None else _time(seconds)
 
     @property
     def key(self) -> str | None:
-        return self._row[12]  # type: ignore[no-any-return]
+        return self._row[Column.KEY]  # type: ignore[no-any-return]
 
     @property
     def content_type(self) -> str:
-        return self._row[13]  # type: ignore[no-any-return]
+        return self._row[Column.CONTENT_TYPE]  # type: ignore[no-any-return]
 
     @property
     def headers(self) -> Mapping[str, Any]:
         try:
             return self._headers
         except AttributeError:
-            text = self._row[HEADERS]
+            text = self._row[Column.HEADERS]
             self._headers: Mapping[str, Any] = decode_json(text) if text else {}
             return self._headers
 
     @property
     def limits(self) -> Sequence[str]:
         """The shared limits that it names."""
-        names = limits_of(self._row[HEADERS])
+        names = limits_of(self._row[Column.HEADERS])
         return () if names is None else tuple(names_in(names))
 
     @property
     def keep_result(self) -> timedelta | None:
         """For how long its result is kept; None if it is not."""
-        return keep_result_of(self._row[HEADERS])
+        return keep_result_of(self._row[Column.HEADERS])
 
     @property
     def state_type(self) -> str | None:
-        return self._row[15]  # type: ignore[no-any-return]
+        return self._row[Column.STATE_TYPE]  # type: ignore[no-any-return]
 
     @property
     def state(self) -> bytes | None:
         """What the last defer saved."""
-        return self._row[16]  # type: ignore[no-any-return]
+        return self._row[Column.STATE]  # type: ignore[no-any-return]
 
     @property
     def payload(self) -> bytes:
-        return self._row[17]  # type: ignore[no-any-return]
+        return self._row[Column.PAYLOAD]  # type: ignore[no-any-return]
 
     @property
     def _waited(self) -> int | None:

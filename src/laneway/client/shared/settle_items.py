@@ -23,13 +23,14 @@ from laneway.model import (
     Settled,
 )
 from laneway.payload import kept_result
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Row
 from laneway.shared_limits import LimitNote, limits_of, names_in
 
 from .checks import check_delay_or_at, check_lease, check_storable
 from .draft import draft_state
 from .error_text import cut_traceback, said
-from .message_fields import HEADERS, MessageFields
+from .message_fields import MessageFields
 
 # How far a handler is: checked, and noted until the lease is next extended.
 
@@ -103,7 +104,7 @@ def limit_notes(
     engine: Engine, messages: Iterable[MessageFields], outcome: AttemptEnd
 ) -> list[LimitNote]:
     """What the shared limits that they name want to know; nothing of most messages."""
-    named = ((m, limits_of(m._row[HEADERS])) for m in messages if m._row[HEADERS])
+    named = ((m, limits_of(m._row[Column.HEADERS])) for m in messages if m._row[Column.HEADERS])
     return [
         LimitNote(name, message.id, message.fence, outcome)
         for message, limits in named
@@ -134,7 +135,7 @@ def results_to_keep(
     return {
         (message.id, message.fence): kept_result(keep, value, most)
         for message, value in zip(messages, values, strict=True)
-        if message._row[HEADERS] and (keep := message.keep_result) is not None
+        if message._row[Column.HEADERS] and (keep := message.keep_result) is not None
     }
 
 

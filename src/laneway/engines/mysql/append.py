@@ -187,8 +187,8 @@ class MysqlAppend:
         rows = yield self._sql.statement(
             "refusing_channels", sorted({row.channel_id for row in new})
         )
-        closed = {bytes(row[0]) for row in rows if row[1]}
-        limits = {bytes(row[0]): int(row[2]) for row in rows if row[2] is not None}
+        closed = {bytes(id) for id, closing, _ in rows if closing}
+        limits = {bytes(id): int(backlog) for id, _, backlog in rows if backlog is not None}
         room = (yield from self._room(limits)) if limits else {}
         for row in new:
             if row.channel_id in closed:

@@ -103,20 +103,20 @@ class MysqlChannels:
         rows = yield self._sql.statement("uncharged_leases", limited)
         if not rows:
             return
-        wanted = [(int(row[0]), int(row[1])) for row in rows]
+        wanted = [(int(id), int(fence)) for id, fence, *_ in rows]
         locked = yield self._sql.statement("lock_uncharged_leases", wanted)
         ours = {int(row[0]) for row in locked}
         if ours:
             yield self._sql.statement("mark_leases_charged", sorted(ours))
         strays = [row for row in rows if int(row[0]) not in ours]
         if strays:
-            pairs = [(row[0], row[1]) for row in strays]
+            pairs = [(id, fence) for id, fence, *_ in strays]
             existing = yield self._sql.statement("existing_uncharged_leases", pairs)
             ids = {int(row[0]) for row in existing}
             strays = [row for row in strays if int(row[0]) in ids]
         if strays:
             yield from self._sql.insert("add_stray_leases", [tuple(row) for row in strays])
-        for id, count in Counter(bytes(row[2]) for row in (*locked, *strays)).items():
+        for id, count in Counter(bytes(c) for _, _, c, *_ in (*locked, *strays)).items():
             yield self._sql.statement("charge_channel", count, id)
 
     def _wake_channels(

@@ -95,7 +95,8 @@ class MysqlDeadLetterLooks:
             rows = yield self._of_queue(names, wanted, *start, COUNT_STEP - 1)
             if not rows or (until is not None and rows[0][0] >= until):
                 break
-            found, start = found + COUNT_STEP, (int(rows[0][0]), int(rows[0][1]))
+            ((at, id),) = rows
+            found, start = found + COUNT_STEP, (int(at), int(id))
         names, rest = ("count_dead_letters", "count_all_dead_letters"), most - found
         rows = yield self._of_queue(names, wanted, *start, until, min(COUNT_STEP, rest))
         return found + int(rows[0][0])
@@ -107,7 +108,8 @@ class MysqlDeadLetterLooks:
         """Where a look of LOOK letters ends; nowhere if there are not as many."""
         names = ("dead_letter_reach", "all_dead_letter_reach")
         rows = yield self._within(names, wanted, *start, LOOK - 1)
-        return (int(rows[0][0]), int(rows[0][1])) if rows else (None, None)
+        ((at, id),) = rows or [(None, None)]
+        return (None, None) if at is None else (int(at), int(id))
 
     def _of(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
         """The first statement for a queue, the second one, without that parameter, for all."""

@@ -37,7 +37,7 @@ class MysqlService:
 
     def waiting_work(self) -> Plan[list[WaitingQueue]]:
         rows = yield self._sql.statement("last_claims")
-        claims = {name_bytes(row[0]): moment(row[1]) for row in rows}
+        claims = {name_bytes(queue): moment(at) for queue, at in rows}
         names = (yield from self._looks.queue_names())[:_QUEUES]
         now = self._sql.now()
         waiting: Sequence[Row] = ()

@@ -105,15 +105,20 @@ class MysqlFlows:
         is taken is only read, so that nobody waits for us."""
         id = pair_id(flow.queue.encode(), flow.name.encode())
         rows = yield self._sql.statement("flow_of_name", id)
-        if rows and text(rows[0][2]) == "READ-COMMITTED" and rows[0][1]:
-            return int(rows[0][0])
+        if rows:
+            ((flow_id, runs, isolation),) = rows
+            if text(isolation) == "READ-COMMITTED" and runs:
+                return int(flow_id)
         yield self._sql.statement("take_flow_name", [(id, 0)])
         ((owner,),) = yield self._sql.statement("owner_of_name", id)
         if not owner:
             return None
         rows = yield self._sql.statement("flow_of_name", id)
         # What an old snapshot does not show has come since.
-        if not rows or int(rows[0][0]) != owner or rows[0][1] is None or rows[0][1]:
+        if not rows:
+            return int(owner)
+        ((flow_id, runs, _),) = rows
+        if int(flow_id) != owner or runs is None or runs:
             return int(owner)
         # Upkeep has not noted yet that it has ended.
         yield self._sql.statement("end_flow", owner, now)
@@ -306,12 +311,12 @@ class MysqlFlows:
     def cancel_flow(self, flow_id: int) -> Plan[None]:
         """Its messages' channels are locked first, as whoever ends them does."""
         channels = yield self._sql.statement("live_channels", flow_id)
-        yield from self._locks.lock_channels([(row[0], row[1]) for row in channels])
+        yield from self._locks.lock_channels([(queue, name) for queue, name in channels])
         if not (yield self._sql.statement("lock_flow", flow_id)):
             return
         yield self._sql.statement("mark_flow_cancelled", flow_id, self._sql.now())
         rows = yield self._sql.statement("lock_open_nodes", flow_id)
-        states = {int(row[0]): text(row[1]) for row in rows}
+        states = {int(id): text(state) for id, state in rows}
         changes = FlowChanges()
         held = [id for id, state in states.items() if state == "held"]
         for node in (yield from self._nodes.known_rows(held, changes)).values():

@@ -44,7 +44,7 @@ class MysqlKeys:
         """
         open_keys = _first_of_each_key(keyed)
         rows = yield self._sql.statement("live_keys", list(open_keys))
-        seen = [row[:3] for row in rows if text(row[3]) in _READS_COMMITTED]
+        seen = [seen for *seen, isolation in rows if text(isolation) in _READS_COMMITTED]
         _remove_taken(open_keys, seen, now)
         if not open_keys:
             return
@@ -205,7 +205,7 @@ class MysqlReplace:
         found = yield self._sql.statement(
             "refusing_channels", sorted({row.channel_id for row in rows})
         )
-        return {bytes(row[0]) for row in found if row[1]}
+        return {bytes(id) for id, closing, _ in found if closing}
 
     def _change(self, row: NewRow, owner: KeyOwner, now: int, bound: int | None) -> Plan[None]:
         """A message that waits gets the new content, and perhaps another place."""

@@ -8,6 +8,7 @@ from functools import partial
 
 from laneway.engines.fairness import Limited, LimitedClaims, LimitSteps, LimitWaits
 from laneway.model import ClaimStatus
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Taken
 
 from .base import PostgresqlSql
@@ -59,7 +60,7 @@ class PostgresqlClaims:
         claim = partial(self._claim, queues, limit, lease, worker, kinds)
         if queues not in self._limited.known:
             taken = yield from claim()
-            if not taken.limited and all(row[14] is None for row in taken.rows):
+            if not taken.limited and all(row[Column.HEADERS] is None for row in taken.rows):
                 return taken  # headers name the limits: whoever has none goes no further
             claim = partial(_answered, taken)
         wanted = None if kinds is None else list(kinds)

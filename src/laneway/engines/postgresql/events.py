@@ -36,7 +36,7 @@ class PostgresqlEvents:
 
     def results(self, ids: Sequence[int]) -> Plan[list[StoredResult | None]]:
         rows = yield self._sql.statement_now("results", list(ids))
-        found = {row[0]: StoredResult(row[1], bytes(row[2])) for row in rows}
+        found = {id: StoredResult(kind, bytes(value)) for id, kind, value in rows}
         return [found.get(id) for id in ids]
 
 

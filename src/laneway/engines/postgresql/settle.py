@@ -19,7 +19,7 @@ from laneway.model import (
     Settled,
     SettleStatus,
 )
-from laneway.plan import Plan, Row, Statement
+from laneway.plan import Plan, Row, Statement, as_dict
 
 from .base import PostgresqlSql
 
@@ -79,7 +79,7 @@ class PostgresqlSettle:
             rows = yield self._sql.statement_now("hold_progress", ids, fences, span, *said)
         else:
             rows = yield self._sql.statement_now("hold", ids, fences, span)
-        others: dict[tuple[int, int], Hold] = {(row[0], row[1]): row[2] for row in rows}
+        others: dict[tuple[int, int], Hold] = {(id, fence): hold for id, fence, hold in rows}
         return [others.get(lease, "extended") for lease in zip(ids, fences, strict=True)]
 
     def progress(self, ids: Sequence[int]) -> Plan[list[Progress | None]]:
@@ -96,7 +96,7 @@ class PostgresqlSettle:
 
     def cancel(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
         rows = yield self._sql.statement_now("cancel", list(ids))
-        status = {row[0]: row[1] for row in rows}
+        status = as_dict(rows)
         return [Cancelled(id, status[id]) for id in ids]
 
     def _complete_kept(
@@ -128,7 +128,7 @@ def _ended(
         # Built without a call per message, because nearly all answers are this one.
         answers = zip(ids, fences, repeat(status), repeat(None))
         return list(map(tuple.__new__, repeat(Settled), answers))
-    lost = {(row[0], row[1]) for row in lost_rows}
+    lost = {(id, fence) for id, fence, *_ in lost_rows}
     return [
         Settled(*held, "lost" if held in lost else status) for held in zip(ids, fences, strict=True)
     ]

@@ -7,7 +7,7 @@ from typing import Any
 from laneway.errors import InvalidOption
 from laneway.limits import Adapt, Breaker
 from laneway.model import KEEP
-from laneway.plan import Plan
+from laneway.plan import Plan, as_dict
 from laneway.shared_limits import (
     LimitNote,
     PlainLimits,
@@ -60,4 +60,4 @@ class PostgresqlSharedLimits:
 
     def limited_channels(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, str]]:
         rows = yield self._sql.statement("channels_behind_limits", queue, list(channels))
-        return {row[0]: row[1] for row in rows}
+        return as_dict(rows)

@@ -8,7 +8,7 @@ from laneway.engines.fairness import rate_limit
 from laneway.engines.times import micros, moment
 from laneway.limits import LimitChange
 from laneway.model import Policy
-from laneway.plan import Plan, Row
+from laneway.plan import Plan, Row, as_dict
 
 from .base import SqliteSql, WriteState, listed
 from .claim.channel import band
@@ -47,6 +47,15 @@ class SqliteLanes:
 
 Names = tuple[str, str]
 """A queue and a channel."""
+
+
+class WaitingRow(NamedTuple):
+    """A row of waiting_messages: where a message that has no lease stands."""
+
+    channel_id: int
+    priority: int
+    due: int
+    id: int
 
 
 class FoundChannel(NamedTuple):
@@ -144,7 +153,7 @@ class SqliteChannels:
     ) -> Plan[None]:
         ids = yield from self._ids(queue, list(policies), state)
         rows = yield self._sql.statement("arrival_times", listed(ids.values()))
-        tats: dict[int, int | None] = {row[0]: row[1] for row in rows}
+        tats: dict[int, int | None] = as_dict(rows)
         limits = [
             (
                 id,

@@ -94,7 +94,8 @@ class SqliteDeadLetterLooks:
         """Where a look of LOOK letters ends; nowhere if there are not as many."""
         names = ("dead_letter_reach", "all_dead_letter_reach")
         rows = yield self._within(names, wanted, *start, LOOK - 1)
-        return (int(rows[0][0]), int(rows[0][1])) if rows else (None, None)
+        ((at, id),) = rows or [(None, None)]
+        return (None, None) if at is None else (int(at), int(id))
 
     def _of(self, names: tuple[str, str], wanted: DeadLetterFilter, *params: Any) -> Statement:
         """The first statement for a queue, the second one, without that parameter, for all."""

@@ -13,8 +13,7 @@ from .dead_letters import SqliteDeadLetters, SqliteOperations
 from .diagnose import SqliteDiagnose
 from .events import SqliteEventOutbox, SqliteEvents
 from .flows import SqliteFlows
-from .inspect import SqliteInspect, SqliteStats
-from .inspect import SqliteMessages as SqliteMessageList
+from .inspect import SqliteInspect, SqliteMessageList, SqliteStats
 from .operate.control import SqliteAudit, SqliteFairness, SqlitePauses, SqliteRunNow, SqliteWorkers
 from .operate.counts import SqliteCounts, SqliteKindCounts
 from .operate.looks import SqliteChannelList, SqliteLooks

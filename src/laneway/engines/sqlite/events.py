@@ -51,7 +51,7 @@ class SqliteEvents:
 
     def results(self, ids: Sequence[int]) -> Plan[list[StoredResult | None]]:
         rows = yield self._sql.read_outside("results", listed(ids), self._sql.now())
-        found = {row[0]: StoredResult(row[1], bytes(row[2])) for row in rows}
+        found = {id: StoredResult(kind, bytes(value)) for id, kind, value in rows}
         return [found.get(id) for id in ids]
 
     def listen(self, wanted: EventFilter, length: timedelta) -> Plan[int]:
@@ -63,17 +63,18 @@ class SqliteEvents:
     def hear(self, listener: int, limit: int, renewed: timedelta | None) -> Plan[Heard]:
         """Writes nothing if there is no mail and nothing to renew."""
         rows = yield self._sql.read_outside("listener_status", listener, self._sql.now())
-        if not rows[0][2] and renewed is None:
-            return Heard([], bool(rows[0][0]), rows[0][1] or 0)
+        ((alive, behind, has_mail),) = rows
+        if not has_mail and renewed is None:
+            return Heard([], bool(alive), behind or 0)
         state = yield from self._sql.begin_write()
         rows = yield self._sql.statement("listener_status", listener, state.now)
-        alive, behind = bool(rows[0][0]), rows[0][1] or 0
+        ((alive, behind, _),) = rows
         mail = yield self._sql.statement("hear", listener, limit)
         if mail:
             yield self._sql.statement("delete_heard_mail", listener, mail[-1][0])
         if alive and renewed is not None:
             yield self._sql.statement("extend_listener", listener, state.now + micros(renewed))
-        return Heard(list(_events(mail)), alive, behind)
+        return Heard(list(_events(mail)), bool(alive), behind or 0)
 
     def unlisten(self, listener: int) -> Plan[None]:
         """Upkeep deletes the mail."""

@@ -85,7 +85,7 @@ _LISTS = {
 _ONLY: dict[str, MessageState | None] = {"messages_leased": "leased", "messages_dead": "dead"}
 
 
-class SqliteMessages:
+class SqliteMessageList:
     """Lists of messages, by state and filter, which read a limited number of rows."""
 
     def __init__(self, sql: SqliteSql, looks: SqliteLooks) -> None:

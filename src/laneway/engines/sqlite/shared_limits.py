@@ -26,7 +26,7 @@ from laneway.engines.shared_limits import (
 from laneway.engines.times import micros
 from laneway.limits import EndedAttempt, LimitClock, LimitControl
 from laneway.model import Return, Settled
-from laneway.plan import Plan
+from laneway.plan import Plan, as_dict
 from laneway.shared_limits import (
     LimitNote,
     PlainLimits,
@@ -37,7 +37,7 @@ from laneway.shared_limits import (
 )
 
 from .base import SqliteSql, listed
-from .channels import CountChanges, SqliteChannelRows, SqliteLanes
+from .channels import CountChanges, SqliteChannelRows, SqliteLanes, WaitingRow
 from .settle.settle import SqliteSettle
 
 
@@ -93,7 +93,7 @@ class SqliteSharedLimits(LimitPlans):
 
     def limited_channels(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, str]]:
         rows = yield self._sql.read_outside("channels_behind_limits", queue, listed(channels))
-        return {row[0]: row[1] for row in rows}
+        return as_dict(rows)
 
     def _limit_put_back(self, returns: Sequence[Return]) -> Plan[list[Settled]]:
         return self._leases.give_back(returns)
@@ -180,7 +180,7 @@ class SqliteSharedLimits(LimitPlans):
     ) -> Plan[None]:
         joins = yield from self._joins(sorted({one.limits for one in waiting}))
         rows = yield self._sql.statement("limited_dues", listed(one.id for one in waiting))
-        dues: dict[int, int] = {row[0]: row[1] for row in rows}
+        dues: dict[int, int] = as_dict(rows)
         lanes = [
             (o.limits, o.id, charges.get(o.id, 0.0), joins[o.limits].at(dues[o.id], now), now)
             for o in waiting
@@ -195,7 +195,8 @@ class SqliteSharedLimits(LimitPlans):
         ids = listed(one.id for one in waiting)
         rows = yield self._sql.statement("behind_limited", ids, state.now)
         sets = {one.limits for one in waiting}
-        found = {row[3]: (row[:4], limits) for row in rows if (limits := limits_of(row[4])) in sets}
+        places = [(WaitingRow(*place), limits_of(headers)) for *place, headers in rows]
+        found = {place.id: (place, limits) for place, limits in places if limits in sets}
         if not found:
             return
         state = yield from self._sql.begin_write(turns=len(found))
@@ -209,7 +210,7 @@ class SqliteSharedLimits(LimitPlans):
         yield from self._lanes.now_waiting(found, state)
         changes = CountChanges()
         for id, (row, _) in found.items():
-            changes.add(row[0], due=later[id])
+            changes.add(row.channel_id, due=later[id])
         yield from self._rows.update_counts(changes, state)
 
     def _limit_sets(self, queues: tuple[str, ...]) -> Plan[list[str]]:
@@ -239,15 +240,16 @@ class SqliteSharedLimits(LimitPlans):
     def _limit_make_due(self, ids: Sequence[int]) -> Plan[list[int]]:
         state = yield from self._sql.begin_write(turns=len(ids))
         rows = yield self._sql.statement("limit_dues", listed(ids), state.now)
-        dues = {row[0]: row[1] for row in rows}
+        dues: dict[int, int] = as_dict(rows)
         if gone := [id for id in ids if id not in dues]:
             yield self._sql.statement("delete_limit_waits", listed(gone))
         rows = yield self._sql.statement("waiting_messages", listed(dues))
-        later = [row for row in rows if row[2] > state.now]
-        due = [row[3] for row in rows]
+        waiting = [WaitingRow(*row) for row in rows]
+        later = [row for row in waiting if row.due > state.now]
+        due = [row.id for row in waiting]
         if not later:
             return due
-        moved = [row[3] for row in later]
+        moved = [row.id for row in later]
         yield self._sql.many("delete_waiting", later)
         yield from self._lanes.no_longer_waiting(moved, state)
         yield self._sql.many("move_due", [(id, dues[id]) for id in moved])

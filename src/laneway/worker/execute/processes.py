@@ -28,6 +28,7 @@ from laneway.errors import (
 )
 from laneway.event import StoredResult
 from laneway.model import KEEP
+from laneway.plan import ClaimColumn
 from laneway.worker.handlers import Handler
 from laneway.worker.job import Job, UndecodablePayload, UnstorableResult
 from laneway.worker.outcomes import Defer, Fail, Throttled
@@ -39,7 +40,7 @@ from .threads import Threads
 # A fork would copy the event loop, its sockets and its locks.
 _SPAWN = multiprocessing.get_context("spawn")
 _CHECK_EVERY = 1.0  # seconds
-_COLUMNS = 16  # of a row, without state and payload
+_COLUMNS = ClaimColumn.STATE  # of a row, without state and payload
 
 
 class Processes:

@@ -13,6 +13,7 @@ from laneway.drivers.choice import open_notifier
 from laneway.errors import ConnectionUnavailable, DatabaseFailed, LanewayError, SchemaTooOld
 from laneway.model import ClaimStatus
 from laneway.names import wake_names
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Taken
 from laneway.worker.clock import Backoff, now
 from laneway.worker.definition import WorkerDefinition
@@ -359,7 +360,10 @@ class WorkerLoop:
         if claimed_at is None or until is None:
             return []
         find, default = self._handlers.by_kind.get, self._handlers.default
-        return [Job(row, claimed_at, until, deadline, find(row[4], default)) for row in taken.rows]
+        return [
+            Job(row, claimed_at, until, deadline, find(row[Column.KIND], default))
+            for row in taken.rows
+        ]
 
     def _is_idle(self) -> bool:
         return not self._pool.running and not self._settler.unsettled

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from laneway.client.aio.queue import AsyncQueue
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Row
 from laneway.worker.clock import now
 from laneway.worker.definition import WorkerDefinition
@@ -172,7 +173,7 @@ async def _run(
 
 def _job(definition: WorkerDefinition, asked: float, taken: Preclaimed) -> Job:
     row, claimed_at, until, left = taken
-    return Job(row, claimed_at, until, asked + left, definition.handlers.find(row[4]))
+    return Job(row, claimed_at, until, asked + left, definition.handlers.find(row[Column.KIND]))
 
 
 async def _wait_for(wanted: asyncio.Task[None], writing: asyncio.Task[None]) -> None:

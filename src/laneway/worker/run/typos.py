@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from laneway.client.aio.database import AsyncDatabase
 from laneway.errors import LanewayError
+from laneway.plan import ClaimColumn as Column
 from laneway.worker.job import Job
 
 _log = logging.getLogger("laneway.worker")
@@ -49,7 +50,7 @@ class Typos:
 
     async def look_at_limits(self, jobs: Sequence[Job]) -> None:
         """Of messages that were claimed: one that nobody has set holds nothing back."""
-        named = {name for job in jobs if job._row[14] for name in job.limits}
+        named = {name for job in jobs if job._row[Column.HEADERS] for name in job.limits}
         new = named - self._seen
         if not new or len(self._seen) > _MOST_NAMES:
             return

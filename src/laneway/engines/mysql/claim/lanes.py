@@ -37,11 +37,15 @@ class MysqlLane:
 
     def __init__(self, name: bytes, row: Row | None = None) -> None:
         self.name = name
-        self.turn: int | None = None if row is None else int(row[2])
-        self.credit = 0.0 if row is None else float(row[3])
-        self.skips = 0 if row is None else int(row[4])
-        self.positions: Positions = {} if row is None else read_positions(row[5])
-        self.before = None if row is None else self.values()
+        self.turn: int | None = None
+        self.credit, self.skips = 0.0, 0
+        self.positions: Positions = {}
+        self.before: tuple[Any, ...] | None = None
+        if row is not None:
+            _, _, turn, credit, skips, positions, *_ = row
+            self.turn, self.credit, self.skips = int(turn), float(credit), int(skips)
+            self.positions = read_positions(positions)
+            self.before = self.values()
 
     def lower(self, priority: int, position: Position) -> None:
         self.positions = lowest_positions(self.positions, [(priority, position)])
@@ -72,7 +76,8 @@ class LaneVisit(ChannelVisit):
 
     def add_lanes(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            name = bytes(row[1])
+            _, name, *_ = row
+            name = bytes(name)
             lane = MysqlLane(name, row)
             for priority, position in self.lane(name).positions.items():
                 lane.lower(priority, position)

@@ -54,6 +54,23 @@ class ReadyChannel(NamedTuple):
     name: bytes
 
 
+class ReadyRow(NamedTuple):
+    """A row of ready_channels and the like; what its columns hold depends on the kind."""
+
+    kind: Any
+    id: Any
+    at: Any
+    n: Any
+    queue: Any
+    name: Any
+    exists: Any
+    wakes: Any
+    slots: Any
+    allowed: Any
+    weight: Any
+    credit: Any
+
+
 class NextDue(NamedTuple):
     """When something may start next: the next turn (far in the future if there are only parked
     channels) and the next wake."""
@@ -164,24 +181,24 @@ class MysqlScan:
         while True:
             params = (*start, turns, offset, wakes, offset, self._sql.now())
             rows = yield from self._scan_rows(whose, params)
-            ring = [row for row in rows if int(row[0]) == 0]
-            woken = [row for row in rows if int(row[0]) == 1]
-            pauses = [row for row in rows if int(row[0]) == 5]
-            closed = {bytes(row[4]): row[2] for row in pauses if row[5] is None}
+            ring = [row for row in rows if row.kind == 0]
+            woken = [row for row in rows if row.kind == 1]
+            pauses = [row for row in rows if row.kind == 5]
+            closed = {bytes(row.queue): row.at for row in pauses if row.name is None}
             if closed:
-                ring = [row for row in ring if bytes(row[4]) not in closed]
-                woken = [row for row in woken if bytes(row[4]) not in closed]
-                rows = [row for row in rows if row[4] is None or bytes(row[4]) not in closed]
+                ring = [row for row in ring if bytes(row.queue) not in closed]
+                woken = [row for row in woken if bytes(row.queue) not in closed]
+                rows = [row for row in rows if row.queue is None or bytes(row.queue) not in closed]
             now, number, by_kind, fair, life = max(
-                (int(row[2]), int(row[3]), int(row[6]), int(row[7]), int(row[8] or 0))
+                (int(row.at), int(row.n), int(row.exists), int(row.wakes), int(row.slots or 0))
                 for row in rows
-                if int(row[0]) == 4
+                if row.kind == 4
             )
             merged = _merged(ring, woken, known, now, each)
             channels = _chosen(merged, want)
             short = supply(channels) < want
             ring_cut = len(ring) >= turns
-            read = sum(int(row[7]) for row in woken)
+            read = sum(int(row.wakes) for row in woken)
             wakes_cut = read >= wakes
             # Many wakes of few channels: read on, so that other channels need not wait for them.
             crowded = 10 * len(woken) < read
@@ -201,12 +218,12 @@ class MysqlScan:
         kinds = _paused_kinds(pauses, now)
         ends = tuple(None if until is None else int(until) for until in closed.values())
         due, cut = _next_due(rows), ring_cut or wakes_cut or len(channels) < len(merged)
-        limited = any(int(row[0]) == 6 for row in rows)
+        limited = any(row.kind == 6 for row in rows)
         numbers = number, by_kind
         scan = Scan(channels, now, due, start, cut, ends, kinds, set(closed), *numbers, limited)
         return scan._replace(fair=fair, all=short and not cut, life=life)
 
-    def _scan_rows(self, whose: Whose, params: Sequence[Any]) -> Plan[Sequence[Row]]:
+    def _scan_rows(self, whose: Whose, params: Sequence[Any]) -> Plan[Sequence[ReadyRow]]:
         """The rows of ready_channels; for a claim of some kinds those of its lanes."""
         queues, lanes = whose
         names = [queue.encode() for queue in queues]
@@ -214,12 +231,13 @@ class MysqlScan:
             rows = [*(yield self._sql.union("ready_plain_wakes", [(q, *params) for q in names]))]
             asked = [(q, *params, lane) for q in names for lane in (*lanes, UNSORTED)]
             rows += yield self._sql.union("ready_lanes", asked)
-            return joined(rows)
-        rows = [*(yield self._sql.union("ready_channels", [(q, *params) for q in names]))]
-        if not any(int(row[0]) == 4 and int(row[6]) for row in rows):
-            return rows
-        rows += yield self._sql.union("ready_kind_wakes", [(q, *params) for q in names])
-        return joined(rows)
+            return joined(map(_ready_row, rows))
+        ready = yield self._sql.union("ready_channels", [(q, *params) for q in names])
+        found = [_ready_row(row) for row in ready]
+        if not any(row.kind == 4 and int(row.exists) for row in found):
+            return found
+        more = yield self._sql.union("ready_kind_wakes", [(q, *params) for q in names])
+        return joined([*found, *map(_ready_row, more)])
 
     def read_next_due(self, whose: Whose, scan: Scan) -> Plan[tuple[NextDue, bool]]:
         """And whether something was committed late, below where the scan started."""
@@ -238,13 +256,19 @@ class MysqlScan:
             ]
             asked = [(queue, *params, lane) for queue in open for lane in (*lanes, UNSORTED)]
             rows += yield self._sql.union("next_lane_due", asked)
-        missed = any(int(row[2]) for row in rows)
+        turns, wakes, late = zip(*rows, strict=True)
+        missed = any(map(int, late))
         if missed:
             self._full_scan_at.pop(whose, None)
-        return NextDue(_lowest(row[0] for row in rows), _lowest(row[1] for row in rows)), missed
+        return NextDue(_lowest(turns), _lowest(wakes)), missed
 
 
-def _paused_kinds(pauses: Sequence[Row], now: int) -> dict[tuple[str, str], timedelta]:
+def _ready_row(row: Row) -> ReadyRow:
+    kind, *rest = row
+    return ReadyRow(int(kind), *rest)
+
+
+def _paused_kinds(pauses: Sequence[ReadyRow], now: int) -> dict[tuple[str, str], timedelta]:
     found = {}
     for _, _, until, since, queue, kind, *_ in pauses:
         if kind is not None:
@@ -254,52 +278,53 @@ def _paused_kinds(pauses: Sequence[Row], now: int) -> dict[tuple[str, str], time
     return found
 
 
-def joined(rows: Iterable[Row]) -> list[Row]:
+def joined(rows: Iterable[ReadyRow]) -> list[ReadyRow]:
     """One row of the ring and one of wakes for each channel that several lanes or both tables of
     wakes tell of."""
-    found: dict[tuple[int, bytes], list[Any]] = {}
+    found: dict[tuple[int, bytes], ReadyRow] = {}
     others = []
     for row in rows:
-        if int(row[0]) > 1:
+        if row.kind > 1:
             others.append(row)
-        elif (key := (int(row[0]), bytes(row[1]))) not in found:
-            found[key] = list(row)
+        elif (key := (row.kind, bytes(row.id))) not in found:
+            found[key] = row
         else:
             one = found[key]
-            one[2] = min(int(one[2]), int(row[2]))
-            one[3], one[7] = int(one[3]) + int(row[3]), int(one[7]) + int(row[7])
-    return [*(tuple(row) for row in found.values()), *others]
+            at, n = min(int(one.at), int(row.at)), int(one.n) + int(row.n)
+            found[key] = one._replace(at=at, n=n, wakes=int(one.wakes) + int(row.wakes))
+    return [*found.values(), *others]
 
 
 def _merged(
-    ring: Sequence[Row], woken: Sequence[Row], known: Floors | None, now: int, each: int
+    ring: Sequence[ReadyRow], woken: Sequence[ReadyRow], known: Floors | None, now: int, each: int
 ) -> list[ReadyChannel]:
     """A channel in the ring keeps its turn whatever its wakes say. A wake that was committed late
     queues at the end, so that nobody gains by holding a transaction open."""
-    wakes = {bytes(row[1]): row for row in woken}
+    wakes = {bytes(row.id): row for row in woken}
     channels = []
     for row in ring:
-        _, id, turn, n, queue, name, *_ = row
-        wake = wakes.pop(bytes(id), row)
+        id = bytes(row.id)
+        wake = wakes.pop(id, row)
         # The count can be too low: messages may be claimed before the wake that counts them.
-        total = max(int(n) + (int(wake[3]) if wake is not row else 0), 1)
+        total = max(int(row.n) + (int(wake.n) if wake is not row else 0), 1)
         supply, weight = _supply(total, wake, each), _weight(row)
-        channels.append(ReadyChannel(bytes(id), int(turn), supply, weight, True, True, queue, name))
+        names = row.queue, row.name
+        channels.append(ReadyChannel(id, int(row.at), supply, weight, True, True, *names))
     for row in wakes.values():
-        _, id, at, n, queue, name, row_exists, *_ = row
-        place = now if known is not None and int(at) < known.wake else int(at)
-        supply, weight, exists = _supply(int(n), row, each), _weight(row), bool(row_exists)
-        channels.append(ReadyChannel(bytes(id), place, supply, weight, False, exists, queue, name))
+        place = now if known is not None and int(row.at) < known.wake else int(row.at)
+        supply, weight = _supply(int(row.n), row, each), _weight(row)
+        about = False, bool(row.exists), row.queue, row.name
+        channels.append(ReadyChannel(bytes(row.id), place, supply, weight, *about))
     # Channels that were served by the same claim have the same place: the heavier came first.
     return sorted(channels, key=lambda channel: (channel.place, -channel.weight, channel.id))
 
 
-def _weight(row: Row) -> float:
-    return 1.0 if row[10] is None else float(row[10])
+def _weight(row: ReadyRow) -> float:
+    return 1.0 if row.weight is None else float(row.weight)
 
 
-def _supply(n: int, row: Row, each: int) -> int:
-    slots, allowed, _, credit = row[8:]
+def _supply(n: int, row: ReadyRow, each: int) -> int:
+    slots, allowed, credit = row.slots, row.allowed, row.credit
     portion = max(1, each * _weight(row))
     most = [n, portion if credit is None or credit < 1 else credit]
     most += [float(bound) + 1e-9 for bound in (slots, allowed) if bound is not None]
@@ -323,12 +348,12 @@ def supply(channels: Sequence[ReadyChannel]) -> int:
     return sum(channel.supply for channel in channels)
 
 
-def _first(rows: Sequence[Row], now: int) -> int:
-    return min((int(row[2]) for row in rows), default=now)
+def _first(rows: Sequence[ReadyRow], now: int) -> int:
+    return min((int(row.at) for row in rows), default=now)
 
 
-def _next_due(rows: Sequence[Row]) -> NextDue:
-    return NextDue(*(_lowest(row[2] for row in rows if int(row[0]) == kind) for kind in (2, 3)))
+def _next_due(rows: Sequence[ReadyRow]) -> NextDue:
+    return NextDue(*(_lowest(row.at for row in rows if row.kind == kind) for kind in (2, 3)))
 
 
 def _lowest(times: Iterable[int | None]) -> int | None:

@@ -224,7 +224,7 @@ class MysqlLaneServe(MysqlServe):
         for name in sorted(names - known):
             yield self._sql.statement("add_kind_queue", name)
             channels = yield self._sql.statement("lock_known_channels", name)
-            rows = [(row[0], UNSORTED, name, 0, 0.0, 0, row[1]) for row in channels if row[1]]
+            rows = [(id, UNSORTED, name, 0, 0.0, 0, places) for id, places in channels if places]
             yield from self._sql.insert("add_lanes", rows)
         if names - known:
             yield self._sql.statement("count_kind_queues")

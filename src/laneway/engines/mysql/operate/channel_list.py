@@ -71,13 +71,13 @@ class MysqlChannelList:
         asked = [(queue, ROWS, self._sql.now(), *filters) for queue in sizes.queues]
         rows = (yield self._sql.union("fullest_channels", asked)) if asked else ()
         fullest = sorted(rows, key=lambda row: -int(row[2]))[: min(limit, ROWS)]
-        names = [(name_bytes(row[0]), name_bytes(row[1])) for row in fullest]
+        names = [(name_bytes(queue), name_bytes(name)) for queue, name, *_ in fullest]
         return (yield from self._looks.read_channels(names))
 
     def _walk_channels(self, wanted: ChannelFilter, limit: int, start: bytes) -> Plan[ChannelPage]:
         """Those among the next so many channels that have a row."""
         rows = yield self._sql.statement("next_channels", start, ROWS)
-        ids = {(name_bytes(row[1]), name_bytes(row[2])): bytes(row[0]) for row in rows}
+        ids = {(name_bytes(queue), name_bytes(name)): bytes(id) for id, queue, name, *_ in rows}
         names = [name for name in ids if _may_match(name, wanted)]
         found: list[ChannelInfo] = []
         next = _WALK + bytes(rows[-1][0]).hex() if len(rows) == ROWS else None
@@ -105,7 +105,7 @@ class MysqlChannelList:
         for start in range(0, len(wanted), _IDS):
             ids = [pair_id(*name) for name in wanted[start : start + _IDS]]
             rows = yield self._sql.statement("channel_policies", ids, self._sql.now())
-            policies |= {(name_bytes(row[0]), name_bytes(row[1])): row for row in rows}
+            policies |= {(name_bytes(queue), name_bytes(name)): rest for queue, name, *rest in rows}
         nothing = ChannelFigures()
         return [
             _info(figures.get(name, nothing).stats(name, exact), policies.get(name))
@@ -114,8 +114,9 @@ class MysqlChannelList:
 
 
 def _info(stats: ChannelStats, row: Row | None) -> ChannelInfo:
-    policy = Policy() if row is None else policy_of(*row[2:11])
-    why = reason_to_wait(policy, stats, row is not None and bool(row[11]))
+    *limits, held_up = row or (False,)
+    policy = Policy() if row is None else policy_of(*limits)
+    why = reason_to_wait(policy, stats, bool(held_up))
     return ChannelInfo(stats.queue, stats.channel, stats, policy, why)
 
 

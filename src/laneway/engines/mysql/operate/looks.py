@@ -142,13 +142,14 @@ class MysqlOldest:
             return {}
         asked = [(name, ROWS, self._sql.now()) for name in names]
         rows = yield self._sql.union("queue_summary", asked)
-        return {name_bytes(row[0]): int(row[4]) for row in rows if row[4] is not None}
+        return {name_bytes(queue): int(due) for queue, *_, due in rows if due is not None}
 
 
 def _figures(rows: Iterable[Row], queues: set[bytes]) -> Figures:
     found: Figures = defaultdict(ChannelFigures)
     for row in rows:
-        name = name_bytes(row[0]), name_bytes(row[1])
+        queue, channel, *_ = row
+        name = name_bytes(queue), name_bytes(channel)
         if name[0] in queues:
             found[name].add(row)
     return dict(found)
@@ -222,5 +223,5 @@ def _added_up(queue: bytes, channels: list[ChannelFigures]) -> QueueStats:
     )
 
 
-def _numbers(rows: Iterable[object]) -> dict[bytes, int]:
-    return {name_bytes(row[0]): int(row[1]) for row in rows}  # type: ignore[index]
+def _numbers(rows: Iterable[Row]) -> dict[bytes, int]:
+    return {name_bytes(queue): int(number) for queue, number in rows}

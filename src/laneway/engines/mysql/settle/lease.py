@@ -51,7 +51,7 @@ class MysqlResults:
     @repeatable
     def results(self, ids: Sequence[int]) -> Plan[list[StoredResult | None]]:
         rows = yield self._sql.statement("results", sorted(set(ids)), self._sql.now())
-        found = {int(row[0]): StoredResult(text(row[1]) or "", bytes(row[2])) for row in rows}
+        found = {int(id): StoredResult(text(kind) or "", bytes(value)) for id, kind, value in rows}
         return [found.get(id) for id in ids]
 
 
@@ -132,7 +132,8 @@ class MysqlLeases:
         for end, ids in ends.items():
             yield self._sql.statement("extend", ids, end)
         if rows:
-            yield from self._note_progress(notes, set(until), int(rows[0][3]))
+            *_, now = rows[0]
+            yield from self._note_progress(notes, set(until), int(now))
         lost = [LostLease(*key) for key in items if key not in until]
         yield from self._ends.add_stale_history(lost, "extend")
         return [
@@ -148,15 +149,16 @@ class MysqlLeases:
     ) -> Plan[list[Hold]]:
         items = list(by_lease(leases))
         rows = yield self._sql.statement("lock_free_leases", items, self._sql.now())
-        found: dict[LeaseKey, Hold] = {(row[0], row[1]): "extended" for row in rows}
+        found: dict[LeaseKey, Hold] = {(id, fence): "extended" for id, fence, *_ in rows}
         if rows:
-            until = int(rows[0][2]) + micros(span)
-            yield self._sql.statement("extend", [row[0] for row in rows], until)
-            yield from self._note_progress(notes, set(found), int(rows[0][2]))
+            *_, now = rows[0]
+            ids = [id for id, *_ in rows]
+            yield self._sql.statement("extend", ids, int(now) + micros(span))
+            yield from self._note_progress(notes, set(found), int(now))
         if left := [item for item in items if item not in found]:
             rows = yield self._sql.statement("existing_leases", left)
-            found |= {(row[0], row[1]): "locked" for row in rows}
-        return [found.get((row[0], row[1]), "lost") for row in leases]
+            found |= {(id, fence): "locked" for id, fence, *_ in rows}
+        return [found.get((id, fence), "lost") for id, fence, *_ in leases]
 
     def _note_progress(
         self, notes: Sequence[ProgressNote], held: set[LeaseKey], now: int

@@ -10,6 +10,7 @@ from laneway.engines.mysql.events import MysqlEventOutbox
 from laneway.engines.mysql.flows_release import MysqlNodeEnds
 from laneway.engines.times import micros
 from laneway.model import Cancelled, Deferral, Failure, Results, Return, Settled, SettleStatus
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Row
 
 from .end import (
@@ -85,14 +86,14 @@ class MysqlCancel:
     def cancel_waiting(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
         wanted = sorted(set(ids))
         rows = yield self._sql.statement("message_channels", wanted)
-        yield from self._locks.lock_channels([(row[2], row[3]) for row in rows])
+        yield from self._locks.lock_channels([(queue, name) for _, _, queue, name, *_ in rows])
         ended = yield from self.end_waiting(wanted, b"cancelled")
         status: dict[int, Any] = dict.fromkeys(ended, "cancelled")
         if len(status) < len(wanted):
             rows = yield self._sql.statement(
                 "message_states", [id for id in wanted if id not in status]
             )
-            status |= {int(row[0]): _text(row[1]) for row in rows}
+            status |= {int(id): _text(state) for id, state in rows}
         return [Cancelled(id, status.get(id, "absent")) for id in ids]
 
     def end_waiting(self, ids: Sequence[int], outcome: bytes) -> Plan[list[int]]:
@@ -205,7 +206,7 @@ class MysqlSettle(MysqlLeases):
         )
         return [
             Settled(*lease, outcome if lease in kept else "lost")
-            for lease in ((row[0], row[1]) for row in leases)
+            for lease in ((row[Column.ID], row[Column.FENCE]) for row in leases)
         ]
 
     def _end_messages(

@@ -7,7 +7,7 @@ from datetime import timedelta
 from laneway.engines.postgresql.base import PostgresqlSql
 from laneway.model import Cancelled, HeldLease, MadeDue
 from laneway.operations import AuditEntry, AuditNote, Fairness, Pause, WorkerInfo
-from laneway.plan import Plan, Row
+from laneway.plan import Plan, Row, as_dict
 
 
 class PostgresqlAudit:
@@ -65,7 +65,7 @@ class PostgresqlFairness:
 
     def time_ahead(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, float]]:
         rows = yield self._sql.statement_now("time_ahead", queue, list(channels))
-        return {row[0]: row[1] for row in rows}
+        return as_dict(rows)
 
 
 class PostgresqlRunNow:
@@ -76,7 +76,7 @@ class PostgresqlRunNow:
 
     def run_now(self, ids: Sequence[int]) -> Plan[list[MadeDue]]:
         rows = yield self._sql.statement_now("run_now", list(ids))
-        status = {row[0]: row[1] for row in rows}
+        status = as_dict(rows)
         return [MadeDue(id, status[id]) for id in ids]
 
 
@@ -102,7 +102,7 @@ class PostgresqlWorkers:
 
     def cancel_running(self, ids: Sequence[int]) -> Plan[list[Cancelled]]:
         rows = yield self._sql.statement_now("cancel_running", list(ids))
-        status = {row[0]: row[1] for row in rows}
+        status = as_dict(rows)
         return [Cancelled(id, status[id]) for id in ids]
 
 
@@ -114,4 +114,5 @@ def _info(row: Row) -> WorkerInfo:
 def _fairness(queue: str, rows: Sequence[Row]) -> Fairness:
     if not rows:
         return Fairness(queue, "starts")
-    return Fairness(queue, "time", timedelta(seconds=rows[0][0]), rows[0][1])
+    ((turn, since),) = rows
+    return Fairness(queue, "time", timedelta(seconds=turn), since)

@@ -220,11 +220,13 @@ class SqliteClaimChannel:
 class SqliteLane:
     """One kind of the channel. ``known``: what is due of it, as far as it was read."""
 
+    turn: int
+    waiting: int
+    bands: int
+    kind: str
+
     def __init__(self, row: Row) -> None:
-        self.turn: int = row[1]
-        self.waiting: int = row[6]
-        self.bands: int = row[8]
-        self.kind: str = row[12]
+        _, self.turn, _, _, _, _, self.waiting, _, self.bands, _, _, _, self.kind, *_ = row
         self.known: list[Start] = []
 
 
@@ -232,15 +234,17 @@ class SqliteKindVisit(SqliteClaimChannel):
     """Made from the rows of lanes_of_channels. The first lane has waited longest for its turn: its
     credit and its skips count for all of them."""
 
+    channel_bands: int
+    channel_skips: int
+    channel_waiting: int
+
     def __init__(self, rows: Sequence[Row], now: int) -> None:
+        *_, self.channel_bands, self.channel_skips, self.channel_waiting, _ = rows[0]
         super().__init__(rows[0][:12], now)
         self.lanes = [SqliteLane(row) for row in rows]
         self.waiting = sum(lane.waiting for lane in self.lanes)
         for lane in self.lanes:
             self.bands |= lane.bands
-        self.channel_bands: int = rows[0][13]
-        self.channel_skips: int = rows[0][14]
-        self.channel_waiting: int = rows[0][15]
         self.first_turn = self.turn
         self.held = False
         """Whether its next message is of another kind, and must start first."""

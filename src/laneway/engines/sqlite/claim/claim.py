@@ -15,6 +15,7 @@ from laneway.engines.sqlite.channels import SqliteLanes
 from laneway.engines.sqlite.events import SqliteEventOutbox
 from laneway.engines.times import micros, moment
 from laneway.model import ClaimStatus
+from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Row, Taken
 
 from .channel import (
@@ -96,7 +97,7 @@ class SqliteClaim:
         rows = yield self._sql.statement("ready_among", listed(counts), state.now)
         channels = [SqliteClaimChannel(row[1:], state.now) for row in rows]
         if batch.paces:
-            timed = {row[1]: batch.paces[row[0]] for row in rows if row[0] in batch.paces}
+            timed = {id: batch.paces[queue] for queue, id, *_ in rows if queue in batch.paces}
             yield from self._share_times(channels, timed)
         yield from self._visit_out_of_turn(batch, channels, counts)
         yield from self._lease_visited(batch, state, until)
@@ -292,7 +293,10 @@ class SqliteClaim:
 def _paused(rows: Sequence[Row], now: int) -> dict[tuple[str, str], timedelta]:
     """The kinds among these messages that are paused."""
     found = {}
-    for queue, kind, pause in ((row[2], row[4], row[-1]) for row in rows if row[-1] is not None):
+    for row in rows:
+        queue, kind, pause = row[Column.QUEUE], row[Column.KIND], row[-1]
+        if pause is None:
+            continue
         since, until = json.loads(pause)
         left = None if until is None else timedelta(microseconds=until - now)
         found[queue, kind] = put_back_for(timedelta(microseconds=now - since), left)

@@ -180,11 +180,8 @@ class SqliteKindClaim(SqliteClaim):
         for row in rows:
             by_channel.setdefault(row[0], []).append(row)
         visits = [SqliteKindVisit(rows, now) for rows in by_channel.values()]
-        timed = {
-            rows[0][0]: batch.paces[rows[0][16]]
-            for rows in by_channel.values()
-            if rows[0][16] in batch.paces
-        }
+        queues = {id: rows[0][-1] for id, rows in by_channel.items()}
+        timed = {id: batch.paces[name] for id, name in queues.items() if name in batch.paces}
         if timed:
             yield from self._share_times(visits, timed)
         return visits

@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 from laneway.engines.sqlite.base import SqliteSql, listed
-from laneway.engines.sqlite.channels import CountChanges, SqliteChannelRows, SqliteLanes
+from laneway.engines.sqlite.channels import CountChanges, SqliteChannelRows, SqliteLanes, WaitingRow
 from laneway.engines.sqlite.settle.settle import SqliteSettle
 from laneway.engines.times import micros, moment
 from laneway.model import Cancelled, HeldLease, MadeDue
 from laneway.operations import FORGOTTEN_AFTER, AuditEntry, AuditNote, Fairness, Pause, WorkerInfo
-from laneway.plan import Plan, Row
+from laneway.plan import Plan, Row, as_dict
 
 
 class SqliteAudit:
@@ -83,7 +83,7 @@ class SqliteFairness:
 
     def time_ahead(self, queue: str, channels: Sequence[str]) -> Plan[dict[str, float]]:
         rows = yield self._sql.read_outside("time_ahead", queue, listed(channels))
-        return {row[0]: row[1] for row in rows}
+        return as_dict(rows)
 
 
 class SqliteRunNow:
@@ -97,12 +97,14 @@ class SqliteRunNow:
     def run_now(self, ids: Sequence[int]) -> Plan[list[MadeDue]]:
         state = yield from self._sql.begin_write(turns=len(ids))
         rows = yield self._sql.statement("message_states", listed(ids))
-        found: dict[int, Any] = {row[0]: row[1] for row in rows}
-        rows = yield self._sql.statement("waiting_messages", listed(ids))
-        found |= dict.fromkeys((row[3] for row in rows), "waiting")
+        found: dict[int, Any] = as_dict(rows)
+        waiting = [
+            WaitingRow(*row) for row in (yield self._sql.statement("waiting_messages", listed(ids)))
+        ]
+        found |= dict.fromkeys((row.id for row in waiting), "waiting")
         parked = {row[0] for row in (yield self._sql.statement("behind_others", listed(ids)))}
-        later = [row for row in rows if row[2] > state.now and row[3] not in parked]
-        made_due = [row[3] for row in later]
+        later = [row for row in waiting if row.due > state.now and row.id not in parked]
+        made_due = [row.id for row in later]
         if later:
             yield self._sql.many("delete_waiting", later)
             yield from self._lanes.no_longer_waiting(made_due, state)
@@ -163,4 +165,5 @@ def _info(row: Row) -> WorkerInfo:
 def _fairness(queue: str, rows: Sequence[Row]) -> Fairness:
     if not rows:
         return Fairness(queue, "starts")
-    return Fairness(queue, "time", timedelta(seconds=rows[0][0]), moment(rows[0][1]))
+    ((turn, since),) = rows
+    return Fairness(queue, "time", timedelta(seconds=turn), moment(since))

@@ -202,8 +202,9 @@ class SqliteLooks:
         rows = yield self._sql.read_outside("counted_queues")
         counted = {row[0]: row for row in rows}
         newer: dict[str, int] = {}
-        if rows and rows[0][7] < self._sql.now() - _FRESH:
-            newer = yield from self._published_since(rows[0][8])
+        *_, counted_at, last_id = rows[0] if rows else (0, 0)
+        if rows and counted_at < self._sql.now() - _FRESH:
+            newer = yield from self._published_since(last_id)
         stats = []
         for queue, ids in cut.items():
             if queue in counted:

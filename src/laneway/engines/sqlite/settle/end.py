@@ -17,7 +17,7 @@ from laneway.engines.minutes import MINUTE, MinuteFigures
 from laneway.engines.sqlite.base import SqliteSql, WriteState, listed
 from laneway.engines.sqlite.channels import CountChanges, SqliteChannelRows, SqliteLanes
 from laneway.engines.sqlite.events import SqliteEventOutbox
-from laneway.plan import Plan
+from laneway.plan import Plan, as_dict
 
 
 class SqliteNodeEnds(FlowEnds):
@@ -258,7 +258,7 @@ class SqliteSettleEnd:
             return
         ended = list(runs)
         rows = yield self._sql.statement("claim_times", listed({fence for _, fence, _ in ended}))
-        began: dict[int, int] = {row[0]: row[1] for row in rows}
+        began: dict[int, int] = as_dict(rows)
         sums: dict[int, tuple[int, int]] = {}
         for channel_id, fence, waited in ended:
             count, took = sums.get(channel_id, (0, 0))

@@ -21,7 +21,7 @@ from laneway.model import (
     Settled,
     SettleStatus,
 )
-from laneway.plan import Plan, Row
+from laneway.plan import Plan, Row, as_dict
 
 from .end import (
     SqliteDeadRow,
@@ -111,9 +111,9 @@ class SqliteSettle:
         for channel_id, count in held:
             changes.add(channel_id, leased=-count)
         lost: set[Lease] = set()
-        if sum(row[1] for row in held) < len(ids):
+        if sum(count for _, count in held) < len(ids):
             rows = yield self._sql.statement("held_leases", fence, text)
-            lost = {(id, fence) for id in ids} - {(row[0], row[1]) for row in rows}
+            lost = {(id, fence) for id in ids} - {(id, fence) for id, fence, *_ in rows}
         if held:
             outcome = _DONE[verb]
             if any(id in waited for id in ids):
@@ -191,7 +191,7 @@ class SqliteSettle:
         ends = [(e.id, e.fence, state.now + micros(e.length)) for e in extensions]
         held = yield from self._extend(ends)
         yield from self._note_progress(notes, state)
-        until = {(row[0], row[1]): moment(row[3]) for row in held}
+        until = {(id, fence): moment(end) for id, fence, _, end, *_ in held}
         results = yield from self._results("extend", extensions, _lost(extensions, held), {}, state)
         return [a._replace(until=until.get((a.id, a.fence))) for a in results]
 
@@ -236,7 +236,7 @@ class SqliteSettle:
         state = yield from self._sql.begin_write(turns=len(ids))
         cancelled = yield from self._ends.end_waiting(ids, "cancelled", state)
         rows = yield self._sql.statement("message_states", listed(ids))
-        found: dict[int, Any] = {row[0]: row[1] for row in rows}
+        found: dict[int, Any] = as_dict(rows)
         found |= dict.fromkeys(cancelled, "cancelled")
         return [Cancelled(id, found.get(id, "absent")) for id in ids]
 
@@ -269,7 +269,7 @@ def _kept_rows(results: Results, outcome: str, now: int) -> list[tuple[Any, ...]
 
 def _lost(items: Sequence[Any], held: Iterable[Sequence[Any]]) -> list[Lease]:
     """Leases of the items that are not held, each once."""
-    ours = {(row[0], row[1]) for row in held}
+    ours = {(id, fence) for id, fence, *_ in held}
     asked = dict.fromkeys((item[0], item[1]) for item in items)
     return [lease for lease in asked if lease not in ours]
 
