@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -21,6 +21,7 @@ from laneway.drivers.mysql.sync import _execute
 from laneway.drivers.runner import drive
 from laneway.engines.mysql import MysqlEngine, flows_release, shared_limits
 from laneway.engines.mysql import upkeep as mysql_upkeep
+from laneway.engines.mysql.base import MysqlSql
 from laneway.engines.mysql.operate import minutes
 from laneway.plan import Row, Statement
 from laneway.sqlfile import read_blocks
@@ -55,35 +56,38 @@ class Work:
     locked: int = 0
 
 
-class NamingEngine(MysqlEngine):
-    """Knows which statement it made last."""
+class NamingSql(MysqlSql):
+    """Knows which statement was made last."""
 
-    last = ""
+    last: ClassVar[str] = ""
 
-    def _statement(self, name: str, *params: Any) -> Statement:
-        self.last = name
-        return super()._statement(name, *params)
+    def statement(self, name: str, *params: Any) -> Statement:
+        NamingSql.last = name
+        return super().statement(name, *params)
 
-    def _union(self, name: str, rows: Sequence[Sequence[Any]]) -> Statement:
-        self.last = name
-        return super()._union(name, rows)
+    def union(self, name: str, rows: Sequence[Sequence[Any]]) -> Statement:
+        NamingSql.last = name
+        return super().union(name, rows)
 
 
 def upkeep(connection: Any) -> Work:
-    work, engine = Work(), NamingEngine()
+    work = Work()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("laneway.engines.mysql.engine.MysqlSql", NamingSql)
+        engine = MysqlEngine()
     with connection.cursor() as cursor:
         _rows_read(cursor)
         own = -_rows_read(cursor) + _rows_read(cursor)
 
         def execute(statement: Statement) -> Sequence[Row]:
-            name, before = engine.last, _rows_read(cursor)
+            name, before = NamingSql.last, _rows_read(cursor)
             rows = _execute(connection, statement)
             read = _rows_read(cursor) - before - own
             work.most[name] = max(work.most[name], read)
             work.read += read
             return rows
 
-        assert drive(engine.upkeep(), execute).ran
+        assert drive(engine.maintenance.upkeep(), execute).ran
         work.locked = _rows_locked(cursor)
         connection.commit()
     return work

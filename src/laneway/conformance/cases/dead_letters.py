@@ -254,16 +254,17 @@ HOLD = timedelta(minutes=1)
 
 async def untold(world: World, limit: int = 100) -> list[DeadLetter]:
     """A worker's verb, which clients do not have."""
-    core = world.queue._core
-    answer: Any = core.run(core.engine.untold_dead_letters((world.name,), limit, HOLD))
+    database = world.queue.database
+    plan = database.engine.dead_letters.untold_dead_letters((world.name,), limit, HOLD)
+    answer: Any = database.run(plan)
     found: list[DeadLetter] = await answer if isawaitable(answer) else answer
     return found
 
 
 async def told(world: World, *letters: DeadLetter) -> None:
-    core = world.queue._core
+    database = world.queue.database
     positions = [DeadLetterPosition(letter.died_at, letter.id) for letter in letters]
-    answer: Any = core.run(core.engine.dead_letters_told(positions))
+    answer: Any = database.run(database.engine.dead_letters.dead_letters_told(positions))
     if isawaitable(answer):
         await answer
 

@@ -230,12 +230,12 @@ class MysqlDeadLetters(MysqlDeadLetterLooks):
     def untold_dead_letters(
         self, queues: Sequence[str], limit: int, hold: timedelta
     ) -> Plan[list[DeadLetter]]:
-        ((moment_now,),) = yield self._statement("clock", self._now())
+        ((moment_now,),) = yield self._sql.statement("clock", self._sql.now())
         now, names = int(moment_now), [data(queue) for queue in queues]
         since = now - micros(TELL_WITHIN)
-        rows = yield self._statement("untold_dead_letters", names, since, now, limit)
+        rows = yield self._sql.statement("untold_dead_letters", names, since, now, limit)
         if rows:
-            yield self._statement(
+            yield self._sql.statement(
                 "hold_dead_letters", [int(row[0]) for row in rows], now + micros(hold)
             )
         return sorted(map(_letter, rows), key=lambda letter: (letter.died_at, letter.id))
@@ -243,7 +243,7 @@ class MysqlDeadLetters(MysqlDeadLetterLooks):
     @repeatable
     def dead_letters_told(self, letters: Sequence[DeadLetterPosition]) -> Plan[None]:
         for one in letters:
-            yield self._statement("dead_letters_told", one.id, micros(one.died_at))
+            yield self._sql.statement("dead_letters_told", one.id, micros(one.died_at))
 
     def _redrive(self, ids: Sequence[int], max_attempts: int | None, delay: int) -> Plan[int]:
         letters = yield from self._lock_dead_letters(ids)

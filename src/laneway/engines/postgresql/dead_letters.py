@@ -125,14 +125,14 @@ class PostgresqlDeadLetters(PostgresqlDeadLetterLooks):
     def untold_dead_letters(
         self, queues: Sequence[str], limit: int, hold: timedelta
     ) -> Plan[list[DeadLetter]]:
-        rows = yield self._statement_now(
+        rows = yield self._sql.statement_now(
             "untold_dead_letters", list(queues), limit, hold, TELL_WITHIN
         )
         return [_letter(row) for row in rows]
 
     def dead_letters_told(self, letters: Sequence[DeadLetterPosition]) -> Plan[None]:
         ids, died_at = [one.id for one in letters], [one.died_at for one in letters]
-        yield self._statement("dead_letters_told", ids, died_at)
+        yield self._sql.statement("dead_letters_told", ids, died_at)
 
     def _batches(self, wanted: Sequence[int] | DeadLetterFilter, step: Step) -> Plan[int]:
         if isinstance(wanted, DeadLetterFilter):

@@ -188,19 +188,21 @@ class SqliteDeadLetters(SqliteDeadLetterLooks):
     def untold_dead_letters(
         self, queues: Sequence[str], limit: int, hold: timedelta
     ) -> Plan[list[DeadLetter]]:
-        times = self._now() - micros(TELL_WITHIN), self._now()
+        times = self._sql.now() - micros(TELL_WITHIN), self._sql.now()
         wanted = ("untold_dead_letter_ids", listed(queues), *times, limit)
-        if not (yield self._read_outside(*wanted)):
+        if not (yield self._sql.read_outside(*wanted)):
             return []
-        state = yield from self._begin_write()
-        ids = yield self._statement(*wanted)
+        state = yield from self._sql.begin_write()
+        ids = yield self._sql.statement(*wanted)
         until = state.now + micros(hold)
-        rows = yield self._statement("hold_dead_letters", listed(row[0] for row in ids), until)
+        rows = yield self._sql.statement("hold_dead_letters", listed(row[0] for row in ids), until)
         return sorted(map(_letter, rows), key=lambda letter: (letter.died_at, letter.id))
 
     def dead_letters_told(self, letters: Sequence[DeadLetterPosition]) -> Plan[None]:
-        yield from self._begin_write()
-        yield self._many("dead_letters_told", [(one.id, micros(one.died_at)) for one in letters])
+        yield from self._sql.begin_write()
+        yield self._sql.many(
+            "dead_letters_told", [(one.id, micros(one.died_at)) for one in letters]
+        )
 
     def _redrive(self, wanted: Sequence[int], max_attempts: int | None, delay: int) -> Plan[int]:
         state = yield from self._sql.begin_write(turns=len(wanted))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import timedelta
 
-from laneway.client.aio.core import AsyncCore
+from laneway.client.aio.database import AsyncDatabase
 from laneway.errors import LanewayError
 from laneway.inspection import DeadLetterPosition
 from laneway.model import ClaimStatus, DeadLetter, Settled
@@ -30,8 +30,8 @@ _LOOK_EVERY = 10.0  # seconds
 class DeadLetterNotices:
     """An observer too: what dies here is told at once."""
 
-    def __init__(self, core: AsyncCore, queues: Sequence[str], hooks: Hooks) -> None:
-        self._core = core
+    def __init__(self, database: AsyncDatabase, queues: Sequence[str], hooks: Hooks) -> None:
+        self._database = database
         self._queues = tuple(queues)
         self._hooks = hooks
         self._died = asyncio.Event()
@@ -63,8 +63,8 @@ class DeadLetterNotices:
         """Of those that nobody was told of."""
         while True:
             try:
-                plan = self._core.engine.untold_dead_letters(self._queues, 1, HOLD)
-                letters = await self._core.run(plan)
+                plan = self._database.engine.dead_letters.untold_dead_letters(self._queues, 1, HOLD)
+                letters = await self._database.run(plan)
                 for letter in letters:
                     await self._tell(letter)
             except LanewayError as error:
@@ -85,7 +85,7 @@ class DeadLetterNotices:
             )
             return
         told = [DeadLetterPosition(letter.died_at, letter.id)]
-        await self._core.run(self._core.engine.dead_letters_told(told))
+        await self._database.run(self._database.engine.dead_letters.dead_letters_told(told))
 
     def claimed(self, messages: int, status: ClaimStatus, seconds: float) -> None: ...
 

@@ -89,7 +89,9 @@ class MysqlPublishedFold:
         if gaps:
             most = _LATE // len(gaps)
             ranges = [(gap.first, gap.last, most) for gap in gaps]
-            late |= {int(row[0]): row for row in (yield self._sql.union("published_in_gap", ranges))}
+            late |= {
+                int(row[0]): row for row in (yield self._sql.union("published_in_gap", ranges))
+            }
             ids = sorted(late)
             again = {gap.first: gap.again(now, len(gap.among(ids)) >= most) for gap in gaps}
         if numbers := _some([(int(row[0]), int(row[2])) for row in rows if not row[1]]):
