@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -119,6 +120,12 @@ def read_statements(name: str) -> list[str]:
     return [one for one in (FOLDER / name).read_text().split(";\n") if one.strip()]
 
 
+def make_smaller(patch: pytest.MonkeyPatch, times: int) -> None:
+    for module, names in BATCHES.items():
+        for name in names:
+            patch.setattr(module, name, max(1, getattr(module, name) // times))
+
+
 @pytest.fixture(scope="module")
 def works(mariadb: EmbeddedMariaDB) -> tuple[Work, Work, Work]:
     """With full tables and nothing to do; with as much to do; and one more."""
@@ -127,9 +134,7 @@ def works(mariadb: EmbeddedMariaDB) -> tuple[Work, Work, Work]:
         queue.install()
         queue.upkeep()
     with pytest.MonkeyPatch.context() as patch, closing(connect(url)) as connection:
-        for module, names in BATCHES.items():
-            for name in names:
-                patch.setattr(module, name, getattr(module, name) // 20)
+        make_smaller(patch, 20)
         with connection.cursor() as cursor:
             now = time.time_ns() // 1000
             cursor.execute(f"set @n = {N}, @now = {now}, @old = {now - 400 * DAY}")
@@ -166,3 +171,73 @@ def test_every_statement_of_maintenance_was_at_work(works: tuple[Work, Work, Wor
     """One that is new needs rows in maintenance_due.sql."""
     used = {name for work in works for name in work.most}
     assert not sorted(read_blocks(UPKEEP.read_text()).keys() - used)
+
+
+def test_many_small_steps_do_the_same(mariadb: EmbeddedMariaDB, monkeypatch: Any) -> None:
+    url = mariadb.create_database("small steps")
+    with Queue(url, upkeep_every=None) as queue, closing(connect(url)) as connection:
+        queue.install()
+        with queue.flow("wide", keep=timedelta(0)) as flow:
+            first = flow.add("first")
+            for number in range(30):
+                flow.add(f"child {number}", after=first)
+        (root,) = queue.claim(10)
+        queue.complete([root])
+        children = queue.claim(100)
+        assert len(children) == 30
+        for child in children[1:]:
+            queue.complete([child])
+        for number in range(6):
+            queue.channel(f"gone {number % 2}").limit(concurrency=1)
+            queue.cancel([queue.publish(number, channel=f"gone {number % 2}").id])
+        for number in (0, 1):
+            queue.channel(f"gone {number}").remove()
+        make_smaller(monkeypatch, 1000)
+        for _ in range(50):
+            queue.upkeep()
+        assert rows(connection, "flow_count") == 0
+        # One step reads ten of these: they say that it has ended.
+        with connection.cursor() as cursor:
+            for live in (-1, *[0] * 9, 1):
+                one = "insert into laneway_flow_count values (null, %s, 0, %s, 0, 0, 0, 0)"
+                cursor.execute(one, (flow.id, live))
+        connection.commit()
+        queue.upkeep()
+        assert rows(connection, "flow_count") == 1
+        assert rows(connection, "flow where ended_at is not null") == 0
+        queue.complete(children[:1])
+        for _ in range(100):
+            queue.upkeep()
+        left = ("flow", "flow_node", "flow_edge", "flow_count", "flow_name", "wake")
+        assert {name: rows(connection, name) for name in left} == dict.fromkeys(left, 0)
+        assert rows(connection, "channel where closing") == 0
+        assert query(connection, "select sum(published) from laneway_minute where span = 1") == 37
+
+
+def test_a_recount_leaves_out_what_is_in_a_gap(mariadb: EmbeddedMariaDB) -> None:
+    """That is counted when the gap is looked at."""
+    url = mariadb.create_database("recount")
+    with Queue(url, upkeep_every=None) as queue, closing(connect(url)) as connection:
+        queue.install()
+        ids = [queue.publish(number).id or 0 for number in range(6)]
+        for _ in range(3):
+            queue.upkeep()
+        with connection.cursor() as cursor:
+            gap = "insert into laneway_gap values (%s, %s, 0, %s)"
+            cursor.execute(gap, (ids[0] - 1, ids[0] - 1, 2**60))
+            cursor.execute(gap, (ids[2], ids[3], 2**60))
+            cursor.execute("update laneway_fold set known = 0")
+        connection.commit()
+        queue.upkeep()
+        assert query(connection, "select sum(live) from laneway_kind_count") == 4
+
+
+def rows(connection: Any, table: str) -> int:
+    return query(connection, f"select count(*) from laneway_{table}")  # noqa: S608
+
+
+def query(connection: Any, sql: str) -> int:
+    connection.commit()
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return int(cursor.fetchone()[0])

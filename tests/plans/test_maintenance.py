@@ -5,12 +5,15 @@ Its steps are a tenth as large here, so that the same holds for tables that are 
 
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import LiteralString
 
 import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
+from laneway import Queue
 from laneway.dev.embedded import EmbeddedPostgres
 from laneway.engines.postgresql.schema import install_sql
 from tests.plans.bench import QUIET
@@ -115,3 +118,37 @@ def test_little_is_read_where_nothing_is_to_be_done(works: dict[str, Work]) -> N
 def test_everything_was_tidied(works: dict[str, Work]) -> None:
     """What is new needs rows in maintenance_due.sql."""
     assert not [name for name in TIDIED if not works["due"].deleted[name]]
+
+
+def test_many_small_steps_do_the_same(server: EmbeddedPostgres) -> None:
+    url = server.create_database("small steps")
+    with Queue(url, upkeep_every=None) as queue, psycopg.connect(url, autocommit=True) as own:
+        queue.install()
+        with queue.flow("wide", keep=timedelta(0)) as flow:
+            first = flow.add("first")
+            for number in range(30):
+                flow.add(f"child {number}", after=first)
+        queue.complete(queue.claim(10))
+        children = queue.claim(100)
+        assert len(children) == 30
+        for child in children[1:]:
+            queue.complete([child])
+        small = "select laneway.upkeep_v1(1)"
+        own.execute(small)
+        left = own.execute("select count(*) from laneway.flow_count").fetchone()
+        assert left and 0 < left[0] < 30
+        for _ in range(10):
+            own.execute(small)
+        # One step reads ten of these: they say that it has ended.
+        for live in (-1, *[0] * 9, 1):
+            one = "insert into laneway.flow_count (flow_id, live) values (%s, %s)"
+            own.execute(one, (flow.id, live))
+        own.execute(small)
+        ended = "select from laneway.flow where ended_at is not null"
+        assert own.execute(ended).rowcount == 0
+        queue.complete(children[:1])
+        for _ in range(100):
+            own.execute(small)
+        for table in ("flow", "flow_node", "flow_edge", "flow_count"):
+            query = SQL("select from laneway.{}").format(Identifier(table))
+            assert own.execute(query).rowcount == 0, table
