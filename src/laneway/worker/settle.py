@@ -56,6 +56,8 @@ from .outcomes import (
 # Which refusals are final: caused by what was to be written, not by the state of the database.
 # Data, integrity, and statements that are wrong or not allowed.
 _SQLSTATES = ("22", "23", "42")
+# PostgreSQL says so of a row whose partition was attached meanwhile: the next try writes it there.
+_MOVED_PARTITION = "23514"
 _MYSQL_DATA = {1153, 1264, 1265, 1292, 1366, 1406, 1690, 3140}
 _MYSQL_INTEGRITY = {1048, 1062, 1364, 1451, 1452, 3819, 4025}
 _MYSQL_STATEMENT = {1044, 1054, 1064, 1142, 1143, 1227, 1305, 1370}
@@ -72,7 +74,7 @@ def is_final(error: LanewayError) -> bool:
         return True
     code = error.sqlstate
     if len(code) == 5:
-        return code.startswith(_SQLSTATES)
+        return code.startswith(_SQLSTATES) and code != _MOVED_PARTITION
     return int(code) in _MYSQL if code.isdecimal() else code.startswith(_SQLITE)
 
 
