@@ -75,7 +75,7 @@ def test_if_a_part_of_it_fails_handlers_end_as_after_a_stop(
 ) -> None:
     begun: list[int] = []
 
-    async def fail(client: AsyncQueue) -> None:
+    async def fail(client: AsyncQueue, upkeep: object) -> None:
         await until(lambda: len(begun) == 2)
         raise RuntimeError("out of order")
 

@@ -15,6 +15,7 @@ from laneway.client.shared.checks import check_lease, check_list, check_number, 
 from laneway.client.shared.message_fields import MessageFields
 from laneway.client.shared.options import ClientAddress, ClientOptions
 from laneway.client.sync.queue import Queue
+from laneway.clock import ProcessClock
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, shown
 from laneway.names import check_name
@@ -94,6 +95,12 @@ def _checked_weights(weights: object, names: list[str]) -> list[int]:
     return [check_number("weight", weight, 1, 1000) for weight in found]
 
 
+WhenEmpty = Callable[[AsyncQueue, timedelta | None], Awaitable[bool]]
+"""Called with the run's client and with how long it is until there may be more, None if nothing is
+known to come: whether the run goes on. Such a run does upkeep and fires schedules only in here, so
+that nothing happens at the same time."""
+
+
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """The options of a worker, checked."""
@@ -109,6 +116,7 @@ class WorkerOptions:
     max_runtime: timedelta | None
     traceback: TracebackRule
     until_empty: bool = False
+    when_empty: WhenEmpty | None = None
 
 
 def checked_options(
@@ -235,6 +243,11 @@ class WorkerDefinition:
     middleware: tuple[Middleware, ...]
     hooks: Hooks
     queues_of_tasks: tuple[str, ...]
+
+    @property
+    def of_a_test(self) -> bool:
+        """Whether a test says what time it is: then leases run out by leaps."""
+        return (self.address.clock or ProcessClock.current) is not None
 
     def _call_timeout(self) -> float | None:
         """An outcome whose write got no answer is written again before its lease ends."""

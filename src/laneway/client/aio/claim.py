@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from laneway.client.shared.checks import check_kinds, check_lease, check_limit, check_queues
 from laneway.client.shared.claim import Claim, busy_if_locked, distribute
+from laneway.clock import ProcessClock
 from laneway.durations import Duration
 from laneway.errors import DatabaseFailed, SchemaError
 from laneway.model import UpkeepReport
@@ -30,6 +31,7 @@ class AsyncClaimVerbs:
         self._settling = settling
         self._queues = (database.options.queue,)
         self._next_upkeep = 0.0
+        self._moves = ProcessClock.moves  # of a test's clock
 
     async def claim(
         self,
@@ -107,9 +109,10 @@ class AsyncClaimVerbs:
     async def _upkeep_if_due(self) -> None:
         every = self._database.options.upkeep_every
         now = time.monotonic()
-        if every is None or now < self._next_upkeep:
+        moves = ProcessClock.moves
+        if every is None or (now < self._next_upkeep and moves == self._moves):
             return
-        self._next_upkeep = now + every.total_seconds()
+        self._next_upkeep, self._moves = now + every.total_seconds(), moves
         try:
             await self.upkeep()
         except (DatabaseFailed, SchemaError) as error:

@@ -9,7 +9,6 @@ from laneway.client.shared.options import (
     LEASE,
     UPKEEP_EVERY,
     ClientAddress,
-    Clock,
     WrongWith,
     check_call_timeout,
     client_options,
@@ -17,6 +16,7 @@ from laneway.client.shared.options import (
     refuse_unknown,
     start_anew_after_fork,
 )
+from laneway.clock import Clock
 from laneway.drivers.choice import open_async_runner
 from laneway.drivers.database_url import database_url
 from laneway.drivers.deadline import CALL_TIMEOUT

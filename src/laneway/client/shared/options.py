@@ -6,13 +6,14 @@ import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 from weakref import WeakKeyDictionary
 
+from laneway.clock import Clock
 from laneway.contract import Engine
 from laneway.drivers.choice import driver_of, same_database
 from laneway.drivers.database_url import dialect_url
@@ -101,8 +102,6 @@ LEASE = timedelta(seconds=30)
 _SHORTEST_CALL = timedelta(milliseconds=100)
 UPKEEP_EVERY = timedelta(seconds=1)
 MOST_PAYLOAD = 256 * 1024 * 1024  # a batch must stay below what PostgreSQL takes in one value
-
-Clock = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)

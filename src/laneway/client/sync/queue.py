@@ -11,7 +11,6 @@ from laneway.client.shared.options import (
     LEASE,
     UPKEEP_EVERY,
     ClientAddress,
-    Clock,
     WrongWith,
     check_call_timeout,
     client_options,
@@ -19,6 +18,7 @@ from laneway.client.shared.options import (
     refuse_unknown,
     start_anew_after_fork,
 )
+from laneway.clock import Clock
 from laneway.drivers.choice import open_runner
 from laneway.drivers.database_url import database_url
 from laneway.drivers.deadline import CALL_TIMEOUT

@@ -3,11 +3,11 @@ of channels."""
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from functools import lru_cache, wraps
 from hashlib import sha256
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
+from laneway.clock import Clock, Clocked
 from laneway.engines.times import micros
 from laneway.errors import DatabaseFailed, InvalidName, PayloadTooLarge
 from laneway.names import check_schema
@@ -148,16 +148,14 @@ _FAR = 2**32
 P = ParamSpec("P")
 S = TypeVar("S")
 
-Clock = Callable[[], datetime]
 
-
-class MysqlSql:
+class MysqlSql(Clocked):
     """``schema`` is the prefix of our tables in the connected database. ``clock`` replaces the
     database's clock, for tests."""
 
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = check_prefix(schema)
-        self._clock = clock
+        self._own_clock = clock
 
     def statement(self, name: str, *params: Any) -> Statement:
         return render.statement(name, self.schema, params)

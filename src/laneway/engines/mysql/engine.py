@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from laneway.clock import Clock
 from laneway.contract import Ability
 
 from .append import MysqlAppend
-from .base import Clock, MysqlChannelLocks, MysqlSql
+from .base import MysqlChannelLocks, MysqlSql
 from .channels import MysqlChannels
 from .claim.channel import MysqlTimes
 from .claim.claim import MysqlClaim

@@ -1,11 +1,10 @@
 """The base of all groups of verbs: statements with the schema's real name, and the clock."""
 
 import re
-from collections.abc import Callable
-from datetime import datetime
 from functools import cache
 from typing import Any
 
+from laneway.clock import Clock, Clocked
 from laneway.names import check_schema
 from laneway.plan import Statement
 from laneway.sqlfile import statements
@@ -77,15 +76,12 @@ def _dollar_quote(schema: str) -> str:
     return tag
 
 
-Clock = Callable[[], datetime]
-
-
-class PostgresqlSql:
+class PostgresqlSql(Clocked):
     """``clock`` replaces the database's clock, for tests."""
 
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = check_schema(schema)
-        self._clock = clock
+        self._own_clock = clock
 
     def statement(self, name: str, *params: Any) -> Statement:
         return Statement(statement(name, self.schema), params, reads=only_reads(name))

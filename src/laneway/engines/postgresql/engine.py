@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from laneway.clock import Clock
 from laneway.contract import Ability
 
-from .base import Clock, PostgresqlSql
+from .base import PostgresqlSql
 from .channels import PostgresqlChannels
 from .claim import PostgresqlClaims
 from .dead_letters import PostgresqlDeadLetters, PostgresqlOperations

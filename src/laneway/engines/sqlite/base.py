@@ -3,12 +3,12 @@
 import json
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from laneway.clock import Clock, Clocked
 from laneway.engines.times import micros
 from laneway.errors import InvalidName
 from laneway.names import check_schema
@@ -51,9 +51,6 @@ def statement(name: str, schema: str) -> str:
     return render(STATEMENTS[name], schema)
 
 
-Clock = Callable[[], datetime]
-
-
 class WriteState(NamedTuple):
     """What a verb gets with the write lock: the first of the numbers that it reserved, the backoff
     settings, the time, whether anybody listens to events, whether any queue is claimed by kind,
@@ -71,12 +68,12 @@ class WriteState(NamedTuple):
     fair: bool
 
 
-class SqliteSql:
+class SqliteSql(Clocked):
     """``clock`` replaces the machine's clock, for tests."""
 
     def __init__(self, schema: str = "laneway", clock: Clock | None = None) -> None:
         self.schema = checked_schema(schema)
-        self._clock = clock
+        self._own_clock = clock
 
     def now(self) -> int:
         """The machine's clock: all clients of the file run on this machine."""

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from laneway.clock import Clock
 from laneway.contract import Ability
 
-from .base import Clock, SqliteSql
+from .base import SqliteSql
 from .channels import SqliteChannelRows, SqliteChannels, SqliteLanes
 from .claim.kinds import SqliteKindClaim
 from .claims import SqliteClaims

@@ -40,15 +40,23 @@ _MIN_LIFETIME = 1.0  # seconds: a process that dies later than that did not fail
 
 
 class Heartbeat:
-    """Holds up to ``slots`` leases; ``lost`` is called with the jobs whose lease was lost."""
+    """Holds up to ``slots`` leases; ``lost`` is called with the jobs whose lease was lost. Without
+    ``by_process`` nothing is extended: nobody takes back what runs out."""
 
     def __init__(
-        self, address: ClientAddress, lease: float, slots: int, lost: Callable[[Job], None]
+        self,
+        address: ClientAddress,
+        lease: float,
+        slots: int,
+        lost: Callable[[Job], None],
+        *,
+        by_process: bool = True,
     ) -> None:
         self._address = address
         self._lease = lease
         self._slots = slots
         self._lost = lost
+        self._by_process = by_process
         self._file = tempfile.TemporaryFile(prefix="laneway-heartbeat-")  # noqa: SIM115
         os.ftruncate(self._file.fileno(), table_size(slots))
         self._table = mmap.mmap(self._file.fileno(), table_size(slots))
@@ -131,6 +139,8 @@ class Heartbeat:
 
     def start(self) -> None:
         """Starts the process; its arguments hold no password that other users could list."""
+        if not self._by_process:
+            return
         command = [sys.executable, "-m", "laneway.worker.heartbeat.process"]
         process = subprocess.Popen(
             command,
@@ -151,7 +161,7 @@ class Heartbeat:
 
     async def until_ready(self) -> None:
         """Short leases are not claimed before they can be extended."""
-        if self._lease < SHORT_LEASE:
+        if self._by_process and self._lease < SHORT_LEASE:
             with suppress(TimeoutError):
                 async with asyncio.timeout(SHORT_LEASE):
                     await self._ready.wait()

@@ -6,7 +6,7 @@ import os
 import random
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,17 +27,15 @@ _log = logging.getLogger("laneway.worker")
 _SHORTEST_WAIT = 0.02
 
 
-async def run_upkeep(client: AsyncQueue, buried: Callable[[], None]) -> None:
-    """Runs until it is cancelled; ``buried`` is called when it made dead letters."""
+async def run_upkeep(client: AsyncQueue, upkeep: Callable[[], Awaitable[None]]) -> None:
+    """Runs until it is cancelled; ``upkeep`` as often as the client's options say."""
     every = client.database.options.upkeep_every
     seconds = 1.0 if every is None else every.total_seconds()
     while True:
         wait = seconds * random.uniform(0.8, 1)
         try:
             if every is not None:
-                report = await client.upkeep()
-                if report.buried:
-                    buried()
+                await upkeep()
             look_again = (await client.fire_schedules()).look_again
         except LanewayError as error:
             # It is tried again, here or by another process.

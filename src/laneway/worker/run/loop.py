@@ -3,11 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from datetime import timedelta
 from typing import TypeVar
 
 from laneway.client.aio.queue import AsyncQueue
 from laneway.client.shared.claim import busy_if_locked
+from laneway.clock import on_move
 from laneway.contract import BATCH
 from laneway.drivers.choice import open_notifier
 from laneway.errors import ConnectionUnavailable, DatabaseFailed, LanewayError, SchemaTooOld
@@ -88,6 +90,8 @@ class WorkerLoop:
         self._full = False
         self._stop_at_limit: asyncio.Task[None] | None = None
         self._claims_in_a_row = 0  # that brought messages
+        self._claiming = asyncio.Lock()
+        self._event_loop = asyncio.get_running_loop()
         self.prepared = False
         """Whether it has begun to claim."""
         self.answered_at: float | None = None
@@ -184,11 +188,11 @@ class WorkerLoop:
             self._pool.cancel,
         )
         seen = asyncio.create_task(registration.work())
-        helpers = [
-            asyncio.create_task(run_upkeep(self._client, self._notices.look_now)),
-            asyncio.create_task(self._give_back_waiting()),
-        ]
+        helpers = [asyncio.create_task(self._give_back_waiting())]
+        if self._options.when_empty is None:
+            helpers.append(asyncio.create_task(run_upkeep(self._client, self._upkeep)))
         telling = asyncio.create_task(self._notices.work())
+        on_move.add(self._clock_moved)
         writing = asyncio.create_task(self._settler.work())
         claims = asyncio.create_task(self._claim_until_stopped())
         try:
@@ -211,6 +215,7 @@ class WorkerLoop:
             raise
         finally:
             await cancel_all([claims, writing, telling, *helpers], CLOSE_TIMEOUT)
+            on_move.discard(self._clock_moved)
             await finish_within(registration.close(seen), CLOSE_TIMEOUT)
             seen.cancel()
             if self._stop_at_limit is not None:
@@ -309,7 +314,8 @@ class WorkerLoop:
             options.queues, want, options.lease, self._worker, self._kinds.claimed
         )
         try:
-            taken = await self._database.run(plan)
+            async with self._claiming:
+                taken = await self._database.run(plan)
         except DatabaseFailed as error:
             taken = busy_if_locked(error)
         self.answered_at = now()
@@ -329,13 +335,18 @@ class WorkerLoop:
             elif not full:
                 await asyncio.sleep(0)  # the handlers start before the next claim is made
         elif self._is_all(options.until_empty and was_idle, taken.status, turn):
-            self._shutdown.whole.stop()
+            if not await self._goes_on(taken.look_again):
+                self._shutdown.whole.stop()
         else:
             after_messages, self._claims_in_a_row = self._claims_in_a_row > 0, 0
             await self._idle.wait(taken.status, taken.look_again, after_messages)
 
     def _is_all(self, ends: bool, status: ClaimStatus, turn: int) -> bool:
         return ends and status is not ClaimStatus.BUSY and self._slots.emptied(turn)
+
+    async def _goes_on(self, look_again: timedelta | None) -> bool:
+        when_empty = self._options.when_empty
+        return when_empty is not None and await when_empty(self._client, look_again)
 
     def _take_in(self, jobs: list[Job]) -> None:
         """Gives back what came too late: after a stop, or more than ``max_messages`` because
@@ -365,6 +376,15 @@ class WorkerLoop:
             for row in taken.rows
         ]
 
+    async def _upkeep(self) -> None:
+        """Under the clock of a test leases run out by leaps: not while this worker has any."""
+        async with self._claiming if self._definition.of_a_test else nullcontext():
+            if self._definition.of_a_test and not self._is_idle():
+                return
+            report = await self._client.upkeep()
+        if report.buried:
+            self._notices.look_now()
+
     def _is_idle(self) -> bool:
         return not self._pool.running and not self._settler.unsettled
 
@@ -376,6 +396,10 @@ class WorkerLoop:
     def _wake(self) -> None:
         self._room.set()
         self._notifier.wake()
+
+    def _clock_moved(self) -> None:
+        """By a test, in any thread: whoever waits looks again."""
+        self._event_loop.call_soon_threadsafe(self._idle.clock_moved)
 
     async def _run_patiently(self, plan: Callable[[], Plan[T]]) -> T:
         """Waits for a database that is away at the start; a missing schema is an error."""

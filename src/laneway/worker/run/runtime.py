@@ -64,7 +64,13 @@ class Runtime:
                 )
         check_transactions(definition.handlers.all(), database.engine.lacks, address.url)
         lease = options.lease.total_seconds()
-        self.heartbeat = Heartbeat(address, lease, max_jobs, lambda job: self.pool.lease_lost(job))
+        self.heartbeat = Heartbeat(
+            address,
+            lease,
+            max_jobs,
+            lambda job: self.pool.lease_lost(job),
+            by_process=options.when_empty is None,
+        )
         self.settler = Settler(database, self.heartbeat, options.traceback)
         self._threads = Threads(lambda: self.pool.refill())
         self._processes = Processes(
