@@ -15,12 +15,9 @@ from laneway import AsyncQueue, Constant, Message, Queue, Worker
 from laneway.drivers.sqlite.write_queue import WriteQueue
 from laneway.errors import InvalidOption
 from laneway.testing import assert_published, drain, drain_async
-from laneway.testing.fixtures import laneway_queue
 from tests.client.worlds import run_async
 from tests.model.mysql import connect as connect_mysql
 from tests.worker.test_worker import outcomes, until
-
-__all__ = ["laneway_queue"]
 
 
 def test_a_user_tests_his_handlers(laneway_queue: Queue) -> None:

@@ -14,7 +14,7 @@ from laneway.errors import DatabaseFailed, InvalidOption, shown
 from .write_queue import retry_while_busy
 
 OLDEST = (3, 35, 0)
-_MEMORY = ":memory:"
+MEMORY = ":memory:"
 _SYNCHRONOUS = ("full", "normal", "extra")
 # A URL ends at #, and urlsplit() drops the others silently: another file would be opened.
 _DROPPED = re.compile(r"[#\t\r\n]")
@@ -28,7 +28,7 @@ class SqliteLocation(NamedTuple):
 
     @property
     def in_memory(self) -> bool:
-        return self.path == _MEMORY
+        return self.path == MEMORY
 
 
 def read_url(url: str) -> SqliteLocation:
@@ -68,7 +68,7 @@ def read_url(url: str) -> SqliteLocation:
 def _path(text: str) -> str:
     if "\0" in text:
         raise InvalidOption("a file name cannot contain a NUL character: remove %00 from the URL")
-    return _MEMORY if text in ("", _MEMORY) else os.path.abspath(text)
+    return MEMORY if text in ("", MEMORY) else os.path.abspath(text)
 
 
 def file_id(location: SqliteLocation) -> tuple[int, int] | None:

@@ -1,7 +1,4 @@
-"""What waits in a queue, as a test expects it.
-
-Run a worker until nothing is left to claim.
-"""
+"""What waits in a queue, as a test expects it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,7 +6,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, overload
 
 from laneway.client.aio.queue import AsyncQueue
 from laneway.client.sync.queue import Queue
-from laneway.errors import DecodeError
+from laneway.drivers.sqlite.url import MEMORY
+from laneway.errors import DecodeError, InvalidOption
 from laneway.model import NewMessage
 from laneway.payload import JSON, as_published, decode_json, encode
 from laneway.worker.tasks.clients import twin
@@ -17,21 +15,6 @@ from laneway.worker.tasks.task import TaskView
 
 if TYPE_CHECKING:
     from laneway.inspection import MessageInfo
-    from laneway.worker.worker import Worker
-
-
-def drain(worker: "Worker") -> None:
-    """Handles everything that is due, and what that publishes for now, then returns. What is
-    deferred or retried later stays.
-
-    >>> drain(worker)
-    """
-    worker.run(until_empty=True)
-
-
-async def drain_async(worker: "Worker") -> None:
-    """The same in a running event loop."""
-    await worker.serve(until_empty=True)
 
 
 _ANY: Any = object()
@@ -46,7 +29,7 @@ def assert_published(
 ) -> "Sequence[MessageInfo]": ...
 @overload
 def assert_published(
-    queue: Queue,
+    queue: Queue | AsyncQueue,
     /,
     *,
     kind: str | None = None,
@@ -58,6 +41,7 @@ def assert_published(queue: Any, /, *args: Any, **options: Any) -> "Sequence[Mes
     """Asserts that such messages have not ended yet: ``count`` of them, or at least one. Answers
     them. A ``payload`` of bytes or text is compared as it is, any other as JSON.
 
+    ``queue`` is a Queue, or an AsyncQueue, beside which a Queue is opened for the answer.
     Of a task: calls with these arguments, or any calls if none are given; with those options that
     ``using`` names (queue, channel, key, priority).
 
@@ -70,7 +54,8 @@ def assert_published(queue: Any, /, *args: Any, **options: Any) -> "Sequence[Mes
             there = _listed(client, queue.queue or client.name)
         assert found, f"there is no such call of {queue.kind}: {there}"
         return found
-    return _assert_published(queue, *args, **options)
+    with _beside(queue) as client:
+        return _assert_published(client, *args, **options)
 
 
 @overload
@@ -113,10 +98,17 @@ def _value(wanted: NewMessage) -> Any:
 @contextmanager
 def _client(task: TaskView[..., Any]) -> Iterator[Queue]:
     """The task's own, or one beside its AsyncQueue."""
-    client = task.client
+    with _beside(task.client) as client:
+        yield client
+
+
+@contextmanager
+def _beside(client: Any) -> Iterator[Queue]:
     if not isinstance(client, AsyncQueue):
         yield client
         return
+    if client._address.database[1] == MEMORY:
+        raise InvalidOption("only the AsyncQueue itself sees its database in memory: use a file")
     with twin(Queue, client) as beside:
         yield beside
 

@@ -1,0 +1,2 @@
+-- name: empty_table
+delete from $table:table
