@@ -29,7 +29,7 @@ pytestmark = pytest.mark.timeout(600)
 
 @pytest.fixture
 def url(server: EmbeddedPostgres) -> str:
-    made = server.create_database(f"fastapi_shop_{time.monotonic_ns()}")
+    made = server.create_database(f"fastapi_shop_test_{time.monotonic_ns()}")
     return made.replace("postgresql:", "postgresql+asyncpg:")
 
 
@@ -52,7 +52,7 @@ def _run(url: str, *words: str) -> str:
 
 
 def test_its_own_tests_pass(url: str) -> None:
-    assert "4 passed" in _run(url, "pytest", "-q", "-p", "no:cacheprovider")
+    assert "5 passed" in _run(url, "pytest", "-q", "-p", "no:cacheprovider")
 
 
 @pytest.mark.repeats("mypy's own start, of code that rarely changes; a minute")

@@ -20,16 +20,16 @@ class LoopRunner:
 
     def __init__(self, queue: AsyncQueue) -> None:
         self._queue = queue
-        self._runner: AsyncRunner = queue._core._runner
+        self._runner: AsyncRunner = queue.database._runner
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing: AsyncGenerator[None, None] | None = None
-        queue._core._runner = self
+        queue.database._runner = self
 
     async def run(self, plan: Plan[T], *, atomic: bool = False) -> T:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
-            self._queue._core.reopen()
+            self._queue.database.reopen()
             self._closing = self._until_closed()
             await anext(self._closing)
         return await self._runner.run(plan, atomic=atomic)
