@@ -8,11 +8,12 @@ exists twice ticks the first time only; those with a star in hour or minute go b
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from .errors import InvalidSchedule, shown
 from .extras import needs
 from .schedule import ScheduleTerms
+from .spelling import nearest
 
 if TYPE_CHECKING:
     from cronsim import CronSim
@@ -167,7 +168,13 @@ def _zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
+        near = nearest(name, available_timezones(), 0.7)
+        hint = (
+            f"did you mean {near!r}?"
+            if near
+            else "use a name like 'Europe/Zurich', or install the zones with pip install "
+            '"laneway[cron]"'
+        )
         raise InvalidSchedule(
-            f"the time zone {shown(name)} is not known here: use a name like 'Europe/Zurich', "
-            'or install the zones with pip install "laneway[cron]"'
+            f"the time zone {shown(name)} is not known here: {hint}"
         ) from error

@@ -35,7 +35,8 @@ def _converted(what: str, value: object) -> timedelta:
         return timedelta(value.days, value.seconds, value.microseconds)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidTime(
-            f"{what} must be a timedelta or a number of seconds, not {type(value).__name__}"
+            f"{what} is {shown(value)}: give a number of seconds or a timedelta, such as "
+            "timedelta(minutes=5)"
         )
     try:
         if not math.isfinite(value):

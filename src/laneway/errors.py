@@ -55,6 +55,13 @@ def shown(value: object, most: int = 80) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
+def with_article(name: str) -> str:
+    """``an int``, ``a str``, ``a UUID``, ``an O``: as the name is spoken."""
+    first = name[:1].upper()
+    vowel = first in "AEFHILMNORSX" if len(name) == 1 else first in "AEIO" or name[:2] == "un"
+    return f"{'an' if vowel else 'a'} {name}"
+
+
 class LanewayError(Exception):
     """The base of all errors."""
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from .durations import Duration, check_duration
 from .errors import InvalidOption, shown
 from .model import KEEP, Keep, Policy
+from .spelling import explains_mistakes
 
 _LONGEST_BURST = 100 * 366 * 86_400  # seconds
 _MICROSECOND = timedelta(microseconds=1)
@@ -72,6 +73,7 @@ _MOST_AT_ONCE = 2**31 - 1
 _SHORTEST, _LONGEST = timedelta(seconds=1), timedelta(days=1)
 
 
+@explains_mistakes
 @dataclass(frozen=True, slots=True)
 class Adapt:
     """The limit finds its own concurrency from ``min`` to ``max``: one more after each round of
@@ -87,13 +89,17 @@ class Adapt:
     def __post_init__(self) -> None:
         for value in (self.min, self.max):
             if isinstance(value, bool) or not isinstance(value, int):
-                raise InvalidOption(f"the bounds of adapt are numbers, not {shown(value)}")
+                raise InvalidOption(
+                    f"min and max of Adapt must be whole numbers, not {shown(value)}"
+                )
         if not 1 <= self.min <= self.max <= _MOST_AT_ONCE:
             raise InvalidOption(
-                f"a limit cannot adapt from {self.min} to {self.max}: give min >= 1, max >= min"
+                f"Adapt cannot range from {self.min} to {self.max}: give a min of at least 1, and a "
+                "max that is not below it"
             )
 
 
+@explains_mistakes
 @dataclass(frozen=True, slots=True)
 class Breaker:
     """Nothing starts behind the limit for ``pause`` once this share of the attempts that ended in
@@ -111,10 +117,14 @@ class Breaker:
     def __post_init__(self) -> None:
         share = self.failures
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share <= 1:
-            raise InvalidOption(f"failures is a share above 0 and up to 1, not {shown(share)}")
+            raise InvalidOption(
+                f"failures is {shown(share)}: it must be a share above 0 and at most 1, such as 0.5"
+            )
         least = self.minimum
         if isinstance(least, bool) or not isinstance(least, int) or not 1 <= least <= 1_000_000:
-            raise InvalidOption(f"minimum is a number from 1 to 1,000,000, not {shown(least)}")
+            raise InvalidOption(
+                f"minimum is {shown(least)}: it must be a whole number between 1 and 1000000"
+            )
         for name in ("window", "pause"):
             length = check_duration(name, getattr(self, name), _SHORTEST, _LONGEST)
             object.__setattr__(self, name, length)

@@ -7,6 +7,7 @@ from enum import Enum, StrEnum
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from .durations import Duration
+from .spelling import explains_mistakes
 
 T = TypeVar("T")
 
@@ -189,6 +190,7 @@ class MadeDue:
     status: Literal["due", "waiting", "leased", "dead", "absent"]
 
 
+@explains_mistakes
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A channel's limits; None is unlimited.

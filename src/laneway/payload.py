@@ -158,7 +158,7 @@ def _utf8(text: str) -> bytes:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 # Results that are kept: how a message asks for it, and what whoever asks for one is told.

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from .durations import Duration, check_duration, to_seconds
 from .errors import InvalidOption, shown
+from .spelling import explains_mistakes
 
 _LONGEST = timedelta(days=365).total_seconds()
 
@@ -86,6 +87,7 @@ class DelayedRetry:
         raise NotImplementedError
 
 
+@explains_mistakes
 @dataclass(frozen=True, kw_only=True)
 class Constant(DelayedRetry):
     """The same delay after every attempt.
@@ -103,6 +105,7 @@ class Constant(DelayedRetry):
         return to_seconds(self.every)
 
 
+@explains_mistakes
 @dataclass(frozen=True, kw_only=True)
 class Linear(DelayedRetry):
     """``initial``, then ``step`` more each time, at most ``max_delay``."""
@@ -124,6 +127,7 @@ class Linear(DelayedRetry):
         )
 
 
+@explains_mistakes
 @dataclass(frozen=True, kw_only=True)
 class Exponential(DelayedRetry):
     """``initial``, then ``factor`` times as long each time, at most ``max_delay``.

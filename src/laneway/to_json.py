@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from .errors import InvalidPayload, shown
+from .errors import InvalidPayload, shown, with_article
 from .model import NewMessage
 
 # Models of pydantic, as JSON and back. It is never imported here: who has a model has it.
@@ -47,7 +47,7 @@ def written_model(value: Any) -> Any:
         written = value.model_dump(mode="json", by_alias=True)
     except UnicodeDecodeError:
         raise InvalidPayload(
-            f"{kind.__qualname__} holds bytes that are no text: give it model_config = "
+            f"{kind.__qualname__} holds bytes that are not text: give it model_config = "
             'ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")'
         ) from None
     except ValueError as error:
@@ -140,8 +140,8 @@ def _plain_object(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 def _plain_structure(value: object, depth: int) -> Any:
     if isinstance(value, NewMessage):
         raise InvalidPayload(
-            "a NewMessage is no payload: give a list of them to publish_many, or its payload and "
-            "options to publish"
+            "a NewMessage is not a payload: give a list of them to publish_many, or its payload "
+            "and options to publish"
         )
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = dataclasses.fields(value)
@@ -151,9 +151,11 @@ def _plain_structure(value: object, depth: int) -> Any:
         return plain(_built_in(value, msgspec), depth)
     if is_model(value):
         return plain(written_model(value), depth)
+    kind = type(value)
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
     raise InvalidPayload(
-        f"a {type(value).__module__}.{type(value).__qualname__} cannot be written as JSON: "
-        "publish bytes, text, or plain data"
+        f"{with_article(module + kind.__qualname__)} cannot be written as JSON: publish bytes, "
+        "text, or plain data"
     )
 
 

@@ -210,17 +210,17 @@ def test_size() -> None:
         (b"\xff", dict, "not JSON"),
         (b"NaN", float, "NaN"),
         (b"[" * 100_000, list, "deeply"),
-        (b"[]", dict, "is no dict"),
-        (b'{"article": 5}', Line, "Line.article: 5 is no str"),
+        (b"[]", dict, "is not a dict"),
+        (b'{"article": 5}', Line, "Line.article: 5 is not a str"),
         (b"{}", Line, "Line needs article"),
-        (b'"1"', int, "is no int"),
-        (b"true", int, "is no int"),
+        (b'"1"', int, "is not an int"),
+        (b"true", int, "is not an int"),
         (b"{}", Parcel, "needs weight"),
         (b'"blue"', Colour, "Colour"),
         (b'"x"', UUID, "UUID"),
         (b'"x"', Decimal, "Decimal"),
         (b'"c"', Literal["a", "b"], "is no"),
-        (b"[1]", tuple[int, int], "is no tuple"),
+        (b"[1]", tuple[int, int], "is not a tuple"),
         (b"{}", int | str, "none of int, str"),
         (b"{}", Struct, "id"),
         (b"{}", Model, "id"),
@@ -527,13 +527,13 @@ def test_what_can_be_published_can_be_received(value: Any, kind: Any) -> None:
     [
         ("blue", Size, "Size"),
         (1, Literal[True], "1 is no"),
-        (True, Level, "True is no Level"),
-        ([1], tuple[()], "is no tuple"),
-        (["x"], Envelope[int], "is no Envelope"),
-        (Envelope("x", []), Envelope[int], "Envelope.item: 'x' is no int"),
-        ([1, 2, 3], Point, "is no Point"),
-        (["x"], Point, "Point.x: 'x' is no int"),
-        ({"a": 1}, bytes | None, "is no bytes"),
+        (True, Level, "True is not a Level"),
+        ([1], tuple[()], "is not a tuple"),
+        (["x"], Envelope[int], "is not an Envelope"),
+        (Envelope("x", []), Envelope[int], "Envelope.item: 'x' is not an int"),
+        ([1, 2, 3], Point, "is not a Point"),
+        (["x"], Point, "Point.x: 'x' is not an int"),
+        ({"a": 1}, bytes | None, "is not bytes"),
         (Pair("x"), Pair[int], "int"),
     ],
 )
@@ -554,7 +554,7 @@ class Wrapped(pydantic.BaseModel):
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (Blob(data=b"\xff"), 'Blob holds bytes that are no text: .*ser_json_bytes="base64"'),
+        (Blob(data=b"\xff"), 'Blob holds bytes that are not text: .*ser_json_bytes="base64"'),
         (Wrapped(inner=Titled(title="x")), "could not be read as Wrapped again"),
         (Anything(object()), "Anything cannot be written"),
         (timedelta(days=100_000, microseconds=1), "to the microsecond"),
@@ -578,7 +578,7 @@ class Checked:
 
 
 def test_what_a_class_refuses_is_no_payload_for_it() -> None:
-    with pytest.raises(DecodeError, match="the payload is no Checked: no such x"):
+    with pytest.raises(DecodeError, match="the payload is not a Checked: no such x"):
         decode(b'{"x": 1}', JSON, Checked)
     with pytest.raises(DecodeError, match="Checked"):
         decode(b'{"x": 1000}', JSON, Checked)

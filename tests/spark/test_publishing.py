@@ -212,7 +212,10 @@ def test_a_full_or_closed_channel_refuses_the_whole_frame(
         ("'1' as payload & '' as channel", "a channel is empty"),
         ("cast(null as string) as payload", "a payload is null"),
         ("repeat('x', 1048577) as payload", "a payload has 1,048,577 bytes"),
-        ("'1' as payload & 'no json' as headers", "'headers' has a value that is no JSON object"),
+        (
+            "'1' as payload & 'no json' as headers",
+            "'headers' has a value that is not a JSON object",
+        ),
     ],
 )
 def test_what_cannot_be_a_message_is_refused(

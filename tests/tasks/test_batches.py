@@ -192,7 +192,7 @@ def test_what_cannot_be_a_batch_task() -> None:
         with pytest.raises(InvalidInput):
             make(**options)(good)
     task = make(good)
-    with pytest.raises(InvalidCall, match="5 is no Click"):
+    with pytest.raises(InvalidCall, match="5 is not a Click"):
         task.publish(5)
     with pytest.raises(InvalidCall, match="too many positional arguments"):
         task.publish(Click(1), Click(2))

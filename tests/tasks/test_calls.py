@@ -128,7 +128,7 @@ def test_what_a_call_carries(queue: Queue, worker: Worker) -> None:
 
     loose: Any = number
     for wrong in ("5", b"5"):
-        with pytest.raises(InvalidCall, match=r"number: .* is no int"):
+        with pytest.raises(InvalidCall, match=r"number: .* is not an int"):
             loose.message(wrong)
     assert moment.message(day).payload == b'"2026-05-01"'
     assert data.message(b"\xff").payload == b"\xff"
@@ -164,7 +164,7 @@ def test_what_other_programs_may_publish(queue: Queue, worker: Worker) -> None:
     [
         ("two", {"order": {"id": 1}}, "two needs 'copy'"),
         ("two", [1], "takes its arguments as a JSON object by name (order, copy)"),
-        ("two", {"order": {"id": 1}, "copy": 5}, "copy: 5 is no bool"),
+        ("two", {"order": {"id": 1}, "copy": 5}, "copy: 5 is not a bool"),
         ("two", {"order": {"id": 1}, "copy": True, "cc": 1}, "has no parameter 'cc'"),
         ("later_two", {"order": {"id": 1}, "copy": True}, "publish it with the content type"),
     ],
@@ -193,9 +193,12 @@ def test_a_wrong_call_publishes_nothing(queue: Queue, worker: Worker) -> None:
         (lambda: call.publish(), "send: missing a required argument: 'order'"),
         (lambda: call.publish(Order(1), cpoy=True), "unexpected keyword argument 'cpoy'"),
         (lambda: call.publish(Order(1), True, 3, 4), "too many positional arguments"),
-        (lambda: call.publish(7), "7 is no Order"),
-        (lambda: call.publish(Order(1), copy="yes"), "copy: 'yes' is no bool"),
-        (lambda: call.publish_many([Order(1)]), "is no call of send: make one with send.message"),
+        (lambda: call.publish(7), "7 is not an Order"),
+        (lambda: call.publish(Order(1), copy="yes"), "copy: 'yes' is not a bool"),
+        (
+            lambda: call.publish_many([Order(1)]),
+            "is not a call of send: make one with send.message",
+        ),
     ):
         with pytest.raises(InvalidCall, match=text):
             wrong()  # type: ignore[no-untyped-call]

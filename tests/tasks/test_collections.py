@@ -104,7 +104,7 @@ def test_a_task_without_its_function(queue: Queue) -> None:
     found = {m.kind: json.loads(queue.payload(m.id) or b"") for m in queue.messages(queue="emails")}
     assert found == {"send_receipt": {"id": 1}, "remind": {"order": {"id": 2}, "days": 5}}
     anything: Any = send
-    with pytest.raises(InvalidCall, match="5 is no Order"):
+    with pytest.raises(InvalidCall, match="5 is not an Order"):
         anything.publish(5)
     with pytest.raises(InvalidCall, match="send_receipt is only declared here: publish it"):
         anything(Order(1))

@@ -53,7 +53,7 @@ def _table(file: Path, path: tuple[str, ...]) -> Mapping[str, Any] | None:
     try:
         # A FIFO would be waited for, and a device has no end.
         if file.exists() and not (file.is_file() or file.is_dir()):
-            raise InvalidOption(f"{file} is no regular file: rename or remove it")
+            raise InvalidOption(f"{file} is not a regular file: rename or remove it")
         with file.open("rb") as opened:
             text = opened.read(_MOST_CONFIG + 1)
         if len(text) > _MOST_CONFIG:

@@ -5,7 +5,7 @@ from typing import Any
 from laneway.errors import DecodeError
 
 from .compile import reader_of
-from .reader import REFUSALS, Notes, Read, Unresolved, name_of, told
+from .reader import REFUSALS, Notes, Read, Unresolved, name_of, one_of, told
 
 __all__ = ["Unresolved", "convert", "never_decodable", "read_as", "reader_of"]
 
@@ -24,7 +24,7 @@ def read_as(value: Any, wanted: Any, read: Read) -> Any:
     except RecursionError:
         raise DecodeError(f"the payload is nested too deeply for {name_of(wanted)}") from None
     except REFUSALS as error:
-        raise DecodeError(f"the payload is no {name_of(wanted)}: {told(error)}") from error
+        raise DecodeError(f"the payload is not {one_of(wanted)}: {told(error)}") from error
 
 
 def never_decodable(wanted: Any) -> str | None:

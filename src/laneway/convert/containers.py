@@ -163,7 +163,7 @@ def _best(members: _Members) -> Read:
             if not compared:
                 break
         if not fits:
-            raise DecodeError(f"{shown(value)} is none of {names}")
+            raise DecodeError(f"{shown(value)} is not one of {names}")
         mine, result = _only_best(value, fits)
         notes.add(mine)
         return result

@@ -3,6 +3,7 @@ annotations without what says nothing about the value, and the fields of classes
 """
 
 from collections.abc import Callable
+from types import NoneType
 from typing import (
     Annotated,
     Any,
@@ -16,7 +17,7 @@ from typing import (
     get_type_hints,
 )
 
-from laneway.errors import DecodeError, shown
+from laneway.errors import DecodeError, shown, with_article
 
 REFUSALS = (
     ValueError,
@@ -82,12 +83,19 @@ def unreadable(why: str) -> Reader:
 
 def expect(value: Any, holds: bool, wanted: Any) -> Any:
     if not holds:
-        raise DecodeError(f"{shown(value)} is no {name_of(wanted)}")
+        raise DecodeError(f"{shown(value)} is not {one_of(wanted)}")
     return value
 
 
 def name_of(wanted: Any) -> str:
     return getattr(wanted, "__qualname__", None) or str(wanted)
+
+
+def one_of(wanted: Any) -> str:
+    """``an int``; of bytes and None there is not one."""
+    if wanted in (bytes, NoneType):
+        return "bytes" if wanted is bytes else "None"
+    return with_article(name_of(wanted))
 
 
 def told(error: BaseException) -> str:

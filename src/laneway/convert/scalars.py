@@ -13,7 +13,7 @@ from uuid import UUID
 from laneway.errors import DecodeError, InvalidPayload, shown
 from laneway.to_json import plain
 
-from .reader import Notes, Read, Reader, expect, unreadable
+from .reader import Notes, Read, Reader, expect, one_of, unreadable
 
 
 def scalar(wanted: Any) -> Reader | None:
@@ -94,7 +94,7 @@ def _from_text(wanted: type, parse: Callable[[str], Any]) -> Read:
         try:
             return parse(value)
         except (ValueError, ArithmeticError) as error:
-            raise DecodeError(f"{shown(value)} is no {wanted.__name__}") from error
+            raise DecodeError(f"{shown(value)} is not {one_of(wanted)}") from error
 
     return read
 

@@ -8,10 +8,11 @@ database, but asyncpg where it is named.
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
+from pathlib import PurePath
 from urllib.parse import quote, unquote
 
 from laneway.errors import InvalidOption, shown
+from laneway.spelling import nearest
 
 from .errors import masked, unreadable
 
@@ -118,18 +119,85 @@ def database_url(url: object, *, lenient: bool = False) -> str:
 def scheme_of(url: object) -> str:
     """The one of SCHEMES for this URL; raises InvalidOption if there is none."""
     if not isinstance(url, str):
-        kind = type(url).__name__
-        raise InvalidOption(
-            f"{kind} is not a database URL: it must be text, such as str(settings.database_url); "
-            "for an engine of SQLAlchemy use laneway.integrations.sqlalchemy.url_of(engine)"
-        )
+        raise InvalidOption(f"{_what(url)} is not a database URL: {_text_for(url)}")
     scheme = url.partition(":")[0].lower()
-    if scheme not in _OURS or ":" not in url:
-        raise InvalidOption(
-            f"{masked(url)!r} is not a database URL that Laneway knows: use one like "
-            "postgresql://localhost/shop, mysql://localhost/shop or sqlite:///shop.db"
-        )
+    if scheme not in _OURS or not _FORM.fullmatch(url):
+        raise InvalidOption(f"{masked(url)!r} is not a database URL{_hint_for(url)}")
     return _OURS[scheme]
+
+
+# SQLite's own reader explains its slashes.
+_FORM = re.compile(r"(sqlite[^:]*:|[^:/]+://).*(?<!\s)", re.IGNORECASE | re.DOTALL)
+_FILE = re.compile(r"(file:)?[^:@\s]+\.(db|sqlite|sqlite3)", re.IGNORECASE)
+_WORDS = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|\S*)")
+_SHORT = {"pg": "postgresql", "pgsql": "postgresql", "psql": "postgresql"}
+_FOREIGN = {"mssql", "oracle", "mongodb", "redis", "rediss", "amqp", "amqps", "duckdb"}
+_EXAMPLES = "postgresql://localhost/shop, mysql://localhost/shop or sqlite:///shop.db"
+
+
+def _what(value: object) -> str:
+    return "None" if value is None else f"{shown(value)} ({type(value).__name__})"
+
+
+def _text_for(value: object) -> str:
+    if value is None:
+        return "is the environment variable that it comes from set?"
+    if isinstance(value, PurePath):
+        return f"for a file write {sqlite_url(value)!r}"
+    return (
+        "it must be text, such as str(settings.database_url); for an engine of SQLAlchemy use "
+        "laneway.integrations.sqlalchemy.url_of(engine)"
+    )
+
+
+def sqlite_url(path: PurePath | str) -> str:
+    return f"sqlite:///{quote(str(path))}"
+
+
+def _hint_for(url: str) -> str:
+    """What is probably meant by a text that is not a URL of ours."""
+    text = url.strip().strip("'\"").strip()
+    scheme, _, rest = text.partition("://")
+    variable, _, value = text.partition("=")
+    if not text:
+        return ": it is empty; is DATABASE_URL set?"
+    if text != url and scheme.lower() in _OURS:
+        return ": remove the quotes, spaces and line breaks around it"
+    if scheme.lower().startswith("jdbc:"):
+        return ": leave out jdbc:"
+    if variable.isidentifier() and value.partition("://")[0].lower() in _OURS:
+        return f": leave out {variable}="
+    if variable.strip().isidentifier() and _WORDS.match(text) and not rest:
+        return f": write it as {_url_of_words(text)}"
+    if (plain := re.match(r"([a-z+0-9_]+):?/*(?=\w)", text)) and plain[1] in _OURS:
+        return f": write {plain[1]}:// before the host"
+    if rest and (near := _near_scheme(scheme.lower())):
+        return f": did you mean {near}://?"
+    if _FILE.fullmatch(text):
+        return f": for a file write {sqlite_url(text.removeprefix('file:'))}"
+    return f" that Laneway knows: use one like {_EXAMPLES}"
+
+
+def _near_scheme(scheme: str) -> str | None:
+    if scheme.partition("+")[0] in _FOREIGN:
+        return None
+    return _SHORT.get(scheme) or nearest(scheme, _OURS)
+
+
+def _url_of_words(text: str) -> str:
+    """libpq's ``host=… dbname=…`` as a URL, without the password."""
+    words = {name: value.strip("'") for name, value in _WORDS.findall(text)}
+    user = quote(words.get("user", ""), safe="")
+    if "password" in words:
+        user += ":***"
+    port = f":{words['port']}" if "port" in words else ""
+    host = words.get("host") or words.get("hostaddr") or "localhost"
+    more = [(n, quote(v, safe="")) for n, v in words.items() if n in LIBPQ_WORDS]
+    if host.startswith("/"):
+        more, host = [("host", quote(host, safe="/")), *more], ""
+    name = quote(words.get("dbname", ""), safe="")
+    at = "@" if user else ""
+    return f"postgresql://{user}{at}{host}{port}/{name}{_joined(more)}"
 
 
 def dialect_url(url: str) -> str:
@@ -198,10 +266,13 @@ def _check(url: str, scheme: str, name: str, value: str) -> None:
     raise InvalidOption(f"unknown option {shown(name)} in {masked(url)}: {_hint(scheme, name)}")
 
 
+_WORDS_OF_OTHERS = {"postgresql": {"ssl": "sslmode=require", "timeout": "connect_timeout"}}
+
+
 def _hint(scheme: str, name: str) -> str:
     known = sorted(_KNOWN[scheme] - _WHO_AND_WHERE)
-    if near := get_close_matches(name, known, 1):
-        return f"write {near[0]}"
+    if near := _WORDS_OF_OTHERS.get(scheme, {}).get(name) or nearest(name, known):
+        return f"write {near}"
     if scheme == "postgresql":
         return "leave it out, or use one of libpq's, such as sslmode or connect_timeout"
     return f"leave it out, or use one of {', '.join(known)}"

@@ -159,11 +159,18 @@ def translated(error: Exception, url: str, *, sent: bool = False) -> LanewayErro
             f"been carried out: {text}"
         )
     if is_away(error):
-        hint = "; is the server running there?" if "refused" in text else ""
-        return ConnectionUnavailable(f"no connection to {masked(url)}: {text}{hint}")
+        return ConnectionUnavailable(f"no connection to {masked(url)}: {text}{_hint(text, url)}")
     if state is None:
         return DatabaseFailed(f"the statement could not be sent to {masked(url)}: {text}")
     return DatabaseFailed(f"the database refused: {text}", state)
+
+
+def _hint(text: str, url: str) -> str:
+    if "refused" in text:
+        return "; is the server running there?"
+    if "resolve" in text and url.count("@") > 1:
+        return "; write an @ in a password as %40"
+    return ""
 
 
 def never_ran(error: BaseException) -> bool:
@@ -196,6 +203,8 @@ def is_away(error: BaseException) -> bool:
 
 def _first_line(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
+    if mysql_number(error) and len(error.args) > 1:  # otherwise a tuple in brackets
+        text = str(error.args[1]).strip()
     return text.splitlines()[0]
 
 

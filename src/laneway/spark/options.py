@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from laneway.client.shared.checks import check_lease
@@ -16,6 +15,7 @@ from laneway.durations import check_duration
 from laneway.errors import InvalidOption
 from laneway.names import check_kind, check_name, check_schema
 from laneway.payload import MAX_PAYLOAD
+from laneway.spelling import nearest
 from laneway.stores import StoreAddress, store_address
 
 Use = Literal["read", "write", "history stream", "claim stream", "publish stream"]
@@ -186,16 +186,11 @@ def _unknown(name: str, use: Use, known: list[Option]) -> str:
     if elsewhere:
         return f"option {elsewhere[0].name!r} does not exist for a {use}"
     names = [option.name for option in known]
-    lower = {option.lower(): option for option in names}
     ours = _our_word(name.lower().removeprefix("kafka."), use)
     if ours in ("since", "until") and use == "claim stream":
         return f"there is no option {name!r}: a claim stream takes what waits, as a worker does"
-    close = [ours.lower()] if ours in names else get_close_matches(name.lower(), lower, 1)
-    hint = (
-        f"did you mean {lower[close[0]]!r}?"
-        if close
-        else f"the options of a {use} are {json.dumps(names)}"
-    )
+    near = ours if ours in names else nearest(name, names)
+    hint = f"did you mean {near!r}?" if near else f"the options of a {use} are {json.dumps(names)}"
     return f"there is no option {name!r}: {hint}"
 
 

@@ -290,7 +290,7 @@ def _of_sample(payloads: Iterable[Any]) -> StructType:
         value = decode_json(raw) if isinstance(raw, str | bytes) else raw
         if not isinstance(value, dict):
             raise InvalidOption(
-                f"a payload of the sample is no JSON object but a {type(value).__name__}"
+                f"a payload of the sample is not a JSON object but a {type(value).__name__}"
             )
         found = _merged(found, _of_value(value))
     if isinstance(found, NullType):

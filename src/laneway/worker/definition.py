@@ -16,6 +16,7 @@ from laneway.client.shared.message_fields import MessageFields
 from laneway.client.shared.options import ClientAddress, ClientOptions
 from laneway.client.sync.queue import Queue
 from laneway.clock import ProcessClock
+from laneway.drivers.errors import masked
 from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, shown
 from laneway.names import check_name
@@ -74,6 +75,10 @@ def checked_databases(given: object, weights: object) -> tuple[ServedDatabase, .
 
 
 def _checked_client(client: Any) -> Client:
+    if isinstance(client, str):
+        raise InvalidOption(
+            f"a worker takes a Queue, not its URL {masked(client)!r}: write Worker(Queue(url))"
+        )
     if not isinstance(client, Queue | AsyncQueue):
         raise InvalidOption(f"{shown(client)} is neither a Queue nor an AsyncQueue")
     return client

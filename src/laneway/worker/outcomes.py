@@ -12,6 +12,7 @@ from laneway.durations import Duration, check_duration
 from laneway.errors import InvalidOption, shown
 from laneway.model import KEEP, Keep
 from laneway.shared_limits import check_limit_name
+from laneway.spelling import explains_call
 
 
 class Defer(Exception):
@@ -22,6 +23,7 @@ class Defer(Exception):
     >>> return Defer(timedelta(minutes=5), state={"page": 7})
     """
 
+    @explains_call
     def __init__(
         self,
         delay: Duration | None = None,
@@ -45,6 +47,7 @@ class Fail(Exception):
     >>> raise Fail("no such customer")
     """
 
+    @explains_call
     def __init__(self, reason: str = "failed", *, error: Error = None) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -60,6 +63,7 @@ class Throttled(Exception):
     >>> raise Throttled(retry_after=30, limit="stripe")
     """
 
+    @explains_call
     def __init__(self, retry_after: Duration, *, limit: str | None = None) -> None:
         self.retry_after = check_duration("retry_after", retry_after)
         self.limit = None if limit is None else check_limit_name(limit)

@@ -11,9 +11,10 @@ from typing import TypeVar, overload
 
 from laneway.client.shards import Shards
 from laneway.durations import Duration
-from laneway.errors import InvalidOption, LanewayError
+from laneway.errors import InvalidCall, InvalidOption, LanewayError, shown
 from laneway.names import check_kind, check_name
 from laneway.retry import Retry
+from laneway.spelling import explains_call, explains_mistakes
 
 from .definition import (
     Client,
@@ -61,9 +62,17 @@ CONCURRENCY = 10
 GRACE = timedelta(seconds=30)
 UNHANDLED_DELAY = timedelta(seconds=30)
 UNHANDLED_TIMEOUT = timedelta(hours=1)
+
+
+def _refuse_in_a_loop(verb: str, instead: str) -> None:
+    if asyncio._get_running_loop() is not None:
+        raise InvalidCall(f"worker.{verb}() cannot run inside an event loop: write {instead}")
+
+
 _NO_HANDLER = "the worker has no handler: register one with @worker.task or @worker.handler"
 
 
+@explains_mistakes
 class Worker(TaskDecorators):
     """Claims messages and runs the handler of each message's kind.
 
@@ -85,6 +94,7 @@ class Worker(TaskDecorators):
     >>> worker.run()
     """
 
+    @explains_call
     def __init__(
         self,
         queue: Client | Iterable[Client] | Mapping[str, Client],
@@ -171,6 +181,12 @@ class Worker(TaskDecorators):
 
         >>> worker.include(shop.mail.tasks, shop.jobs.tasks)
         """
+        for other in others:
+            if not isinstance(other, TaskDecorators):
+                raise InvalidOption(
+                    f"include() takes Tasks or a Worker, not {shown(other)}: import the module, and "
+                    "pass its tasks, as in worker.include(shop.mail.tasks)"
+                )
         new = [one for one in dict.fromkeys(others) if one not in self._included]
         self._handlers.include(one._all_handlers() for one in (*self._included, *new))
         for other in new:
@@ -395,6 +411,7 @@ class Worker(TaskDecorators):
         ``max_messages`` and ``max_runtime`` replace the worker's own limits for this run.
         """
         options = limited_options(self._options, until_empty, max_messages, max_runtime)
+        _refuse_in_a_loop("run", "await worker.serve()")
         asyncio.run(self._work(options, signals=True))
 
     async def serve(
@@ -415,6 +432,7 @@ class Worker(TaskDecorators):
 
     def check(self) -> list[str]:
         """Problems that would keep the worker from working, as far as known without starting it."""
+        _refuse_in_a_loop("check", "await asyncio.to_thread(worker.check)")
         problems = []
         handlers = self._all_handlers().all()
         if not handlers:

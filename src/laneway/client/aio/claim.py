@@ -12,6 +12,7 @@ from laneway.durations import Duration
 from laneway.errors import DatabaseFailed, SchemaError
 from laneway.model import UpkeepReport
 from laneway.plan import Taken
+from laneway.spelling import explains_mistakes
 
 from .database import AsyncDatabase
 from .dead_letters import AsyncOperations
@@ -23,6 +24,7 @@ _log = logging.getLogger("laneway")
 _STEPS = 5
 
 
+@explains_mistakes
 class AsyncClaimVerbs:
     """A part of the client: claim and upkeep."""
 

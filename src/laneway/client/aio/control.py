@@ -17,6 +17,7 @@ from laneway.model import MadeDue
 from laneway.names import check_kind, check_name
 from laneway.operations import AuditEntry, AuditNote, Pause
 from laneway.plan import Plan
+from laneway.spelling import explains_mistakes
 
 from .database import AsyncDatabase
 from .dead_letters import AsyncOperations
@@ -58,6 +59,7 @@ class AsyncAuditedDatabase(AsyncDatabase):
 _LAST_ID = 2**63 - 1
 
 
+@explains_mistakes
 class AsyncControlVerbs:
     """A part of the client: pauses and the audit."""
 

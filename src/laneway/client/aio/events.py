@@ -28,6 +28,7 @@ from laneway.event import (
 from laneway.model import Published
 from laneway.names import check_kind, check_name
 from laneway.payload import read_result
+from laneway.spelling import explains_mistakes
 
 from .database import AsyncDatabase
 from .waits import AsyncEndBell, AsyncIdleWait, pause
@@ -169,6 +170,7 @@ _MOST_PAUSE = 0.5
 _RING_AFTER = 0.2  # shorter waits are not worth a connection that listens
 
 
+@explains_mistakes
 class AsyncListenVerbs:
     """A part of the client: events and wait."""
 

@@ -28,6 +28,7 @@ from laneway.flow import (
 )
 from laneway.names import check_name
 from laneway.plan import Row
+from laneway.spelling import explains_mistakes
 
 from .database import AsyncDatabase
 from .waits import pause
@@ -108,6 +109,7 @@ class AsyncFlowMessageVerbs:
         return await self._database.run(parents_of(self._database.engine, message_id))
 
 
+@explains_mistakes
 class AsyncFlowMessage:
     """A part of a message: its flow."""
 
@@ -149,6 +151,7 @@ _MOST_PAUSE = 0.5
 _MOST_IDS = 2**63 - 1
 
 
+@explains_mistakes
 class AsyncFlows:
     """Flows that are running, or ended not long ago.
 
@@ -287,6 +290,7 @@ class AsyncFlows:
         return await self.get(flow_id)
 
 
+@explains_mistakes
 class AsyncFlow(FlowNodes):
     """A flow that is being put together: leave the ``with`` block, and all of it is published, in
     one transaction; if the block raises, nothing is.
@@ -368,6 +372,7 @@ class AsyncFlow(FlowNodes):
         return f"<{type(self).__name__} {self.name!r}, id {self.id}>"
 
 
+@explains_mistakes
 class AsyncFlowVerbs:
     """A part of the client: flows."""
 

@@ -34,6 +34,7 @@ from laneway.names import check_name
 from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Row
 from laneway.shared_limits import LimitNote
+from laneway.spelling import explains_mistakes
 
 from .database import AsyncDatabase
 from .flow import AsyncFlowMessage, AsyncFlowMessageVerbs
@@ -45,6 +46,7 @@ Item = TypeVar("Item")
 KEPT = timedelta(days=30)
 
 
+@explains_mistakes
 class AsyncSettleVerbs(AsyncFlowMessageVerbs):
     """A part of the client: the calls that end or extend leases, for many messages at once."""
 
@@ -226,6 +228,7 @@ class AsyncSettleVerbs(AsyncFlowMessageVerbs):
         return await self._database.run(cancel(wanted))
 
 
+@explains_mistakes
 class AsyncMessage(AsyncFlowMessage, MessageFields):
     """A message under our lease.
 

@@ -30,6 +30,7 @@ from laneway.model import (
 from laneway.names import check_name
 from laneway.operations import Fairness
 from laneway.shared_limits import SharedLimit, check_limit_name
+from laneway.spelling import explains_mistakes
 
 from .database import AsyncDatabase
 from .dead_letters import AsyncDeadLetters
@@ -37,6 +38,7 @@ from .dead_letters import AsyncDeadLetters
 # One channel, seen by an operator.
 
 
+@explains_mistakes
 class AsyncChannel:
     """A fair lane inside a queue, usually one per tenant.
 
@@ -138,6 +140,7 @@ _HISTORY = ("all", "failures", "none")
 # Limits that channels share.
 
 
+@explains_mistakes
 class AsyncNamedLimit:
     """One shared limit.
 
@@ -198,6 +201,7 @@ class AsyncNamedLimit:
         return f"<{type(self).__name__} {self.name}>"
 
 
+@explains_mistakes
 class AsyncLimits:
     """The shared limits of a client's schema, by name.
 
@@ -218,6 +222,7 @@ class AsyncLimits:
         return await self._database.run(self._database.engine.limits.shared_limits())
 
 
+@explains_mistakes
 class AsyncOperateVerbs:
     """A part of the client: what operators set and ask."""
 

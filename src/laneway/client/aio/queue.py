@@ -2,7 +2,7 @@
 
 from functools import partial
 from types import TracebackType
-from typing import Never, Self
+from typing import Self
 
 from laneway.client.shared.checks import check_number, check_switch
 from laneway.client.shared.options import (
@@ -13,7 +13,6 @@ from laneway.client.shared.options import (
     check_call_timeout,
     client_options,
     open_engine,
-    refuse_unknown,
     start_anew_after_fork,
 )
 from laneway.clock import Clock
@@ -23,6 +22,7 @@ from laneway.drivers.deadline import CALL_TIMEOUT
 from laneway.drivers.errors import masked
 from laneway.durations import Duration
 from laneway.payload import MAX_PAYLOAD
+from laneway.spelling import explains_call, explains_mistakes
 
 from .claim import AsyncClaimVerbs
 from .control import AsyncControlVerbs
@@ -36,6 +36,7 @@ from .publish import AsyncPublishVerbs
 from .schedules import AsyncScheduleVerbs
 
 
+@explains_mistakes
 class AsyncQueue(
     AsyncPublishVerbs,
     AsyncFlowVerbs,
@@ -62,6 +63,7 @@ class AsyncQueue(
     ...     await queue.publish({"order": 9182}, channel="tenant-42")
     """
 
+    @explains_call
     def __init__(
         self,
         url: str,
@@ -77,10 +79,7 @@ class AsyncQueue(
         upkeep_every: Duration | None = UPKEEP_EVERY,
         call_timeout: Duration | None = CALL_TIMEOUT,
         clock: Clock | None = None,
-        **unknown: Never,
     ) -> None:
-        if unknown:
-            refuse_unknown(type(self), unknown)
         check_number("pool_size", pool_size, 1, 1000)
         check_switch("pooler", pooler)
         options = client_options(name, lease, worker, max_payload, group_commit, upkeep_every)

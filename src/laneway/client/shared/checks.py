@@ -190,7 +190,7 @@ def checked(policy: Policy) -> Policy:
     if not isinstance(policy, Policy):
         raise InvalidOption(f"a policy must be a Policy, not {type(policy).__name__}")
     if policy.paused or policy.closing:
-        raise InvalidOption("paused and closing are no limits: use pause() and remove()")
+        raise InvalidOption("paused and closing are not limits: use pause() and remove()")
     rate = None if policy.rate is None else _real("rate", policy.rate, *_RATES)
     return Policy(
         _count("concurrency", policy.concurrency, 1),
@@ -236,9 +236,9 @@ def checked_shared_limit(
     breaker: Breaker | Keep | None,
 ) -> SharedLimitChange:
     if adapt is not KEEP and adapt is not None and not isinstance(adapt, Adapt):
-        raise InvalidOption(f"adapt is an Adapt or None, not {shown(adapt)}")
+        raise InvalidOption(f"adapt must be an Adapt(min=…, max=…) or None, not {shown(adapt)}")
     if breaker is not KEEP and breaker is not None and not isinstance(breaker, Breaker):
-        raise InvalidOption(f"breaker is a Breaker or None, not {shown(breaker)}")
+        raise InvalidOption(f"breaker must be a Breaker(…) or None, not {shown(breaker)}")
     plain = LimitChange(concurrency, rate, burst)
     if plain.named or (adapt is KEEP and breaker is KEEP):
         plain = checked_change(plain)

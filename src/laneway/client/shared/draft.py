@@ -121,6 +121,8 @@ def is_bulk(items: object) -> bool:
 
 def _check_many(items: object) -> None:
     """One message that is iterable would be published in pieces."""
+    if isinstance(items, TaskTarget):
+        raise InvalidOption(f"publish_many takes calls of {items.kind}: [{items.kind}.message(…)]")
     is_named_tuple = isinstance(items, tuple) and hasattr(items, "_fields")
     is_one = is_named_tuple or isinstance(items, _ONE) or is_model(items)
     if is_one or not isinstance(items, Iterable):
@@ -266,7 +268,7 @@ def _key_window(key: str | None, window: Duration) -> timedelta:
 
 def check_content_type(value: object) -> str:
     if not isinstance(value, str) or not value.isascii() or not value.isprintable() or not value:
-        raise InvalidOption(f"the content type {shown(value)} is none: use something like {JSON!r}")
+        raise InvalidOption(f"{shown(value)} is not a content type: use one like {JSON!r}")
     if len(value) > MOST_CONTENT_TYPE:
         raise InvalidOption(
             f"the content type {shown(value, 40)} has {len(value)} characters, "

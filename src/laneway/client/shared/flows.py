@@ -1,7 +1,7 @@
 """The nodes of a flow while they are collected, in both worlds; and what came before one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import (
     Any,
@@ -32,6 +32,7 @@ from laneway.model import Names, NewMessage
 from laneway.names import check_name
 from laneway.payload import check_keep_result, decode
 from laneway.plan import Plan
+from laneway.spelling import option_hint
 
 from .checks import check_choice, check_number
 from .draft import TaskTarget, draft_new
@@ -237,11 +238,14 @@ def _message(target: Any, args: tuple[Any, ...], options: dict[str, Any]) -> New
             raise InvalidCall("a NewMessage has its options already")
         return target
     if args:
-        raise InvalidCall(f"{shown(target)} is no task: it takes no arguments")
+        raise InvalidCall(f"{shown(target)} is not a task: it takes no arguments")
     try:
         return NewMessage(target, **options)
-    except TypeError as error:
-        raise InvalidOption(str(error).replace("NewMessage.__init__()", "flow.add()")) from None
+    except TypeError:
+        known = [each.name for each in fields(NewMessage)][1:]
+        wrong = next(name for name in options if name not in known)
+        hint = option_hint(wrong, known)
+        raise InvalidOption(f"flow.add() has no option {wrong}=: {hint}") from None
 
 
 def flow_refusal(name: str, answer: PublishedFlow) -> PublishRefused:

@@ -1,13 +1,11 @@
 """The options of a client, checked; and what becomes of one after a fork."""
 
-import inspect
 import os
 import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
@@ -51,19 +49,6 @@ def _start_all_anew() -> None:
 
 
 os.register_at_fork(after_in_child=_start_all_anew)
-
-# Sentences for mistakes with the client that Python's own messages do not explain.
-
-_RENAMED = {"queue": "name", "coalesce": "group_commit"}
-
-
-def refuse_unknown(client: type, unknown: dict[str, Any]) -> None:
-    """For keyword arguments that the client does not have."""
-    for name in unknown:
-        known = list(inspect.signature(client).parameters)
-        near = [_RENAMED[name]] if name in _RENAMED else get_close_matches(name, known, 1)
-        hint = f"write {near[0]}=" if near else f"it has {', '.join(known[1:-1])}"
-        raise TypeError(f"{client.__name__}() has no option {name}=: {hint}")
 
 
 class WrongWith:

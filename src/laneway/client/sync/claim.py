@@ -14,6 +14,7 @@ from laneway.durations import Duration
 from laneway.errors import DatabaseFailed, SchemaError
 from laneway.model import UpkeepReport
 from laneway.plan import Taken
+from laneway.spelling import explains_mistakes
 
 from .database import Database
 from .dead_letters import Operations
@@ -25,6 +26,7 @@ _log = logging.getLogger("laneway")
 _STEPS = 5
 
 
+@explains_mistakes
 class ClaimVerbs:
     """A part of the client: claim and upkeep."""
 

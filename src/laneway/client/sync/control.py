@@ -19,6 +19,7 @@ from laneway.model import MadeDue
 from laneway.names import check_kind, check_name
 from laneway.operations import AuditEntry, AuditNote, Pause
 from laneway.plan import Plan
+from laneway.spelling import explains_mistakes
 
 from .database import Database
 from .dead_letters import Operations
@@ -60,6 +61,7 @@ class AuditedDatabase(Database):
 _LAST_ID = 2**63 - 1
 
 
+@explains_mistakes
 class ControlVerbs:
     """A part of the client: pauses and the audit."""
 

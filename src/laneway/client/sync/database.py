@@ -7,7 +7,7 @@ The nouns of a client share one; worker, operator, lake and others reach it as `
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from laneway.client.shared.options import ClientOptions
 from laneway.contract import BATCH, Engine
@@ -38,6 +38,13 @@ class Database:
         """What was opened beside the runner's connections, and is closed with them."""
         self.end_bell: object = None
         self._closed = False
+
+    def __reduce__(self) -> NoReturn:
+        """Of the client and of everything that came from it: its messages, channels and workers."""
+        raise TypeError(
+            "an Queue holds connections and cannot be copied or sent to another process: send "
+            "its URL, and open one there"
+        )
 
     def reopen(self) -> None:
         """Somebody says that it is used again, and closes it again."""

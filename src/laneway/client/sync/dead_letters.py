@@ -27,6 +27,7 @@ from laneway.inspection import (
 from laneway.model import DeadLetter, DeadLetterFilter
 from laneway.names import check_name
 from laneway.operations import BulkAction, Operation, Preview
+from laneway.spelling import explains_mistakes
 
 from .database import Database
 
@@ -34,6 +35,7 @@ _MOST_ATTEMPTS = 2**31 - 1
 _MOST_COUNTED = 2**31 - 2
 
 
+@explains_mistakes
 class DeadLetters:
     """Messages that were given up. A filter that is left out matches all; ``until`` is exclusive.
 
@@ -164,6 +166,7 @@ _LAST_ID = 2**63 - 1
 _POLL = 0.2
 
 
+@explains_mistakes
 class Operations:
     """Redrives and discards of many dead letters: previewed, done in the background by upkeep in
     parts of 1,000, each part a transaction; they can be cancelled, and survive a crash.

@@ -30,6 +30,7 @@ from laneway.flow import (
 )
 from laneway.names import check_name
 from laneway.plan import Row
+from laneway.spelling import explains_mistakes
 
 from .database import Database
 from .waits import pause
@@ -110,6 +111,7 @@ class FlowMessageVerbs:
         return self._database.run(parents_of(self._database.engine, message_id))
 
 
+@explains_mistakes
 class FlowMessage:
     """A part of a message: its flow."""
 
@@ -149,6 +151,7 @@ _MOST_PAUSE = 0.5
 _MOST_IDS = 2**63 - 1
 
 
+@explains_mistakes
 class Flows:
     """Flows that are running, or ended not long ago.
 
@@ -283,6 +286,7 @@ class Flows:
         return self.get(flow_id)
 
 
+@explains_mistakes
 class Flow(FlowNodes):
     """A flow that is being put together: leave the ``with`` block, and all of it is published, in
     one transaction; if the block raises, nothing is.
@@ -364,6 +368,7 @@ class Flow(FlowNodes):
         return f"<{type(self).__name__} {self.name!r}, id {self.id}>"
 
 
+@explains_mistakes
 class FlowVerbs:
     """A part of the client: flows."""
 

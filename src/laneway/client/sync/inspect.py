@@ -38,12 +38,14 @@ from laneway.inspection import (
 from laneway.model import HistoryEntry, Listing
 from laneway.names import check_kind, check_name
 from laneway.operations import Minute, WorkerInfo
+from laneway.spelling import explains_mistakes
 
 from .database import Database
 
 _LAST_ID = 2**63 - 1
 
 
+@explains_mistakes
 class InspectVerbs:
     """A part of the client: what operators look at."""
 

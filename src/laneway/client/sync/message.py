@@ -36,6 +36,7 @@ from laneway.names import check_name
 from laneway.plan import ClaimColumn as Column
 from laneway.plan import Plan, Row
 from laneway.shared_limits import LimitNote
+from laneway.spelling import explains_mistakes
 
 from .database import Database
 from .flow import FlowMessage, FlowMessageVerbs
@@ -47,6 +48,7 @@ Item = TypeVar("Item")
 KEPT = timedelta(days=30)
 
 
+@explains_mistakes
 class SettleVerbs(FlowMessageVerbs):
     """A part of the client: the calls that end or extend leases, for many messages at once."""
 
@@ -222,6 +224,7 @@ class SettleVerbs(FlowMessageVerbs):
         return self._database.run(cancel(wanted))
 
 
+@explains_mistakes
 class Message(FlowMessage, MessageFields):
     """A message under our lease.
 

@@ -32,6 +32,7 @@ from laneway.model import (
 from laneway.names import check_name
 from laneway.operations import Fairness
 from laneway.shared_limits import SharedLimit, check_limit_name
+from laneway.spelling import explains_mistakes
 
 from .database import Database
 from .dead_letters import DeadLetters
@@ -39,6 +40,7 @@ from .dead_letters import DeadLetters
 # One channel, seen by an operator.
 
 
+@explains_mistakes
 class Channel:
     """A fair lane inside a queue, usually one per tenant.
 
@@ -134,6 +136,7 @@ _HISTORY = ("all", "failures", "none")
 # Limits that channels share.
 
 
+@explains_mistakes
 class NamedLimit:
     """One shared limit.
 
@@ -192,6 +195,7 @@ class NamedLimit:
         return f"<{type(self).__name__} {self.name}>"
 
 
+@explains_mistakes
 class Limits:
     """The shared limits of a client's schema, by name.
 
@@ -212,6 +216,7 @@ class Limits:
         return self._database.run(self._database.engine.limits.shared_limits())
 
 
+@explains_mistakes
 class OperateVerbs:
     """A part of the client: what operators set and ask."""
 

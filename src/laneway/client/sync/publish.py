@@ -20,6 +20,7 @@ from laneway.durations import Duration
 from laneway.event import MessageEnd
 from laneway.model import Draft, KeyScope, Names, NewMessage, OnDuplicate, Published
 from laneway.names import check_kind, check_name
+from laneway.spelling import explains_mistakes
 from laneway.topic import TOPIC_BATCH, Subscription, TopicCopy
 
 from .database import Database
@@ -29,6 +30,7 @@ from .waits import check_loop
 # A topic: one publish, a copy for each subscribed queue.
 
 
+@explains_mistakes
 class Topic:
     """What several queues can subscribe to; it need not exist before.
 
@@ -176,6 +178,7 @@ R = TypeVar("R", covariant=True)
 _AS_THE_TASK_SAYS: Any = object()
 
 
+@explains_mistakes
 class PublishedMessage(Published, Generic[R]):
     """What happened to a message that was published; an ``id`` and a ``status``, and a tuple of the
     two. ``R`` is what the function of a task returns, Any if no task was published.
@@ -224,6 +227,7 @@ class PublishedMessage(Published, Generic[R]):
         return Published, tuple(self)
 
 
+@explains_mistakes
 class PublishVerbs(ListenVerbs):
     """A part of the client: publish, publish_many and topics."""
 

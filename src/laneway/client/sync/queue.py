@@ -4,7 +4,7 @@
 
 from functools import partial
 from types import TracebackType
-from typing import Never, Self
+from typing import Self
 
 from laneway.client.shared.checks import check_number, check_switch
 from laneway.client.shared.options import (
@@ -15,7 +15,6 @@ from laneway.client.shared.options import (
     check_call_timeout,
     client_options,
     open_engine,
-    refuse_unknown,
     start_anew_after_fork,
 )
 from laneway.clock import Clock
@@ -25,6 +24,7 @@ from laneway.drivers.deadline import CALL_TIMEOUT
 from laneway.drivers.errors import masked
 from laneway.durations import Duration
 from laneway.payload import MAX_PAYLOAD
+from laneway.spelling import explains_call, explains_mistakes
 
 from .claim import ClaimVerbs
 from .control import ControlVerbs
@@ -38,6 +38,7 @@ from .publish import PublishVerbs
 from .schedules import ScheduleVerbs
 
 
+@explains_mistakes
 class Queue(
     PublishVerbs,
     FlowVerbs,
@@ -64,6 +65,7 @@ class Queue(
     ...     queue.publish({"order": 9182}, channel="tenant-42")
     """
 
+    @explains_call
     def __init__(
         self,
         url: str,
@@ -79,10 +81,7 @@ class Queue(
         upkeep_every: Duration | None = UPKEEP_EVERY,
         call_timeout: Duration | None = CALL_TIMEOUT,
         clock: Clock | None = None,
-        **unknown: Never,
     ) -> None:
-        if unknown:
-            refuse_unknown(type(self), unknown)
         check_number("pool_size", pool_size, 1, 1000)
         check_switch("pooler", pooler)
         options = client_options(name, lease, worker, max_payload, group_commit, upkeep_every)

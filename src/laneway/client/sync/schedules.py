@@ -13,12 +13,14 @@ from laneway.errors import InvalidOption, ScheduleMissing
 from laneway.model import KeyScope, Names, Published
 from laneway.names import check_name
 from laneway.schedule import CatchUp, FireReport, Schedule
+from laneway.spelling import explains_mistakes
 
 from .database import Database
 
 T = TypeVar("T")
 
 
+@explains_mistakes
 class Schedules:
     """The schedules of a client's schema, by queue and name. ``queue`` is the client's own if it is
     left out. All but ``list`` raise ScheduleMissing for a name that is not there.
@@ -109,6 +111,7 @@ GRACE = timedelta(minutes=1)
 _ZERO = timedelta(0)
 
 
+@explains_mistakes
 class ScheduleVerbs:
     """A part of the client: schedule and fire_schedules."""
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from laneway.errors import UnsupportedConnection
+from laneway.errors import UnsupportedConnection, with_article
 from laneway.plan import Row
 
 # The one-method protocol for connections that Laneway does not know.
@@ -72,10 +72,32 @@ _CURSOR = re.compile(
     re.IGNORECASE,
 )
 
+# Pools, engines and factories: each call on them may use another connection, outside of any
+# transaction. So they are refused, even if they have an ``execute``.
+_LENT = "with pool.connection() as connection"
+_BEGUN = "with engine.begin() as connection"
+_ACQUIRED = "async with pool.acquire() as connection"
+_OWN = "your own, or leave out connection= to use the queue's"
+_MAKERS = {
+    "psycopg_pool.pool.ConnectionPool": _LENT,
+    "psycopg_pool.pool_async.AsyncConnectionPool": f"async {_LENT}",
+    "psycopg2.pool.AbstractConnectionPool": "connection = pool.getconn()",
+    "asyncpg.pool.Pool": _ACQUIRED,
+    "aiomysql.pool.Pool": _ACQUIRED,
+    "asyncmy.pool.Pool": _ACQUIRED,
+    "sqlalchemy.engine.base.Engine": _BEGUN,
+    "sqlalchemy.ext.asyncio.engine.AsyncEngine": f"async {_BEGUN}",
+    "sqlalchemy.orm.session.sessionmaker": "with Session.begin() as session",
+    "sqlalchemy.ext.asyncio.session.async_sessionmaker": "async with Session.begin() as session",
+    "django.utils.connection.ConnectionHandler": "from django.db import connection",
+    "django.db.utils.ConnectionHandler": "from django.db import connection",
+    "laneway.client.sync.queue.Queue": _OWN,
+    "laneway.client.aio.queue.AsyncQueue": _OWN,
+}
+
 _ADVICE = (
-    "pass a connection of psycopg, asyncpg, PyMySQL, asyncmy, sqlite3, aiosqlite, SQLAlchemy or "
-    "Django, or an object "
-    "with one method execute(sql, params) that returns the rows"
+    "pass one of psycopg, asyncpg, PyMySQL, asyncmy, sqlite3, aiosqlite, SQLAlchemy or Django, or "
+    "an object with one method execute(sql, params) that returns the rows"
 )
 
 
@@ -86,26 +108,32 @@ def kind_of_class(kind: type) -> str | None:
 
 def kind_of(connection: object, *, dialect: str, is_async: bool) -> str:
     """Which adapter fits; raises UnsupportedConnection if none does."""
-    shown = f"{type(connection).__module__}.{type(connection).__qualname__}"
+    shown = _named(type(connection))
     kind = _known(type(connection))
     if kind is None:
         if instead := _instead(type(connection)):
-            raise UnsupportedConnection(f"a {shown} is not a connection: pass {instead}")
+            raise UnsupportedConnection(f"{shown} is not a connection: pass {instead}")
         kind = _protocol(connection)
     if kind is None:
-        raise UnsupportedConnection(f"cannot work on a {shown}: {_ADVICE}")
+        raise UnsupportedConnection(f"{shown} is not a connection that Laneway knows: {_ADVICE}")
     if kind.startswith("async ") != is_async:
         ours, other = ("AsyncQueue", "Queue") if is_async else ("Queue", "AsyncQueue")
         needed = "an async" if is_async else "a sync"
         raise UnsupportedConnection(
-            f"a {shown} cannot be used with {ours}: use {other}, or {needed} connection"
+            f"{shown} cannot be used with {ours}: use {other}, or {needed} connection"
         )
     kind = kind.removeprefix("async ")
     if _DIALECTS.get(kind, dialect) != dialect:
         raise UnsupportedConnection(
-            f"a {shown} cannot be used: this queue is in another database, on {dialect}"
+            f"{shown} cannot be used: this queue is in another database, on {dialect}"
         )
     return kind
+
+
+def _named(kind: type) -> str:
+    """``an asyncpg.pool.Pool``"""
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    return with_article(f"{module}{kind.__qualname__}")
 
 
 def _known(kind: type) -> str | None:
@@ -122,6 +150,11 @@ def _known(kind: type) -> str | None:
 def _instead(kind: type) -> str | None:
     """What to pass, for objects that have an ``execute`` of another meaning than the protocol's."""
     names = [f"{base.__module__}.{base.__qualname__}" for base in kind.__mro__]
+    for name in names:
+        if name in _MAKERS:
+            return _MAKERS[name] if _MAKERS[name] is _OWN else f"one that it gives: {_MAKERS[name]}"
+    if kind is str:
+        return "an open connection, not text"
     if "sqlalchemy.pool.base._ConnectionFairy" in names:
         return "the Session or Connection of SQLAlchemy itself, not the driver's below it"
     if any(_CURSOR.match(name) for name in names):

@@ -233,7 +233,7 @@ def headers(text: str) -> dict[str, object]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise InvalidPayload("column 'headers' has a value that is no JSON object")
+        raise InvalidPayload("column 'headers' has a value that is not a JSON object")
     return found
 
 

@@ -2,17 +2,18 @@
 
 import logging
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from laneway.client.aio.database import AsyncDatabase
 from laneway.errors import LanewayError
 from laneway.plan import ClaimColumn as Column
+from laneway.spelling import nearest
 from laneway.worker.job import Job
 
 _log = logging.getLogger("laneway.worker")
 
 _MOST_WORKERS = 1_000
 _MOST_NAMES = 10_000
+_SIMILAR = 0.8  # either name may be right
 
 
 class Typos:
@@ -43,8 +44,8 @@ class Typos:
         for name in strange:
             if name in known:
                 continue
-            if near := get_close_matches(name, known, 1, 0.8):
-                _log.warning("nothing is in the queue %r: did you mean %r?", name, near[0])
+            if near := nearest(name, known, _SIMILAR):
+                _log.warning("nothing is in the queue %r: did you mean %r?", name, near)
             else:
                 _log.info("nothing is in the queue %r, and none of its tasks goes there", name)
 
@@ -62,11 +63,9 @@ class Typos:
             return
         limited = [limit.name for limit in found if limit.limited]
         for name in sorted(new.difference(limited)):
-            near = get_close_matches(name, limited, 1, 0.8)
+            near = nearest(name, limited, _SIMILAR)
             _log.warning(
                 "messages name the limit %r, which nobody has set, so it holds nothing back: %s",
                 name,
-                f"did you mean {near[0]!r}?"
-                if near
-                else f"set it with queue.limits[{name!r}].set(…)",
+                f"did you mean {near!r}?" if near else f"set it with queue.limits[{name!r}].set(…)",
             )

@@ -1,11 +1,10 @@
 """How the messages of a task are published: by which client, with which options."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any, TypedDict, TypeVar
 from weakref import WeakSet
 
@@ -19,6 +18,7 @@ from laneway.errors import InvalidCall, InvalidOption, shown
 from laneway.event import MessageEnd
 from laneway.model import KeyScope, Names, OnDuplicate, Published
 from laneway.shared_limits import check_limits
+from laneway.spelling import option_hint
 
 from .kinds import check_kinds
 
@@ -56,13 +56,15 @@ _KNOWN = PublishOptions.__optional_keys__
 _INSTEAD = {"delay": "at", "at": "delay", "expires_in": "expires_at", "expires_at": "expires_in"}
 
 
-def merged(before: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The later ones win; None removes what was there."""
+def merged(
+    before: Mapping[str, Any], given: Mapping[str, Any], also: Iterable[str] = ()
+) -> dict[str, Any]:
+    """The later ones win; None removes what was there. ``also`` are the other options of the call,
+    which may be meant by a name that does not exist."""
     options = dict(before)
     for name, value in given.items():
         if name not in _KNOWN:
-            near = get_close_matches(name, _KNOWN, 1)
-            hint = f"write {near[0]}=" if near else f"there are {', '.join(sorted(_KNOWN))}"
+            hint = option_hint(name, [*also, *sorted(_KNOWN)])
             raise InvalidOption(f"a task has no option {name}=: {hint}")
         options.pop(_INSTEAD.get(name, ""), None)
         if name == "limits" and value is not None and not callable(value):

@@ -2,7 +2,6 @@
 
 import inspect
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from functools import wraps
 from typing import Any, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar, Unpack, overload
 
@@ -10,12 +9,16 @@ from laneway.durations import Duration
 from laneway.errors import InvalidCall, InvalidName, InvalidOption
 from laneway.names import check_kind, check_name
 from laneway.retry import Retry
+from laneway.spelling import did_you_mean, explains_mistakes
 from laneway.worker.binding import BatchOptions, bind, check_batch
 from laneway.worker.definition import ServedDatabase
 from laneway.worker.handlers import Ack, Handlers, Run, kind_of, make_handler
 
 from .clients import PublishOptions, TaskClients, merged
 from .task import BatchTask, Task, TaskView
+
+_OF_HANDLERS = ("kind", "retry", "timeout", "ack", "run")
+_OF_BATCHES = (*_OF_HANDLERS, "size", "wait")
 
 # The decorators that make tasks, for workers and for collections of tasks.
 
@@ -37,6 +40,7 @@ class BatchTaskDecorator(Protocol):
     def __call__(self, function: Callable[Concatenate[list[T], P], R], /) -> BatchTask[T, P, R]: ...
 
 
+@explains_mistakes
 class TaskDecorators:
     """``task`` and ``batch_task``: a function is registered as a handler and can be published."""
 
@@ -157,7 +161,7 @@ class TaskDecorators:
         options: PublishOptions,
     ) -> Callable[[Callable[..., Any]], Any]:
         named = None if kind is None or callable(kind) else check_kind(kind)
-        chosen = merged(self._defaults, options)
+        chosen = merged(self._defaults, options, _OF_HANDLERS if batch is None else _OF_BATCHES)
         queue = check_name("queue", chosen["queue"]) if "queue" in chosen else None
 
         def make(function: Callable[..., Any]) -> Any:
@@ -191,6 +195,7 @@ def _check_signature(name: str, function: Callable[..., Any]) -> None:
 # Tasks that are declared before there is a worker or a client, or without their functions.
 
 
+@explains_mistakes
 class Tasks(TaskDecorators):
     """Tasks of a module or of an application; the options are defaults for all of them.
 
@@ -237,7 +242,7 @@ class Tasks(TaskDecorators):
         >>> send_receipt = tasks.declare("send_receipt", Order, queue="emails")
         >>> send_receipt.publish(Order(9182))
         """
-        chosen = merged(self._defaults, options)
+        chosen = merged(self._defaults, options, ("payload",))
         name = kind.__name__ if callable(kind) else check_kind(kind)
         stub = _stub(name, kind if callable(kind) else _taking(payload))
         task: Task[..., Any] = Task(name, bind(stub, name), self._clients, chosen, stub, None)
@@ -250,9 +255,7 @@ class Tasks(TaskDecorators):
         """By its kind, for those who learn it at run time only."""
         if kind in self._tasks:
             return self._tasks[kind]
-        near = get_close_matches(str(kind), self._tasks, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self._tasks)}"
-        raise InvalidName(f"there is no task of kind {kind!r}: {hint}")
+        raise InvalidName(f"there is no task of kind {kind!r}: {did_you_mean(kind, self._tasks)}")
 
     def __len__(self) -> int:
         return len(self._tasks)

@@ -13,6 +13,7 @@ from laneway.client.sync.publish import PublishedMessage
 from laneway.client.sync.queue import Queue
 from laneway.errors import InvalidCall, InvalidOption, shown
 from laneway.model import NewMessage, Published
+from laneway.spelling import did_you_mean, explains_mistakes
 from laneway.worker.binding import Binding
 from laneway.worker.handlers import Handler
 from laneway.worker.outcomes import Defer, Fail, Throttled
@@ -30,6 +31,7 @@ Outcome = Defer | Fail | Throttled
 _FIXED = ("queue", "channel", "priority", "max_attempts")
 
 
+@explains_mistakes
 class TaskView(TaskTarget[P], Generic[P, R]):
     """A task with options for the calls that are published through it."""
 
@@ -164,7 +166,11 @@ class TaskView(TaskTarget[P], Generic[P, R]):
         if connection is None:
             connection = self._connection
         return TaskView(
-            self._kind, self._binding, clients, merged(self._options, options), connection
+            self._kind,
+            self._binding,
+            clients,
+            merged(self._options, options, ("client", "connection")),
+            connection,
         )
 
     def _returning(self, published: A) -> A:
@@ -186,21 +192,30 @@ class TaskView(TaskTarget[P], Generic[P, R]):
         try:
             bound = self._binding.signature.bind(*args, **kwargs)
         except TypeError as error:
-            options = [name for name in kwargs if name in PublishOptions.__annotations__]
-            hint = f": options go into .using({options[0]}=…)" if options else ""
-            raise InvalidCall(f"{self._kind}: {error}{hint}") from None
+            raise InvalidCall(f"{self._kind}: {self._mistake(kwargs) or error}") from None
         given: dict[str, Any] = dict(bound.arguments)
         for each in self._binding.signature.parameters.values():
             if each.kind is each.VAR_KEYWORD:
                 given |= given.pop(each.name, {})
         return given
 
+    def _mistake(self, kwargs: dict[str, Any]) -> str | None:
+        """What to do about a name that the function does not have."""
+        names = self._binding.by_name
+        if self._binding.parameters.rest is not None:  # **kwargs takes any name
+            return None
+        for name in kwargs.keys() - names:
+            if name in PublishOptions.__annotations__:
+                return f"it has no parameter {name!r}: options go into .using({name}=…)"
+            return f"it has no parameter {name!r}: {did_you_mean(name, sorted(names))}"
+        return None
+
     def _checked(self, messages: Iterable[NewMessage]) -> list[NewMessage]:
         found = list(messages)
         for message in found:
             if not isinstance(message, NewMessage) or message.kind != self._kind:
                 raise InvalidCall(
-                    f"{shown(message)} is no call of {self._kind}: make one with "
+                    f"{shown(message)} is not a call of {self._kind}: make one with "
                     f"{self._kind}.message(…)"
                 )
         return found

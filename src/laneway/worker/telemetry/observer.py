@@ -40,7 +40,7 @@ def checked_observers(values: object) -> tuple[Observer, ...]:
         missing = [name for name in _METHODS if not callable(getattr(observer, name, None))]
         if isinstance(observer, type) or missing:
             raise InvalidOption(
-                f"{shown(observer)} is no observer: it must be an object with the methods "
+                f"{shown(observer)} is not an observer: it must be an object with the methods "
                 f"{', '.join(_METHODS)}"
             )
     return observers

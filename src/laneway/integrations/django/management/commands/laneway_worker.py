@@ -121,7 +121,7 @@ def _found_worker() -> Worker:
         return Worker(queue.client, concurrency=CONCURRENCY)
     found = import_string(path)
     if not isinstance(found, Worker):
-        raise CommandError(f"LANEWAY['worker'] is {path!r}, which is no laneway.Worker")
+        raise CommandError(f"LANEWAY['worker'] is {path!r}, which is not a laneway.Worker")
     return found
 
 
