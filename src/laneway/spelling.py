@@ -65,6 +65,22 @@ _ATTRIBUTES = {
     "on_failure": ("on_error",), "on_startup": ("on_start",), "on_shutdown": ("on_stop",),
     "dlq": ("dead_letters",), "dead_letter": ("dead_letters",), "failed": ("dead_letters",),
 }
+# What they call a command.
+_COMMANDS = {
+    "enqueue": ("publish",), "send": ("publish",), "put": ("publish",), "push": ("publish",),
+    "add": ("publish", "subscribe"), "run": ("worker",), "start": ("worker",), "serve": ("worker",),
+    "work": ("worker",), "consume": ("worker",), "status": ("stats",), "info": ("stats",),
+    "queues": ("stats",), "count": ("stats",), "ps": ("workers",), "retry": ("redrive",),
+    "requeue": ("redrive",), "dlq": ("dead",), "failed": ("dead",), "dead-letters": ("dead",),
+    "list": ("messages",), "ls": ("list", "messages"), "jobs": ("messages",),
+    "tasks": ("messages",), "migrate": ("install",), "init": ("install",), "setup": ("install",),
+    "logs": ("tail",), "log": ("tail",), "monitor": ("top",), "watch": ("top",),
+    "web": ("dashboard",), "ui": ("dashboard",), "console": ("dashboard",), "inspect": ("show",),
+    "get": ("show",), "delete": ("discard", "remove", "cancel"), "rm": ("remove", "discard", "cancel"),
+    "purge": ("discard", "dead"), "check": ("doctor",), "health": ("doctor",),
+    "metrics": ("exporter",), "benchmark": ("bench",), "postgres": ("postgresql",),
+    "mysql": ("mariadb",), "set": ("limit",), "stop": ("pause",),
+}
 # fmt: on
 
 
@@ -83,10 +99,20 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     return f"there are {', '.join(names)}" if names else "there is none"
 
 
+def meant_option(name: str, known: Iterable[str]) -> str | None:
+    names = list(known)
+    return _translated(name, _OPTIONS, names) or nearest(name, names)
+
+
+def meant_command(name: str, known: Iterable[str]) -> str | None:
+    names = list(known)
+    return _translated(name, _COMMANDS, names) or nearest(name, names)
+
+
 def option_hint(name: str, known: Iterable[str]) -> str:
     """What to write instead of an option that does not exist."""
     names = list(known)
-    near = _translated(name, _OPTIONS, names) or nearest(name, names)
+    near = meant_option(name, names)
     return f"write {near}=" if near else f"it takes {', '.join(names) or 'no options'}"
 
 
@@ -165,7 +191,7 @@ def _sentence(
             return TypeError(f"{called}() has no option {name}=: {option_hint(name, others)}")
         if name in [each.name for each in placed[: len(given)]]:
             others = [one for one in names if one != name]
-            near = _translated(name, _OPTIONS, others) or nearest(name, others)
+            near = meant_option(name, others)
             hint = f": did you mean {near}=?" if near else ""
             return TypeError(f"{called}() got {name} twice, by position and by name{hint}")
     if len(given) > len(placed):

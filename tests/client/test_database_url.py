@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_the_same_address_in_our_words(theirs: str, ours: str) -> None:
         ("sqlite+aiosqlite:///file:x?mode=memory&cache=shared&uri=true", "in the application's"),
         ("sqlite:///x.db?mode=ro", "'mode' in .*: leave it out, or use one of synchronous"),
         ("postgresql+asyncpg://u:***@h/d", r"use .*url_of\(engine\)"),
-        ("postgresql+nothing://u:secret@h/d", "is not a database URL that Laneway knows"),
+        ("postgresql+nothing://u:secret@h/d", "did you mean postgresql://"),
     ],
 )
 def test_options_that_mean_nothing_here(url: str, text: str) -> None:
@@ -79,8 +80,10 @@ def test_options_that_mean_nothing_here(url: str, text: str) -> None:
 
 def test_a_url_that_is_no_text() -> None:
     """Settings' own types, and SQLAlchemy's."""
-    with pytest.raises(InvalidOption, match=r"Path is not .* such as str\(settings"):
-        Queue(Path("/x"))  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match=r"such as str\(settings"):
+        Queue(urlsplit("postgresql://h/d"))  # type: ignore[arg-type]
+    with pytest.raises(InvalidOption, match="for a file write 'sqlite:////x.db'"):
+        Queue(Path("/x.db"))  # type: ignore[arg-type]
 
 
 POSTGRESQL = [name for ours in ("postgresql", "postgresql+asyncpg") for name in SCHEMES[ours]]

@@ -93,9 +93,21 @@ def test_a_subclass_comes_out_plain() -> None:
 
 
 SENTENCES: list[tuple[Any, str]] = [
-    ("5", "delay must be a timedelta or a number of seconds, not str"),
-    (True, "delay must be a timedelta or a number of seconds, not bool"),
-    ([], "delay must be a timedelta or a number of seconds, not list"),
+    (
+        "5",
+        "delay is '5': give a number of seconds or a timedelta, such as "
+        "timedelta(minutes=5)",
+    ),
+    (
+        True,
+        "delay is True: give a number of seconds or a timedelta, such as "
+        "timedelta(minutes=5)",
+    ),
+    (
+        [],
+        "delay is []: give a number of seconds or a timedelta, such as "
+        "timedelta(minutes=5)",
+    ),
     (float("nan"), "delay is nan: it must be a finite number of seconds"),
     (float("inf"), "delay is inf: it must be a finite number of seconds"),
     (-1, "delay is -1 seconds: it must not be negative or longer than a century"),

@@ -40,7 +40,7 @@ BAD_PUBLISHES: list[tuple[type[Exception], str, dict[str, Any]]] = [
     (InvalidTime, "time zone", {"at": NAIVE}),
     (InvalidTime, "time zone", {"expires_at": NAIVE}),
     (InvalidTime, "negative", {"delay": -SECOND}),
-    (InvalidTime, "number of seconds, not str", {"delay": "5"}),
+    (InvalidTime, "give a number of seconds or a timedelta", {"delay": "5"}),
     (InvalidTime, "exclude", {"delay": SECOND, "at": datetime.now(UTC)}),
     (InvalidTime, "exclude", {"expires_in": SECOND, "expires_at": datetime.now(UTC)}),
     (InvalidTime, "century", {"expires_in": timedelta.max}),

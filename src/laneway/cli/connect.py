@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from laneway.errors import InvalidOption
+from laneway.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from laneway import Queue
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _MOST_CONFIG = 1024 * 1024
 _TEXTS = dict.fromkeys(("url", "schema", "queue"), str)
 _KNOWN: Mapping[str, type] = {**_TEXTS, "pooler": bool, "databases": dict}
+_WORDS = {str: "text in quotes", bool: "true or false", dict: "a table of names and URLs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,9 @@ def _checked(table: Mapping[str, Any], file: Path) -> Config:
     # Values are not shown: the URL may contain a password.
     for key, value in table.items():
         if key not in _KNOWN:
-            raise InvalidOption(f"{file}: unknown key {key!r}; use {', '.join(_KNOWN)}")
+            raise InvalidOption(f"{file}: unknown key {key!r}: {did_you_mean(key, _KNOWN)}")
         if type(value) is not _KNOWN[key]:
-            raise InvalidOption(f"{file}: {key} must be {_KNOWN[key].__name__}")
+            raise InvalidOption(f"{file}: {key} must be {_WORDS[_KNOWN[key]]}")
     for name, url in table.get("databases", {}).items():
         if not isinstance(url, str) or not url:
             raise InvalidOption(f"{file}: the database {name!r} needs a URL")

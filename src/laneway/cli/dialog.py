@@ -5,10 +5,11 @@ import select
 import signal
 import sys
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import typer
+
+from laneway.spelling import nearest
 
 from .exits import Code
 from .output import printable, say
@@ -135,8 +136,8 @@ def _known_queues(client: "Queue") -> set[str]:
 def existing(what: str, name: str, names: Iterable[str]) -> str:
     """The most similar name, or which names there are."""
     found = sorted(names)
-    if close := get_close_matches(name, found, n=1):
-        return f"perhaps {close[0]!r} is meant"
+    if near := nearest(name, found):
+        return f"perhaps {near!r} is meant"
     if not found:
         return f"there are no {what}"
     more = f" and {len(found) - _MAX_NAMES} more" if len(found) > _MAX_NAMES else ""

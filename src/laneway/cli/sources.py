@@ -13,7 +13,7 @@ import typer
 from laneway.errors import LanewayError
 
 from .connect import Config, check_file, open_config, read_config, settled
-from .exits import Code
+from .exits import Code, in_shell
 from .output import say
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def look_at_all(found: list[Source], look: Callable[["Queue"], T]) -> list[tuple
         try:
             answers.append((source, future.result()))
         except (LanewayError, typer.BadParameter) as error:
-            reason = error.message if isinstance(error, typer.BadParameter) else error
+            reason = error.message if isinstance(error, typer.BadParameter) else in_shell(error)
             say(f"laneway: {source.name} is away: {reason}")
     return answers
 

@@ -179,9 +179,11 @@ def _hint_for(url: str) -> str:
 
 
 def _near_scheme(scheme: str) -> str | None:
-    if scheme.partition("+")[0] in _FOREIGN:
+    database = scheme.partition("+")[0]
+    if database in _FOREIGN:
         return None
-    return _SHORT.get(scheme) or nearest(scheme, _OURS)
+    near = _SHORT.get(scheme) or nearest(scheme, _OURS, 0.85)
+    return near or (database if database in _OURS else nearest(scheme, _OURS))
 
 
 def _url_of_words(text: str) -> str:

@@ -133,10 +133,20 @@ def limit(
 
     "none" removes a limit.
     """
+    changes = _changes(concurrency, rate, burst, backlog, weight)
+    if not changes:
+        raise typer.BadParameter(
+            "no limit was given: use --concurrency, --rate, --burst, --backlog or --weight"
+        )
+    for option in ("concurrency", "rate"):
+        if changes.get(option) == 0:
+            raise typer.BadParameter(
+                f"--{option} 0 would start nothing: use laneway channels pause, or --{option} none "
+                "to remove the limit"
+            )
     with open_queue(url, schema, queue) as client:
         note_unused_channels(client, [name])
         before = client.channel(name).policy()
-        changes = _changes(concurrency, rate, burst, backlog, weight)
         now = acting(client).limit(name, **changes)
     if as_json:
         emit(now)

@@ -206,7 +206,9 @@ def shared_limits(
     lengths = {"window": window, "pause": pause_for}
     changes |= {key: length(value) for key, value in lengths.items() if value is not None}
     if name is None and (changes or remove):
-        raise typer.BadParameter("name the limit to set")
+        raise typer.BadParameter("which limit? Write its name, as in laneway shared-limits stripe")
+    if adapt_min and adapt_max is None:
+        raise typer.BadParameter("--adapt-min needs --adapt-max")
     with open_queue(url, schema) as client:
         user = acting(client)
         if name is not None and remove:

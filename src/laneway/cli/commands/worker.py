@@ -3,21 +3,24 @@
 import logging
 import os
 import sys
+import traceback
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from laneway.cli.connect import check_file, open_config
-from laneway.cli.exits import Code
+from laneway.cli.exits import Code, in_shell
 from laneway.cli.options import Json, Limit, Schema, Urls, age, length
 from laneway.cli.output import Column, by_database, emit, emit_all, say, table
 from laneway.cli.sources import ended, look_at_all, sources
-from laneway.errors import InvalidOption
+from laneway.errors import InvalidInput, InvalidOption, LanewayError
+from laneway.spelling import nearest
 
 if TYPE_CHECKING:
     from laneway import Tasks, Worker, WorkerInfo
@@ -59,11 +62,15 @@ def _named(target: str) -> "list[Worker | Tasks]":
         raise typer.BadParameter(
             f"{target!r} does not name a worker: write module:worker, e.g. jobs:worker"
         )
+    if _is_path(name):
+        raise typer.BadParameter(_module_for(name, attribute))
     module = _import(name)
     there = {key: one for key, one in vars(module).items() if isinstance(one, Worker | Tasks)}
     if not attribute:
         if not there:
-            raise typer.BadParameter(f"module {name!r} has no Worker and no Tasks: {_HINT}")
+            raise typer.BadParameter(
+                f"module {name!r}{_elsewhere(module)} has no Worker and no Tasks: {_HINT}"
+            )
         return list(there.values())
     if attribute in there:
         return [there[attribute]]
@@ -134,29 +141,111 @@ def _opened(url: list[str] | None, schema: str | None) -> Any:
     return opened
 
 
+def _is_path(name: str) -> bool:
+    return "/" in name or "\\" in name or name.startswith(".") or name.endswith(".py")
+
+
+def _module_for(name: str, attribute: str) -> str:
+    """What to write instead of a file's path."""
+    path = Path(name.replace("\\", "/"))
+    with suppress(ValueError):
+        path = path.relative_to(Path.cwd())
+    module = ".".join(path.parts).removesuffix(".py")
+    colon = f":{attribute}" if attribute else ""
+    if path.is_absolute() or ".." in path.parts:
+        folder, module = path.parent, path.stem
+        return f"{name} is not a module: in the folder {folder} write {module}{colon}"
+    if not module:
+        return f"{name} is not a module: write its name, such as jobs or shop.jobs"
+    if not path.with_name(f"{path.stem}.py").is_file() and not path.is_dir():
+        near = nearest(module, _modules_in(path.parent))
+        hint = f"did you mean {near!r}?" if near else "write a module's name, such as shop.jobs"
+        return f"there is no file {name}: {hint}"
+    return f"{name} is not a module: write {module}{colon}"
+
+
+def _modules_in(folder: Path) -> list[str]:
+    """Of what is there to import, as it is written."""
+    package = "".join(f"{part}." for part in folder.parts)
+    files = [each.stem for each in folder.glob("*.py") if each.stem.isidentifier()]
+    packages = [each.parent.name for each in folder.glob("*/__init__.py")]
+    return [f"{package}{name}" for name in sorted({*files, *packages}) if name != "__init__"]
+
+
+def _elsewhere(module: ModuleType) -> str:
+    """A module of the same name may have been found first, such as Python's own ``queue``."""
+    file = Path(module.__file__ or "")
+    return "" if file.is_relative_to(Path.cwd()) else f" ({file})"
+
+
 def _import(name: str) -> ModuleType:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
         return import_module(name)
     except ModuleNotFoundError as error:
-        # If the module itself fails to import something, its author needs the traceback.
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise
-        raise typer.BadParameter(
-            f"no module {error.name!r} in the current folder or installed: "
-            + (
-                f"write {name.removesuffix('.py')}, without .py"
-                if name.endswith(".py")
-                else "check the name, or start the worker in the folder of the module"
-            )
-        ) from None
+            raise _broken(name, error) from error
+        raise typer.BadParameter(_not_found(name, error.name)) from None
     except KeyError as error:
         # Usually a variable that the module reads from the environment at its import.
         if error.args[0] in os.environ or not str(error.args[0]).isupper():
-            raise
+            raise _broken(name, error) from error
         missing = f"module {name!r} needs the environment variable {error.args[0]}: export it first"
         raise typer.BadParameter(missing) from None
+    except Exception as error:
+        raise _broken(name, error) from error
+
+
+def _not_found(name: str, missing: str) -> str:
+    package, _, attribute = name.rpartition(".")
+    if hasattr(sys.modules.get(package), attribute):
+        return f"{attribute!r} is not a module: write {package}:{attribute}"
+    near = nearest(name, _modules_in(Path(*package.split(".")) if package else Path()))
+    hint = (
+        f"did you mean {near!r}?"
+        if near
+        else "check the name, or start the worker in the folder of the module"
+    )
+    return f"no module {missing!r} in the current folder or installed: {hint}"
+
+
+def _broken(name: str, error: Exception) -> typer.Exit:
+    """Says where the module fails, in its author's code. What we or the compiler say needs no
+    traceback; of everything else it shows the author's part."""
+    own = [one for one in traceback.extract_tb(error.__traceback__) if _of_author(one.filename)]
+    where = f"{_short(own[-1].filename)}, line {own[-1].lineno}: " if own else ""
+    wrong = isinstance(error, InvalidInput)
+    if isinstance(error, SyntaxError):
+        say(f"laneway: {_short(error.filename or name)}, line {error.lineno}: {error.msg}")
+    elif isinstance(error, ModuleNotFoundError):
+        say(f"laneway: {where}no module {error.name!r}: is it installed in this environment?")
+    elif isinstance(error, LanewayError) or _by_us(error):
+        say(f"laneway: {where}{error}")
+    else:
+        say("".join(traceback.format_list(own)).rstrip())
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        say(f"laneway: module {name!r} cannot be imported: {said}")
+    return typer.Exit(Code.USAGE if wrong else Code.FAILED)
+
+
+def _by_us(error: Exception) -> bool:
+    """A call of ours that does not fit."""
+    last = traceback.extract_tb(error.__traceback__)[-1].filename
+    return isinstance(error, TypeError) and last == sys.modules["laneway.spelling"].__file__
+
+
+def _of_author(file: str) -> bool:
+    return not file.startswith((*_NOT_THEIRS, "<frozen"))
+
+
+_NOT_THEIRS = (str(Path(__file__).parents[2]), str(Path(os.__file__).parent))
+
+
+def _short(file: str) -> str:
+    with suppress(ValueError):
+        return str(Path(file).resolve().relative_to(Path.cwd()))
+    return file
 
 
 def worker(
@@ -242,6 +331,8 @@ def worker(
     second it stops at once. With --json the log is JSON too. With --spark the executors must be
     able to import the worker's module, and spark-submit overrides --master.
     """
+    if health_host is not None and health_port is None:
+        raise typer.BadParameter("--health-host needs --health-port")
     if reload:
         if check or spark:
             raise typer.BadParameter("--reload cannot be combined with --check or --spark")
@@ -298,7 +389,7 @@ def _check(target: str, found: "Worker", as_json: bool) -> None:
             }
         )
     for problem in problems:
-        say(f"laneway: {problem}")
+        say(f"laneway: {in_shell(problem)}")
     if problems:
         raise typer.Exit(Code.FAILED)
     where = " and ".join(one.shown for one in _addresses(found))
