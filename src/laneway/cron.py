@@ -175,6 +175,4 @@ def _zone(name: str) -> tzinfo:
             else "use a name like 'Europe/Zurich', or install the zones with pip install "
             '"laneway[cron]"'
         )
-        raise InvalidSchedule(
-            f"the time zone {shown(name)} is not known here: {hint}"
-        ) from error
+        raise InvalidSchedule(f"the time zone {shown(name)} is not known here: {hint}") from error

@@ -89,13 +89,11 @@ class Adapt:
     def __post_init__(self) -> None:
         for value in (self.min, self.max):
             if isinstance(value, bool) or not isinstance(value, int):
-                raise InvalidOption(
-                    f"min and max of Adapt must be whole numbers, not {shown(value)}"
-                )
+                raise InvalidOption(f"Adapt takes whole numbers, not {shown(value)}")
         if not 1 <= self.min <= self.max <= _MOST_AT_ONCE:
             raise InvalidOption(
-                f"Adapt cannot range from {self.min} to {self.max}: give a min of at least 1, and a "
-                "max that is not below it"
+                f"Adapt cannot range from {self.min} to {self.max}: give a min of at least 1, "
+                "and a max that is not below it"
             )
 
 

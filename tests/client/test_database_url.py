@@ -82,7 +82,7 @@ def test_a_url_that_is_no_text() -> None:
     """Settings' own types, and SQLAlchemy's."""
     with pytest.raises(InvalidOption, match=r"such as str\(settings"):
         Queue(urlsplit("postgresql://h/d"))  # type: ignore[arg-type]
-    with pytest.raises(InvalidOption, match="for a file write 'sqlite:////x.db'"):
+    with pytest.raises(InvalidOption, match=r"for a file write 'sqlite:////x\.db'"):
         Queue(Path("/x.db"))  # type: ignore[arg-type]
 
 

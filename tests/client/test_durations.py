@@ -95,18 +95,15 @@ def test_a_subclass_comes_out_plain() -> None:
 SENTENCES: list[tuple[Any, str]] = [
     (
         "5",
-        "delay is '5': give a number of seconds or a timedelta, such as "
-        "timedelta(minutes=5)",
+        "delay is '5': give a number of seconds or a timedelta, such as timedelta(minutes=5)",
     ),
     (
         True,
-        "delay is True: give a number of seconds or a timedelta, such as "
-        "timedelta(minutes=5)",
+        "delay is True: give a number of seconds or a timedelta, such as timedelta(minutes=5)",
     ),
     (
         [],
-        "delay is []: give a number of seconds or a timedelta, such as "
-        "timedelta(minutes=5)",
+        "delay is []: give a number of seconds or a timedelta, such as timedelta(minutes=5)",
     ),
     (float("nan"), "delay is nan: it must be a finite number of seconds"),
     (float("inf"), "delay is inf: it must be a finite number of seconds"),

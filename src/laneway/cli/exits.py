@@ -135,7 +135,7 @@ def _plain(error: Any) -> str:
 def _meant(wrong: str, ctx: Any) -> str:
     known = {
         option.lstrip("-").replace("-", "_"): option
-        for parameter in ctx.command.params
+        for parameter in ctx.command.get_params(ctx)
         for option in parameter.opts
         if option.startswith("--")
     }

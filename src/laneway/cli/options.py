@@ -51,7 +51,10 @@ InQueue = Annotated[
 For = Annotated[
     str | None,
     typer.Option(
-        "--for", metavar="DURATION", help="End the pause after this, e.g. 30m.", show_default=False
+        "--for",
+        metavar="DURATION",
+        help="Resume automatically after this time, e.g. 30m.",
+        show_default=False,
     ),
 ]
 Limit = Annotated[

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ANSWER_SECONDS = 10.0
-_NAMED = re.compile(r"([^=:/?@\s]+)=(.+)", re.DOTALL)
+_NAMED = re.compile(r"([^=:/?@\s]+)=(\S*?:.*)", re.DOTALL)  # a URL has a colon, libpq's words not
 
 
 class Source(NamedTuple):

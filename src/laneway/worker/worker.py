@@ -184,7 +184,7 @@ class Worker(TaskDecorators):
         for other in others:
             if not isinstance(other, TaskDecorators):
                 raise InvalidOption(
-                    f"include() takes Tasks or a Worker, not {shown(other)}: import the module, and "
+                    f"include() takes Tasks or a Worker, not {shown(other)}: import the module and "
                     "pass its tasks, as in worker.include(shop.mail.tasks)"
                 )
         new = [one for one in dict.fromkeys(others) if one not in self._included]

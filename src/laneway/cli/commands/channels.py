@@ -50,22 +50,23 @@ _COLUMNS = (
 )
 
 Names = Annotated[list[str], typer.Argument(metavar="CHANNEL...", help="The channels' names.")]
-Number = Annotated[
-    str | None, typer.Option(help="A number, or none for no limit.", show_default=False)
-]
+
+
+def _number(what: str) -> Any:
+    return typer.Option(help=f"{what}, or none for no limit.", show_default=False)
 
 
 @app.command("list")
 def list_channels(
     queue: OnlyQueue = None,
     paused: Annotated[
-        bool | None, typer.Option(help="Only paused channels, or only others.")
+        bool | None, typer.Option(help="Only paused channels, or only those that are not paused.")
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option(help="Only names that begin so.", show_default=False)
+        str | None, typer.Option(help="Only names with this prefix.", show_default=False)
     ] = None,
     limited: Annotated[
-        bool | None, typer.Option(help="Only channels with limits, or only others.")
+        bool | None, typer.Option(help="Only channels with limits, or only those without.")
     ] = None,
     limit: Limit = 50,
     after: Annotated[
@@ -75,7 +76,7 @@ def list_channels(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """List channels with their message counts and limits, the fullest first."""
+    """List channels with message counts and limits, fullest first."""
     found = sources(url, schema)
     if after is not None and len(found) > 1:
         raise typer.BadParameter("--after is a position in one database: name one with --url")
@@ -113,13 +114,10 @@ def _named(source: Source, info: "ChannelInfo") -> dict[str, Any]:
 @app.command()
 def limit(
     name: Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel's name.")],
-    concurrency: Number = None,
-    rate: Annotated[
-        str | None,
-        typer.Option(help="Max starts per second, or none for no limit.", show_default=False),
-    ] = None,
-    burst: Number = None,
-    backlog: Number = None,
+    concurrency: Annotated[str | None, _number("Messages that may run at once")] = None,
+    rate: Annotated[str | None, _number("Starts per second")] = None,
+    burst: Annotated[str | None, _number("Starts that may be saved up; needs a rate")] = None,
+    backlog: Annotated[str | None, _number("Messages that may wait")] = None,
     weight: Annotated[
         float | None,
         typer.Option(help="Share relative to other channels; 1 by default.", show_default=False),
@@ -129,7 +127,7 @@ def limit(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Change limits of a channel; limits that are not given stay as they are.
+    """Change limits of a channel; the others stay as they are.
 
     "none" removes a limit.
     """
@@ -163,7 +161,7 @@ def pause(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Stop claims from channels; publishing still works."""
+    """Pause channels; publishing to them still works."""
     duration = None if for_ is None else length(for_)
     with open_queue(url, schema, queue) as client:
         note_unused_channels(client, names)
@@ -182,7 +180,7 @@ def resume(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Allow claims from paused channels again."""
+    """Resume paused channels."""
     with open_queue(url, schema, queue) as client:
         note_unused_channels(client, names)
         for name in names:
@@ -257,7 +255,7 @@ def _changes(
     """What is named: a number, or None for "none"."""
     texts = {"concurrency": concurrency, "rate": rate, "burst": burst, "backlog": backlog}
     named: dict[str, Any] = {
-        name: None if text == "none" else _number(name, text)
+        name: None if text == "none" else _read(name, text)
         for name, text in texts.items()
         if text is not None
     }
@@ -266,7 +264,7 @@ def _changes(
     return named
 
 
-def _number(name: str, text: str) -> float:
+def _read(name: str, text: str) -> float:
     try:
         return float(text) if name == "rate" else int(text)
     except ValueError:

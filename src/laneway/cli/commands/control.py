@@ -55,12 +55,12 @@ def pause(
     queue: InQueue = None,
     kind: Kind = None,
     for_: For = None,
-    reason: Annotated[str, typer.Option(help="Why; the list of pauses shows it.")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, shown in the list of pauses.")] = "",
     url: Url = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Stop starting messages of a queue, or of one kind of it."""
+    """Pause a queue, or one kind of its messages."""
     duration = None if for_ is None else length(for_)
     with open_queue(url, schema, queue) as client:
         note_unknown_queue(client, queue)
@@ -78,7 +78,7 @@ def resume(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """End the pause of a queue, or of one kind of it."""
+    """Resume a queue, or one kind of its messages."""
     with open_queue(url, schema, queue) as client:
         note_unknown_queue(client, queue)
         done = acting(client).resume(kind=kind)
@@ -93,12 +93,15 @@ def resume(
 def fairness(
     by: Annotated[
         str | None,
-        typer.Option(help="Change it: starts, or time.", show_default=False),
+        typer.Option(
+            help="Set it: starts (channels start equally often) or time (equal run time).",
+            show_default=False,
+        ),
     ] = None,
     turn: Annotated[
         str | None,
         typer.Option(
-            help="With --by time: by how much worker time a channel may get ahead, e.g. 1s.",
+            help="With --by time: run time by which a channel may get ahead of others, e.g. 1s.",
             show_default=False,
         ),
     ] = None,
@@ -127,7 +130,7 @@ def run_now(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Make messages that are scheduled for later due now."""
+    """Make scheduled messages due now."""
     with open_queue(url, schema) as client:
         answers = acting(client).run_now(ids)
     if as_json:
@@ -147,7 +150,7 @@ def limits(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """List channels that have limits, and how full they are."""
+    """List channels with limits, and how much of each is in use."""
     with open_queue(url, schema) as client:
         note_unknown_queue(client, queue)
         found = acting(client).channels(queue=queue, limited=True, limit=limit)
@@ -160,30 +163,49 @@ def limits(
 
 
 def shared_limits(
-    name: Annotated[str | None, typer.Argument(help="One limit, to set or remove it.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Name of the limit to set or remove; without it, all are listed."),
+    ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=0, help="How many run at once; 0 removes this.")
+        int | None, typer.Option(min=0, help="Messages that may run at once; 0 removes this part.")
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(min=0, help="Starts a second; 0 removes this.")
+        float | None, typer.Option(min=0, help="Starts per second; 0 removes this part.")
     ] = None,
-    burst: Annotated[int | None, typer.Option(min=1, help="How many may start at once.")] = None,
+    burst: Annotated[
+        int | None,
+        typer.Option(min=1, help="Starts that may be saved up and used at once; needs --rate."),
+    ] = None,
     adapt_min: Annotated[
-        int | None, typer.Option(min=0, help="Find the number itself, from this; 0: do not.")
+        int | None,
+        typer.Option(min=0, help="Lower bound for adaptive concurrency; 0 turns it off."),
     ] = None,
-    adapt_max: Annotated[int | None, typer.Option(min=1, help="Up to this.")] = None,
+    adapt_max: Annotated[
+        int | None, typer.Option(min=1, help="Upper bound for adaptive concurrency.")
+    ] = None,
     failures: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Open its breaker at this share of failures; 0: never."),
+        typer.Option(
+            min=0,
+            max=1,
+            help="Failure rate that opens the circuit breaker, e.g. 0.5; 0 turns it off.",
+        ),
     ] = None,
     window: Annotated[
-        str | None, typer.Option(help="Of what ended in so long, e.g. 30s (the default).")
+        str | None, typer.Option(help="Window of the failure rate, e.g. 30s (the default).")
     ] = None,
     minimum: Annotated[
-        int | None, typer.Option(min=1, help="If so many have ended; 10 by default.")
+        int | None,
+        typer.Option(
+            min=1, help="Attempts in the window before the breaker may open; 10 by default."
+        ),
     ] = None,
     pause_for: Annotated[
-        str | None, typer.Option("--pause", help="Start nothing for so long, then one; 1m.")
+        str | None,
+        typer.Option(
+            "--pause", help="How long the breaker stays open before a probe; 1m by default."
+        ),
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the limit.")] = False,
     yes: Yes = False,
@@ -191,7 +213,7 @@ def shared_limits(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """List limits shared by channels; with a name, set one."""
+    """List, set or remove limits that channels share."""
     changes: dict[str, Any] = {}
     if concurrency is not None:
         changes["concurrency"] = concurrency or None
@@ -235,7 +257,7 @@ def audit(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """List what operators did, the newest first."""
+    """List operators' actions, newest first."""
     with open_queue(url, schema) as client:
         found = acting(client).audit(limit=limit, before=before)
     if as_json:

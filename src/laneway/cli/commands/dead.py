@@ -70,15 +70,19 @@ OnlyReason = Annotated[
 ]
 OnlyError = Annotated[
     str | None,
-    typer.Option("--error-type", help="Only with this type of error.", show_default=False),
+    typer.Option("--error-type", help="Only with this error type.", show_default=False),
 ]
 Since = Annotated[
     str | None,
-    typer.Option(help="Only those that died after this: 2h (ago) or a time.", show_default=False),
+    typer.Option(
+        help="Only dead letters since this time: 2h (ago) or a timestamp.", show_default=False
+    ),
 ]
 Until = Annotated[
     str | None,
-    typer.Option(help="Only those that died before this: 2h (ago) or a time.", show_default=False),
+    typer.Option(
+        help="Only dead letters before this time: 2h (ago) or a timestamp.", show_default=False
+    ),
 ]
 All = Annotated[bool, typer.Option("--all", help="All dead letters of the schema.")]
 
@@ -86,7 +90,8 @@ All = Annotated[bool, typer.Option("--all", help="All dead letters of the schema
 Wait = Annotated[
     bool,
     typer.Option(
-        "--wait/--background", help="Wait for the end, or leave the work to upkeep of the workers."
+        "--wait/--background",
+        help="Wait until it is done, or leave it to the workers' maintenance.",
     ),
 ]
 
@@ -202,7 +207,7 @@ def redrive(
     until: Until = None,
     everything: All = False,
     max_attempts: Annotated[
-        int | None, typer.Option(min=1, help="A new max number of attempts.", show_default=False)
+        int | None, typer.Option(min=1, help="New maximum number of attempts.", show_default=False)
     ] = None,
     delay: Annotated[
         str, typer.Option(metavar="DURATION", help="Delay before the messages become due, e.g. 5m.")

@@ -10,6 +10,7 @@ import typer
 
 from laneway.cli.connect import open_config, settled
 from laneway.cli.dialog import confirm
+from laneway.cli.exits import CommandGroup
 from laneway.cli.options import Json, Url, Yes
 from laneway.cli.output import Column, emit, say, table
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 
 
 app = typer.Typer(
-    help="Run a database server for development.", rich_markup_mode=None, no_args_is_help=True
+    cls=CommandGroup,
+    help="Run a database server for development.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
 )
 
 Directory = Annotated[
@@ -27,7 +31,7 @@ Directory = Annotated[
 Port = Annotated[
     int | None,
     typer.Option(
-        min=1, max=65_535, help="Listen on this port. By default the port of the last start."
+        min=1, max=65_535, help="Listen on this port; by default, that of the last start."
     ),
 ]
 Temporary = Annotated[
@@ -39,7 +43,7 @@ Temporary = Annotated[
 def postgresql(
     directory: Directory = None, port: Port = None, temporary: Temporary = False
 ) -> None:
-    """Run PostgreSQL on 127.0.0.1 until Ctrl-C; prints its DATABASE_URL.
+    """Run PostgreSQL on 127.0.0.1, and print its DATABASE_URL.
 
     Data and port are kept between starts. Anyone on this machine can log in: do not keep real
     data in it.
@@ -49,7 +53,7 @@ def postgresql(
 
 @app.command()
 def mariadb(directory: Directory = None, port: Port = None, temporary: Temporary = False) -> None:
-    """Run MariaDB on 127.0.0.1 until Ctrl-C; prints its DATABASE_URL.
+    """Run MariaDB on 127.0.0.1, and print its DATABASE_URL.
 
     Needs the system's mariadb-server package. Data and port are kept between starts. Anyone on
     this machine can log in: do not keep real data in it.
@@ -90,15 +94,15 @@ def chaos(
     faults: Annotated[
         str | None,
         typer.Option(
-            help="Only these, separated by commas: poison, kill, stop, term, cut, silent, idle, "
-            "server, snapshot, lock, and two that must be named: disk (as root), promote."
+            help="Only these faults, separated by commas: poison, kill, stop, term, cut, silent, "
+            "idle, server, snapshot, lock; and only if named: disk (as root), promote."
         ),
     ] = None,
     through: Annotated[
         str | None,
         typer.Option(
-            help="Connect through pgbouncer (in transaction mode), or through "
-            "pgbouncer-unannounced, of which the library is not told."
+            help="Connect through pgbouncer in transaction mode; pgbouncer-unannounced is the "
+            "same without telling the client."
         ),
     ] = None,
     by_kind: Annotated[
@@ -113,7 +117,7 @@ def chaos(
     ] = None,
     drain_timeout: Annotated[
         float,
-        typer.Option(min=5, help="Max seconds to finish what is left after the last fault."),
+        typer.Option(min=5, help="Seconds to finish the remaining messages after the last fault."),
     ] = 180,
     keep: Annotated[
         Path | None, typer.Option(help="Keep the ledgers and the dump in this folder.")
@@ -122,7 +126,7 @@ def chaos(
         bool, typer.Option("--json", help="Print the verdict as one JSON object.")
     ] = False,
 ) -> None:
-    """Kill processes and servers, then check every promise."""
+    """Inject faults, then check every guarantee."""
     from laneway.dev.chaos.command import main
 
     number = secrets.randbelow(1_000_000) if seed is None else seed

@@ -37,9 +37,9 @@ def events(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Follow what happens to messages, as it is committed.
+    """Follow events of messages as they are committed.
 
-    Costs every operation a little extra while it runs. Prints "missed" after a lost connection.
+    Every operation costs a little more while this runs. Prints "missed" after a lost connection.
     """
     wanted: Any = what or None
     with open_queue(url, schema) as client:
@@ -72,7 +72,7 @@ def wait(
 ) -> None:
     """Wait until a message has ended.
 
-    Exit code: 0 completed; 1 ended otherwise, became a dead letter, or timed out.
+    Exit code: 0 if it completed; 1 if it ended otherwise, or the wait timed out.
     """
     with open_queue(url, schema) as client:
         ending = client.wait(message_id, None if timeout is None else length(timeout))
@@ -88,13 +88,14 @@ def wait(
 def result(
     message_id: MessageId,
     timeout: Annotated[
-        str, typer.Option(metavar="DURATION", help="How long to wait for the end, e.g. 30s.")
+        str,
+        typer.Option(metavar="DURATION", help="How long to wait for the message to end, e.g. 30s."),
     ] = "0s",
     url: Url = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Print what the handler returned, if its result is kept.
+    """Print the result of a message, if it is kept.
 
     Exit code: 0 printed; 1 the message has not ended, did not complete, or its result is not kept.
     """
@@ -139,7 +140,7 @@ def tail(
 ) -> None:
     """Follow attempts as they end, until Ctrl-C.
 
-    No attempt is missed, so the output waits for write transactions that are still open.
+    No attempt is skipped, so output waits for write transactions that are still open.
     """
     with open_queue(url, schema) as client:
         note_unknown_queue(client, queue)

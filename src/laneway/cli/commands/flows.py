@@ -52,8 +52,8 @@ def list_flows(
         typer.Option(
             metavar="STATE",
             show_default=False,
-            help="Only those: running, dead (a dead letter holds the rest), completed, failed or "
-            "cancelled.",
+            help="Only flows in this state: running, dead (held by a dead letter), completed, "
+            "failed or cancelled.",
         ),
     ] = None,
     limit: Limit = 100,
@@ -61,7 +61,7 @@ def list_flows(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """List flows that run or ended not long ago, the newest first."""
+    """List running and recently ended flows, newest first."""
     with open_queue(url, schema) as client:
         note_unknown_queue(client, queue)
         found = client.flows.list(queue=queue, state=cast("FlowState", state), limit=limit)
@@ -83,7 +83,7 @@ def show(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Show the nodes of a flow, with their states and what each comes after."""
+    """Show the nodes of a flow, their states and their parents."""
     with open_queue(url, schema) as client:
         flow = _existing(client, flow_id)
         nodes = client.flows.nodes(flow_id, limit=limit)
@@ -99,13 +99,14 @@ def show(
 def wait(
     flow_id: Id,
     timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Give up after so long.", min=0)
+        float | None,
+        typer.Option(metavar="SECONDS", help="Give up after this many seconds.", min=0),
     ] = None,
     url: Url = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Wait until nothing of a flow runs any more; exit code 1 unless it completed."""
+    """Wait until a flow no longer runs; exit code 1 unless it completed."""
     from laneway.errors import NotEnded
 
     with open_queue(url, schema) as client:
@@ -130,7 +131,7 @@ def redrive(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Put the dead letters of a flow back, so that it goes on."""
+    """Redrive the dead letters of a flow, so that it continues."""
     with open_queue(url, schema) as client:
         flow = _existing(client, flow_id)
         confirm(f"Redrive {flow.dead} dead letters of flow {flow.name!r}?", yes)
@@ -149,7 +150,7 @@ def cancel(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Cancel a flow: nothing more of it is begun, its dead letters are discarded."""
+    """Cancel a flow: nothing more of it starts, its dead letters are discarded."""
     with open_queue(url, schema) as client:
         flow = _existing(client, flow_id)
         open_nodes = flow.held + flow.live + flow.dead

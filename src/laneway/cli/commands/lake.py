@@ -49,9 +49,9 @@ def sync(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Export new history into the lake; continues where the last sync ended.
+    """Export new history into the lake, from where the last sync ended.
 
-    Several databases have a folder each in it: database=NAME.
+    With several databases, each has its own folder: database=NAME.
     """
     for source, done in _each(lake, name, url, schema, lambda one: one.sync(batch_rows)):
         if as_json:
@@ -127,7 +127,7 @@ def purge(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Delete history from the database that the lake verifiably holds."""
+    """Delete history from the database that is verified in the lake."""
     opened = _open(lake, name, url, schema)
     kept = ago(keep)
     if not dry_run:
@@ -158,7 +158,7 @@ def erase(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Erase all there is of a channel, in the database and in the lake, and prove it."""
+    """Erase a channel from database and lake, and verify it is gone."""
     opened = _open(lake, name, url, schema)
     found = opened.find_tenant(channel, queue=queue)
     where = f"{queue}/{channel}" if queue else f"{channel} of every queue"
@@ -211,9 +211,9 @@ def iceberg(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Append verified batches to a table of Apache Iceberg, each of them once.
+    """Append verified batches to an Apache Iceberg table, exactly once.
 
-    Several databases have a table each: its name ends in theirs.
+    With several databases, each has its own table, whose name ends in the database's.
     """
 
     def named(source: Source) -> str:
@@ -269,14 +269,15 @@ def _show(source: Source, found: "LakeStatus") -> None:
 @app.command()
 def streams(
     forget: Annotated[
-        str | None, typer.Option(metavar="STREAM", help="Keep nothing for this stream any more.")
+        str | None,
+        typer.Option(metavar="STREAM", help="Remove this stream: nothing is kept for it any more."),
     ] = None,
     yes: Yes = False,
     url: Url = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """List registered streams of the history, for which purge and retention wait."""
+    """List registered history streams; purge and retention wait for them."""
     opened = _open("", "lake", url, schema)
     if forget is not None:
         confirm(f"Forget stream {forget}? What it has not read may then be deleted.", yes)
@@ -305,7 +306,9 @@ def report(
     objective: Annotated[
         str, typer.Option(metavar="DURATION", help="Objective: messages start within this time.")
     ] = "60s",
-    share: Annotated[float, typer.Option(help="Objective: share of messages that must.")] = 0.99,
+    share: Annotated[
+        float, typer.Option(help="Objective: share of messages that must start in time.")
+    ] = 0.99,
     as_json: Json = False,
 ) -> None:
     """Update the report: tables of changed days and one HTML page. Needs no database.
@@ -330,12 +333,12 @@ def synth(
     days: Annotated[float, typer.Option(min=0.05, help="Number of days.")] = 14,
     seed: Annotated[int, typer.Option(help="The same seed makes the same history.")] = 1,
     until: Annotated[str | None, typer.Option(help="End of the history.  [default: now]")] = None,
-    calm: Annotated[bool, typer.Option("--calm", help="No incidents.")] = False,
+    calm: Annotated[bool, typer.Option("--calm", help="Generate no incidents.")] = False,
     url: Annotated[str | None, typer.Option(help="Write into this database's history.")] = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Generate a synthetic history to try reports on, in an empty lake or history."""
+    """Generate a synthetic history, in an empty lake or database."""
     if (lake is None) == (url is None):
         raise typer.BadParameter("give --lake or --url, one of them")
     from laneway.lake.synth import synthesize

@@ -63,7 +63,7 @@ def messages(
     state: Annotated[
         MessageState | None,
         typer.Option(
-            "--state", "-s", help="Only in this state; without it, dead letters are not listed."
+            "--state", "-s", help="Only in this state; dead letters are listed only if asked for."
         ),
     ] = None,
     limit: Limit = 50,
@@ -113,16 +113,16 @@ def messages(
 def cancel(
     ids: Annotated[list[int], typer.Argument(help="Ids of the messages.", min=1)],
     running: Annotated[
-        bool, typer.Option("--running", help="Also ask workers to stop those that run.")
+        bool, typer.Option("--running", help="Also ask workers to stop running messages.")
     ] = False,
     yes: Yes = False,
     url: Url = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Cancel messages that wait; with --running, running ones.
+    """Cancel waiting messages; with --running, also running ones.
 
-    A worker learns within 10 seconds that it is to stop a handler.
+    Workers are told within 10 seconds to stop a running handler.
     """
     with open_queue(url, schema) as client:
         for id in ids[:_PREVIEW]:

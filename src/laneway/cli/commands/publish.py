@@ -71,23 +71,24 @@ def publish(
     ] = "default",
     queue: InQueue = None,
     kind: Annotated[
-        str, typer.Option("--kind", "-k", help="The message's kind: which handler gets it.")
+        str, typer.Option("--kind", "-k", help="The message's kind; selects its handler.")
     ] = "",
     key: Annotated[
         str | None,
-        typer.Option(help="Publish nothing if a message with this key exists (--on-duplicate)."),
+        typer.Option(help="Deduplication key; if it is taken, --on-duplicate decides."),
     ] = None,
     key_scope: Annotated[
         KeyScope,
         typer.Option(
-            help="Where the key holds: among messages of this kind in this channel, of all kinds "
-            "in the channel, or in the whole queue."
+            help="Where the key is unique: among messages of this kind in the channel, in the "
+            "channel, or in the whole queue."
         ),
     ] = KeyScope.KIND,
     key_window: Annotated[
         str | None,
         typer.Option(
-            metavar="DURATION", help="How long the key is held after its message ended, e.g. 1h."
+            metavar="DURATION",
+            help="How long the key stays taken after its message has ended, e.g. 1h.",
         ),
     ] = None,
     on_duplicate: Annotated[
@@ -101,11 +102,11 @@ def publish(
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="With --on-duplicate debounce: how long it may be moved at most, e.g. 5m.",
+            help="With --on-duplicate debounce: the longest total delay, e.g. 5m.",
         ),
     ] = None,
     priority: Annotated[
-        int, typer.Option(min=0, max=_HIGHEST_PRIORITY, help="The highest goes first.")
+        int, typer.Option(min=0, max=_HIGHEST_PRIORITY, help="Higher priorities go first.")
     ] = 0,
     delay: Annotated[
         str | None,
@@ -119,27 +120,29 @@ def publish(
     ] = None,
     expires_in: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="The message lapses after this time, e.g. 1h."),
+        typer.Option(
+            metavar="DURATION",
+            help="The message expires if it has not started after this time, e.g. 1h.",
+        ),
     ] = None,
     max_attempts: Annotated[
         int | None,
-        typer.Option(min=1, help="Max attempts without progress before it becomes a dead letter."),
+        typer.Option(min=1, help="Attempts without progress before it becomes a dead letter."),
     ] = None,
     keep_result: Annotated[
         str | None,
-        typer.Option(
-            metavar="DURATION", help="How long what the handler returns is kept, e.g. 1h."
-        ),
+        typer.Option(metavar="DURATION", help="How long the handler's result is kept, e.g. 1h."),
     ] = None,
     limit: Annotated[
         list[str] | None,
-        typer.Option(help="A shared limit that must let it start; up to four times."),
+        typer.Option(help="A shared limit that the message counts against; up to four times."),
     ] = None,
     content_type: Annotated[
-        str | None, typer.Option(help="Content type, instead of the one of --as.")
+        str | None, typer.Option(help="Content type, instead of the one implied by --as.")
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option("--header", "-H", help="name=value; may be repeated.")
+        list[str] | None,
+        typer.Option("--header", "-H", help="Header, as name=value; may be repeated."),
     ] = None,
     skip: Annotated[int, typer.Option(min=0, help="With --lines: skip this many lines.")] = 0,
     rejects: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from laneway.cli.connect import open_config, read_config, settled
+from laneway.cli.connect import check_file, open_config, read_config, settled
 from laneway.cli.exits import Code
 from laneway.cli.options import Json, Schema, Url, Urls
 from laneway.cli.output import emit, printable, say
@@ -39,7 +39,9 @@ Prefix = Annotated[
 
 RepairToo = Annotated[
     bool,
-    typer.Option("--repair", help="Also put back what somebody dropped or changed."),
+    typer.Option(
+        "--repair", help="Also restore tables, indexes and functions that were dropped or changed."
+    ),
 ]
 
 
@@ -52,7 +54,7 @@ def install(
             min=0,
             max=86_400,
             metavar="SECONDS",
-            help="Wait so long for a server that does not answer yet, as in a container's start.",
+            help="Keep trying for this long if the server is not up yet, e.g. in a container.",
         ),
     ] = 0,
     url: Url = None,
@@ -99,6 +101,7 @@ def upgrade(
 ) -> None:
     """Apply missing migrations to an installed schema."""
     config = settled(url, schema)
+    check_file(config)
     repairs: list[dict[str, object]] = []
     with open_config(config) as queue:
         queue.upgrade()
@@ -115,16 +118,18 @@ def upgrade(
 def sql(
     since: Annotated[
         int | None,
-        typer.Option("--from", help="Only the upgrade from this version."),
+        typer.Option("--from", help="Print only the upgrade from this version."),
     ] = None,
     version: Annotated[
         int | None,
         typer.Option(
-            "--version", show_default=False, help="Up to this version.  [default: the newest]"
+            "--version",
+            show_default=False,
+            help="Stop at this schema version.  [default: the newest]",
         ),
     ] = None,
     roles: Annotated[
-        bool, typer.Option("--roles", help="Only the database roles and their privileges.")
+        bool, typer.Option("--roles", help="Print only the database roles and their privileges.")
     ] = False,
     prefix: Prefix = None,
     dialect: Annotated[

@@ -25,42 +25,42 @@ def dashboard(
         typer.Option(
             envvar="LANEWAY_DASHBOARD_TOKEN",
             show_default=False,
-            help="Ask for this token, on a page to sign in or as a bearer token.",
+            help="Require this token, on the sign-in page or as a bearer token.",
         ),
     ] = None,
     trust_local: Annotated[
         bool,
         typer.Option(
             "--trust-local",
-            help="Ask nobody on this machine for a token, nor who comes through a proxy on it.",
+            help="Require no token from this machine, nor from anybody behind a proxy on it.",
         ),
     ] = False,
-    read_only: Annotated[
-        bool, typer.Option("--read-only", help="Show everything, change nothing.")
-    ] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Allow no changes.")] = False,
     insecure: Annotated[
         bool,
-        typer.Option("--insecure", help="Let everybody who can reach the address do everything."),
+        typer.Option("--insecure", help="Give full access to everybody who can reach the address."),
     ] = False,
     trace_url: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
             show_default=False,
-            help="Link traces of messages: an address with {trace} where the trace's id goes.",
+            help="Link messages to their traces: a URL with {trace} in place of the trace id.",
         ),
     ] = None,
     demo: Annotated[
         bool,
-        typer.Option("--demo", help="Show a temporary server with tenants and workers at work."),
+        typer.Option(
+            "--demo", help="Start a temporary server with sample tenants and workers, and show it."
+        ),
     ] = False,
     url: Urls = None,
     schema: Schema = None,
 ) -> None:
     """Serve the dashboard and its API until Ctrl-C.
 
-    Without --token it makes one for this run, and prints the address that signs you in. With
-    several databases the first page shows all of them, and each has its own pages.
+    Without --token, it creates a token for this run and prints a link that signs you in. With
+    several databases, the first page shows all of them, and each has its own pages.
     """
     from laneway.web import Dashboard, Dashboards
     from laneway.web.dashboard import AnyDashboard
@@ -99,25 +99,26 @@ _PORT = 9595
 def exporter(
     host: Annotated[
         str,
-        typer.Option(metavar="ADDRESS", help="Where it listens; 0.0.0.0 is every network."),
+        typer.Option(metavar="ADDRESS", help="Listen on this address; 0.0.0.0 for all interfaces."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any free port.")] = _PORT,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Listen on this port; 0 picks a free one.")
+    ] = _PORT,
     timeout: Annotated[
         float, typer.Option(min=0.1, max=60, help="Seconds that a scrape waits for the database.")
     ] = 5.0,
     max_age: Annotated[
-        float, typer.Option(min=0, max=300, help="Seconds for which an answer is given again.")
+        float, typer.Option(min=0, max=300, help="Seconds for which an answer may be reused.")
     ] = 2.0,
     once: Annotated[bool, typer.Option("--once", help="Print the metrics and exit.")] = False,
     url: Urls = None,
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Serve the numbers of all queues and workers for Prometheus.
+    """Serve metrics of all queues and workers for Prometheus.
 
-    With several databases every sample has the label database.
-    /metrics, /livez and /readyz, on the loopback unless --host says otherwise. It needs only the
-    rights of a viewer.
+    Serves /metrics, /livez and /readyz, on 127.0.0.1 unless --host is given. The role viewer is
+    enough. With several databases, every sample has the label database.
     """
     from laneway.exporter import Exporter
 

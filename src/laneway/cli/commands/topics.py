@@ -50,7 +50,7 @@ def subscribe(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Copy what is published to a topic from now on into a queue."""
+    """Copy messages published to a topic from now on into a queue."""
     with open_queue(url, schema, queue) as client:
         note_unknown_queue(client, queue, may_be_new=True)
         acting(client).subscribe(topic, channel=channel, kind=kind)

@@ -254,8 +254,8 @@ def worker(
         list[str],
         typer.Argument(
             metavar="MODULE[:NAME]...",
-            help="What to run: a module with all of its workers and tasks, or one of them by its "
-            "name, e.g. jobs:worker.",
+            help="A module, to run all of its workers and tasks, or one of them by name, e.g. "
+            "jobs:worker.",
             show_default=False,
         ),
     ],
@@ -273,7 +273,7 @@ def worker(
         typer.Option(
             min=1,
             max=10_000,
-            help="Max messages handled at the same time, instead of the worker's own limit.",
+            help="Messages handled at the same time, instead of the worker's own limit.",
         ),
     ] = None,
     reload: Annotated[
@@ -300,7 +300,7 @@ def worker(
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="Where they listen: the loopback by default, 0.0.0.0 for every network.",
+            help="Address for --health-port; 127.0.0.1 by default, 0.0.0.0 for all interfaces.",
         ),
     ] = None,
     spark: Annotated[
@@ -322,14 +322,14 @@ def worker(
 ) -> None:
     """Run a worker until SIGTERM or Ctrl-C.
 
-    It serves all that the modules define, in one process: laneway worker shop.jobs shop.mail.
-    Options that are not given are those of the first worker. Modules that have tasks but neither a
-    worker nor a client get a worker on --url; with several it serves all of these databases. A
-    module that has a client decides by itself where it works: another --url or --schema is refused.
+    Several modules run in one process: laneway worker shop.jobs shop.mail. The options of the first
+    worker apply, unless they are given here. Modules with tasks, but neither a worker nor a client,
+    get a worker on --url; if several URLs are given, it serves all of these databases. A module
+    with a client of its own decides where it works: a different --url or --schema is refused.
 
-    On the first signal it lets running handlers finish and gives the other messages back; on the
-    second it stops at once. With --json the log is JSON too. With --spark the executors must be
-    able to import the worker's module, and spark-submit overrides --master.
+    After the first signal, running handlers finish and the other messages are released; the second
+    signal stops at once. With --json the log is JSON too. With --spark, the executors must be able
+    to import the worker's module, and spark-submit overrides --master.
     """
     if health_host is not None and health_port is None:
         raise typer.BadParameter("--health-host needs --health-port")
@@ -414,9 +414,9 @@ _COLUMNS = (
 def workers(
     limit: Limit = 1000, url: Urls = None, schema: Schema = None, as_json: Json = False
 ) -> None:
-    """List worker processes, how busy they are, and lost ones.
+    """List worker processes, and how busy they are.
 
-    One that serves several databases has a row in each of them.
+    A worker that serves several databases has a row in each.
     """
     found = sources(url, schema)
     answers = look_at_all(found, lambda client: client.workers(limit=limit))
