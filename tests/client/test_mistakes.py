@@ -43,15 +43,6 @@ def sentence(error: pytest.ExceptionInfo[BaseException]) -> str:
     return text
 
 
-def test_a_url_of_another_kind() -> None:
-    for url in ("redis://localhost", "localhost/shop", "", "shop.db"):
-        with pytest.raises(InvalidOption) as error:
-            Queue(url)
-        assert "is not a database URL that Laneway knows: use one like postgresql://" in sentence(
-            error
-        )
-
-
 def test_a_server_that_does_not_run() -> None:
     for url in ("postgresql://shop:secret@127.0.0.1:1/shop", "mysql://a:secret@127.0.0.1:1/shop"):
         with Queue(url) as queue, pytest.raises(ConnectionUnavailable) as error:
@@ -77,27 +68,6 @@ def test_an_older_schema(queue: Queue, tmp_path: Path) -> None:
     with pytest.raises(SchemaMissing) as error:
         queue.topic("orders").publish(1)
     assert "or an older version is: run queue.install()" in sentence(error)
-
-
-def test_the_old_name_of_an_option() -> None:
-    options: Any = {"queue": "emails"}
-    with pytest.raises(TypeError) as error:
-        Queue("sqlite:///:memory:", **options)
-    assert sentence(error) == "Queue() has no option queue=: write name="
-    with pytest.raises(TypeError) as error:
-        AsyncQueue("sqlite:///:memory:", **options)
-    assert sentence(error) == "AsyncQueue() has no option queue=: write name="
-
-
-def test_an_unknown_option() -> None:
-    options: Any = {"poolsize": 5}
-    with pytest.raises(TypeError) as error:
-        Queue("sqlite:///:memory:", **options)
-    assert sentence(error) == "Queue() has no option poolsize=: write pool_size="
-    options = {"zzz": 5}
-    with pytest.raises(TypeError) as error:
-        Queue("sqlite:///:memory:", **options)
-    assert "Queue() has no option zzz=: it has name, schema, lease" in sentence(error)
 
 
 def test_a_payload_that_is_not_json(queue: Queue) -> None:

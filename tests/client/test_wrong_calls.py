@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -29,8 +30,9 @@ from laneway import (
     Throttled,
     Worker,
 )
-from laneway.errors import InvalidCall, InvalidOption
+from laneway.errors import InvalidCall, InvalidOption, LanewayError
 from laneway.limits import Adapt, Breaker
+from tests.place import Place
 
 URL = "sqlite:///:memory:"
 PASSWORD = "hunter2secret"
@@ -320,3 +322,25 @@ def test_a_connection_of_the_other_world(things: Things, tmp_path: Path) -> None
     with pytest.raises(TypeError, match="use Queue, or an async connection"):
         ran(things.aqueue.publish(1, connection=connection))
     connection.close()
+
+
+@pytest.mark.parametrize("url", ["url", "asyncpg_url"])
+def test_a_server_that_does_not_let_us_in(place: Place, url: str) -> None:
+    def said(user: str, database: str) -> str:
+        parts = urlsplit(getattr(place, url))
+        server = parts.netloc.rpartition("@")[2]
+        wrong = parts._replace(netloc=f"{user}:{PASSWORD}@{server}", path=f"/{database}").geturl()
+        with pytest.raises(LanewayError) as raised:
+            asyncio.run(publish_once(wrong))
+        assert PASSWORD not in str(raised.value)
+        return str(raised.value)
+
+    right = urlsplit(place.url)
+    assert said("nobody", right.path[1:]).endswith("; check the user and the password in the URL")
+    user = right.username or ""
+    assert said(user, "none").endswith("; create the database, or correct its name in the URL")
+
+
+async def publish_once(url: str) -> None:
+    async with AsyncQueue(url) as queue:
+        await queue.publish(1)

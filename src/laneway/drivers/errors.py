@@ -162,14 +162,25 @@ def translated(error: Exception, url: str, *, sent: bool = False) -> LanewayErro
         return ConnectionUnavailable(f"no connection to {masked(url)}: {text}{_hint(text, url)}")
     if state is None:
         return DatabaseFailed(f"the statement could not be sent to {masked(url)}: {text}")
-    return DatabaseFailed(f"the database refused: {text}", state)
+    return DatabaseFailed(f"the database refused: {text}{_hint(text, url)}", state)
+
+
+_UNKNOWN_USER = re.compile(
+    r'password authentication failed|^Access denied|role ".*" does not exist'
+)
+_UNKNOWN_DATABASE = re.compile(r'database ".*" does not exist|^Unknown database')
 
 
 def _hint(text: str, url: str) -> str:
-    if "refused" in text:
+    """What to do about a server that cannot be reached, or does not let us in."""
+    if "onnection refused" in text or "Connect call failed" in text:
         return "; is the server running there?"
     if "resolve" in text and url.count("@") > 1:
         return "; write an @ in a password as %40"
+    if _UNKNOWN_USER.search(text):
+        return "; check the user and the password in the URL"
+    if _UNKNOWN_DATABASE.search(text):
+        return "; create the database, or correct its name in the URL"
     return ""
 
 

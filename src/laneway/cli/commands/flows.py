@@ -150,7 +150,7 @@ def cancel(
     schema: Schema = None,
     as_json: Json = False,
 ) -> None:
-    """Cancel a flow: nothing more of it starts, its dead letters are discarded."""
+    """Cancel a flow: nothing more starts, dead letters are discarded."""
     with open_queue(url, schema) as client:
         flow = _existing(client, flow_id)
         open_nodes = flow.held + flow.live + flow.dead
