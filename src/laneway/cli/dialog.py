@@ -117,9 +117,9 @@ def note_unknown_queue(client: "Queue", name: str | None, *, may_be_new: bool = 
         return
     if name in known:
         return
-    near = get_close_matches(name, known, 1, 0.8)
+    near = nearest(name, known, 0.8)
     if near or not may_be_new:
-        hint = f": did you mean {near[0]!r}?" if near else "."
+        hint = f": did you mean {near!r}?" if near else "."
         say(f"Note: queue {name!r} has no messages, workers, schedules or subscriptions{hint}")
 
 
