@@ -78,7 +78,7 @@ def test_a_result_is_what_the_function_says_that_it_returns(queue: Queue) -> Non
     results: list[Any] = [other.result(), own.result(), one.result(Any), own.result(Receipt)]
     assert results == [{"number": 4}, {"number": 5}, {"number": 1}, Receipt(5)]
     assert queue.result(one) == queue.result(one.id) == {"number": 1}
-    with pytest.raises(DecodeError, match="6 is no Receipt"):
+    with pytest.raises(DecodeError, match="6 is not a Receipt"):
         no.result()
 
 
