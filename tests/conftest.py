@@ -4,13 +4,16 @@ it, and a fresh schema for each test that asks for one."""
 import signal
 import warnings
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
+import psycopg
 import pytest
 
 # Before anything imports it: its asserts are what the cases are made of.
 pytest.register_assert_rewrite("laneway.conformance")
 
+from laneway import Queue  # noqa: E402
 from laneway.dev.embedded import (  # noqa: E402
     EmbeddedMariaDB,
     EmbeddedPostgres,
@@ -21,6 +24,7 @@ from tests.spark_part import IN_MAKE_TEST  # noqa: E402
 from tests.stores import GIVEN_SERVER, repeated_combination  # noqa: E402
 
 _SPARK = {"spark", "lake"}
+_places = count(1)
 NO_MARIADB = (
     "MARIADB IS NOT TESTED: no mariadbd here, and it could not be installed "
     "(needs root and the Debian package mariadb-server)"
@@ -157,5 +161,25 @@ def database(server: EmbeddedPostgres) -> str:
 
 
 @pytest.fixture
-def place(database: str) -> Place:
+def empty_place(database: str) -> Place:
+    """Nothing is installed in it."""
     return Place(database, fresh_schema())
+
+
+@pytest.fixture(scope="session")
+def installed(server: EmbeddedPostgres) -> Place:
+    """What every ``place`` is a copy of: to copy a database takes a tenth of an installation."""
+    place = Place(server.create_database("installed"), fresh_schema())
+    with Queue(place.url, schema=place.schema) as queue:
+        queue.install()
+    return place
+
+
+@pytest.fixture
+def place(server: EmbeddedPostgres, installed: Place) -> Iterator[Place]:
+    """A database of its own, with Laneway in it: ``install`` finds nothing to do."""
+    name = f"place {next(_places)}"
+    with psycopg.connect(server.url(), autocommit=True) as connection:
+        connection.execute(f'create database "{name}" template installed'.encode())
+        yield Place(server.url(name), installed.schema)
+        connection.execute(f'drop database "{name}" with (force)'.encode())

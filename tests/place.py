@@ -1,4 +1,4 @@
-"""Where a test may install Laneway."""
+"""Where a test has its tables."""
 
 from itertools import count
 from typing import NamedTuple
@@ -7,7 +7,7 @@ _numbers = count(1)
 
 
 class Place(NamedTuple):
-    """A schema of a database; nothing is in it yet."""
+    """A schema of a database."""
 
     url: str
     schema: str
