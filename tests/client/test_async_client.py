@@ -339,8 +339,8 @@ async def test_no_upkeep_unless_asked(place: Place) -> None:
 
 
 @run_async
-async def test_a_schema_that_is_not_there(place: Place) -> None:
-    async with AsyncQueue(place.url, schema=place.schema) as queue:
+async def test_a_schema_that_is_not_there(empty_place: Place) -> None:
+    async with AsyncQueue(empty_place.url, schema=empty_place.schema) as queue:
         for call in (
             lambda: queue.publish(1),
             lambda: queue.claim(),

@@ -260,9 +260,9 @@ def test_a_refusal_leaves_the_transaction_alive(
 
 
 @pytest.mark.parametrize("open_connection", ADAPTERS)
-def test_a_missing_schema_says_so(place: Place, open_connection: Open) -> None:
-    queue = Queue(place.url, schema=place.schema)
-    with pytest.raises(SchemaMissing), open_connection(place) as connection:
+def test_a_missing_schema_says_so(empty_place: Place, open_connection: Open) -> None:
+    queue = Queue(empty_place.url, schema=empty_place.schema)
+    with pytest.raises(SchemaMissing), open_connection(empty_place) as connection:
         queue.publish(1, connection=connection)
 
 

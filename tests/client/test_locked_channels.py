@@ -180,3 +180,4 @@ def test_a_claim_that_waited_in_vain_is_busy(
     assert next(answers, None) is None
     failed = [record for record in caplog.records if "claim failed" in record.getMessage()]
     assert bool(failed) == (state == "40001")
+    assert ("row lock held by another session: locked" in caplog.text) == (state != "40001")

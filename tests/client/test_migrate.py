@@ -105,11 +105,13 @@ def test_the_printed_sql_installs(place: Place) -> None:
     assert upgrade_sql(LATEST, place.schema) == ""
 
 
-def test_an_interrupted_install_leaves_nothing(place: Place) -> None:
-    with psycopg.connect(place.url) as connection:
-        connection.execute(f"create schema {quoted(place.schema)}".encode())
-        connection.execute(f"create view {quoted(place.schema)}.message_v1 as select 1".encode())
-    with Queue(place.url, schema=place.schema) as queue:
+def test_an_interrupted_install_leaves_nothing(empty_place: Place) -> None:
+    with psycopg.connect(empty_place.url) as connection:
+        connection.execute(f"create schema {quoted(empty_place.schema)}".encode())
+        connection.execute(
+            f"create view {quoted(empty_place.schema)}.message_v1 as select 1".encode()
+        )
+    with Queue(empty_place.url, schema=empty_place.schema) as queue:
         with pytest.raises(Exception, match="message_v1"):
             queue.install()
         with pytest.raises(SchemaMissing):

@@ -341,8 +341,8 @@ def test_no_upkeep_unless_asked(place: Place) -> None:
 
 
 @run_sync
-def test_a_schema_that_is_not_there(place: Place) -> None:
-    with Queue(place.url, schema=place.schema) as queue:
+def test_a_schema_that_is_not_there(empty_place: Place) -> None:
+    with Queue(empty_place.url, schema=empty_place.schema) as queue:
         for call in (
             lambda: queue.publish(1),
             lambda: queue.claim(),

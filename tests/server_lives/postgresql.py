@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import timedelta
 
 import psutil
@@ -52,12 +52,18 @@ def stop_writing(server: EmbeddedPostgres) -> None:
 
 def kill_backend(server: EmbeddedPostgres) -> None:
     """The others are ended by the postmaster, which goes on with empty memory."""
-    with psycopg.connect(server.url(), autocommit=True) as connection:
+    deadline = time.monotonic() + 60
+    with (
+        psycopg.connect(server.url(), autocommit=True) as connection,
+        psycopg.connect(server.url(), autocommit=True) as other,
+    ):
         row = connection.execute("select pg_backend_pid(), pg_postmaster_start_time()").fetchone()
         assert row is not None
         os.kill(row[0], signal.SIGKILL)
+        with suppress(psycopg.OperationalError):
+            while time.monotonic() < deadline:  # until the postmaster has noticed
+                other.execute("select 1")
     started = None
-    deadline = time.monotonic() + 60
     while started is None:
         try:
             with psycopg.connect(server.url(), autocommit=True) as connection:

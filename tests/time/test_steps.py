@@ -3,6 +3,7 @@ removes the same schedule; and its backend killed there. No tick fires twice, no
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -115,10 +116,11 @@ def test_a_firing_meets_another(
         slow.step()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(other, queue)
-        try:
-            running.result(timeout=0.3)
-        except TimeoutError:
-            assert steps > 0 and other is not fire, "only an edit of a row that is held waits"
+        if steps > 0 and other is not fire:  # only an edit of a row that is held waits
+            with suppress(TimeoutError):
+                running.result(timeout=0.3)
+        else:
+            running.result(timeout=20)
         for _ in range(STEPS - steps if end == "commit" else 0):
             slow.step()
         slow.end(home, end)

@@ -272,7 +272,7 @@ def test_every_action(browser: Browser, own: tuple[Queue, str], scripts: bool) -
     form.get_by_label("Seconds of pause").fill("2m")
     form.locator("button").click()
     assert (
-        "“Share that failed” is a share above 0"
+        "“Share that failed” is 50.0: it must be a share above 0"
         in page.locator("[role=alert]:visible").inner_text()
     )
     assert form.get_by_label("Adapts up to").input_value() == "9"

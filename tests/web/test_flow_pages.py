@@ -348,12 +348,15 @@ def test_a_new_shared_limit_may_adapt_and_have_a_breaker(pages: Dashboard, queue
     ("typed", "said"),
     [
         ({"adapt_min": "few"}, "“Adapts from” must be a whole number, not 'few'."),
-        ({"adapt_min": "9", "adapt_max": "2"}, "A limit cannot adapt from 9 to 2"),
+        ({"adapt_min": "9", "adapt_max": "2"}, "Adapt cannot range from 9 to 2"),
         ({"adapt_min": "9"}, "between two bounds: give “Adapts up to” too."),
-        ({"failures": "50"}, "“Share that failed” is a share above 0 and up to 1, not 50.0."),
+        (
+            {"failures": "50"},
+            "“Share that failed” is 50.0: it must be a share above 0 and at most 1",
+        ),
         ({"window": "soon"}, "“Seconds looked at” must be like 90, 15m"),
         ({"pause": "9d"}, "“Seconds of pause” is 777600.0 seconds"),
-        ({"minimum": "0"}, "“Attempts at least” is a number from 1"),
+        ({"minimum": "0"}, "“Attempts at least” is 0: "),
         ({"concurrency": "0"}, "“At once” is 0: leave it empty"),
         ({"burst": "5"}, "“Burst” goes with rate"),
         ({"rate": "<b>fast</b>"}, "“Starts a second” must be a number, not"),

@@ -430,7 +430,7 @@ def test_a_fleet_is_checked(tmp_path: Path) -> None:
         for wrong, weights, says in (
             ([], None, "needs a Queue"),
             ([a, a], None, "same database"),
-            ([a, "b"], None, "neither"),
+            ([a, "b"], None, "not its URL 'b'"),
             ([a, b], [1], "1 weights for 2"),
             ([a, b], [1, 0], "weight"),
             ({"a": a, "b": b}, {"c": 1}, "the databases are a, b"),

@@ -588,8 +588,8 @@ def test_impossible_handlers_are_refused(place: Place) -> None:
         register("a")(is_async)
 
 
-def test_a_worker_without_schema_or_handlers_says_so(place: Place) -> None:
-    worker = Worker(Queue(place.url, schema=place.schema))
+def test_a_worker_without_schema_or_handlers_says_so(empty_place: Place) -> None:
+    worker = Worker(Queue(empty_place.url, schema=empty_place.schema))
     with pytest.raises(InvalidOption, match="no handler"):
         worker.run()
 

@@ -155,7 +155,9 @@ def wrong_limit(error: Exception) -> tuple[str, str]:
     field, _, rest = text.partition(" ")
     if field not in LIMIT_FIELDS:
         field = ""
-    elif rest.startswith("is 0: "):  # goes on with what to call, and nobody calls anything here
+    elif field in ("concurrency", "rate") and rest.startswith(
+        "is 0: "
+    ):  # goes on with what to call, and nobody calls anything here
         text = f"“{LIMIT_FIELDS[field]}” is 0: leave it empty for no limit, or pause what must stop"
     else:
         text = f"“{LIMIT_FIELDS[field]}” {rest}"

@@ -60,7 +60,7 @@ def busy_if_locked(error: DatabaseFailed) -> Taken:
     the claim can be made again. Raises any other error."""
     if error.sqlstate not in LOCK_TIMEOUTS:
         raise error
-    _log.warning("claim: %s: who keeps a transaction open?", error)
+    _log.warning("claim timed out on a row lock held by another session: %s", error)
     return Taken((), ClaimStatus.BUSY, _BUSY_FOR, None, None)
 
 

@@ -41,7 +41,7 @@ def translated(error: sqlite3.Error | OSError, path: str, wait: float) -> Lanewa
     if is_busy(error) or str(error) == "database is locked":
         return DatabaseFailed(
             f"another transaction held the write lock of {path} for {wait:.0f} s; nothing was "
-            "written: find out who keeps a transaction open",
+            "written: find the process that keeps a transaction open",
             "SQLITE_BUSY",
         )
     if name is not None and any(name.startswith(away) for away in _AWAY):

@@ -178,7 +178,7 @@ class MysqlNodeEnds(FlowEnds):
     def _is_left(self, row: UndecidedRow, child: int) -> bool:
         return True  # a new edge has the last number
 
-    def _decide_left(self, now: int) -> Plan[int]:
+    def decide_left(self, now: int) -> Plan[int]:
         """Part of upkeep, which nobody else runs: what the ends of nodes have left, a bounded
         number of children."""
         rows = yield self._sql.statement("undecided_rows", MOST_DECIDED)
@@ -296,7 +296,7 @@ class MysqlNodeEnds(FlowEnds):
         """Part of upkeep: go on with what ends of nodes have left, add up the counts of flows, note
         which have ended, and forget those that ended long enough ago, a bounded number of nodes
         each time."""
-        done = (yield from self._decide_left(now)) if undecided else 0
+        done = (yield from self.decide_left(now)) if undecided else 0
         if counted:
             yield from self._add_up_flows(now, 10 * limit)
         return done + ((yield from self._forget_flows(now, limit)) if expired else 0)

@@ -189,6 +189,7 @@ create table if not exists `laneway_dedupe` (
     key dedupe_expiry (expires_at)
 ) engine = InnoDB;
 
+-- tell_at: when somebody may be told of it: null after that; later than now while somebody is being told.
 create table if not exists `laneway_dead` (
     id bigint primary key,
     died_at bigint not null,
@@ -213,7 +214,6 @@ create table if not exists `laneway_dead` (
     traceback longblob,
     payload longblob not null,
     flow_id bigint,
-    -- When somebody may be told of it: null after that; later than now while somebody is being told.
     tell_at bigint,
     key dead_order (queue, died_at, id),
     key dead_time (died_at, id),

@@ -293,6 +293,7 @@ create table "laneway".dedupe (
 );
 create index dedupe_expiry on "laneway".dedupe (expires_at) where expires_at is not null;
 
+-- tell_at: when somebody may be told of it: null after that; later than now while somebody is being told.
 create table "laneway".dead (
     id bigint primary key,
     died_at timestamptz not null,
@@ -317,7 +318,6 @@ create table "laneway".dead (
     traceback text,
     payload bytea not null,
     flow_id bigint,
-    -- When somebody may be told of it: null after that; later than now while somebody is being told.
     tell_at timestamptz
 );
 create index dead_order on "laneway".dead (queue, died_at, id);

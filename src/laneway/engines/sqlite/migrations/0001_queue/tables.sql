@@ -184,6 +184,7 @@ create table "laneway_dedupe" (
 ) without rowid;
 create index "laneway_dedupe_expiry" on "laneway_dedupe" (expires_at) where expires_at is not null;
 
+-- tell_at: when somebody may be told of it: null after that; later than now while somebody is being told.
 create table "laneway_dead" (
     id integer primary key,
     died_at integer not null,
@@ -206,7 +207,6 @@ create table "laneway_dead" (
     error text,
     traceback text,
     payload blob not null,
-    -- When somebody may be told of it: null after that; later than now while somebody is being told.
     tell_at integer
 );
 create index "laneway_dead_order" on "laneway_dead" (queue, died_at, id);
