@@ -242,7 +242,7 @@ def test_what_djangos_worker_is_told_by_the_command_line_holds(url: str) -> None
     command = ("-m", "tests.django_site", "laneway_worker", "--until-empty")
     given = ("--queue", "emails", "--concurrency", "3")
     assert _run(url, *command, *given, JOBS="__main__.worker") == "emails second, one of 3\n"
-    assert _run(url, *command, JOBS="__main__.worker") == "default first, one of 50\n"
+    assert _run(url, *command, JOBS="__main__.worker") == "default first, one of 10\n"
 
 
 def test_fastapi_publishes_and_its_worker_stops_with_it(url: str) -> None:

@@ -123,7 +123,7 @@ def test_the_schema_of_a_sample() -> None:
     ("of", "why"),
     [
         ([], "the sample has no payloads"),
-        ([b"[1]"], "no JSON object but a list"),
+        ([b"[1]"], "not a JSON object but a list"),
         (int, "has no fields"),
         (Models, "has no fields"),
         (list[int], "has no fields"),
