@@ -49,3 +49,12 @@ from "laneway".start_limited_v1(
 -- name: sweep_limited
 -- $1: ids of messages that have to wait, $2: the limits of each, $3: now.
 select "laneway".sweep_limited_v1(CAST($1 AS bigint[]), CAST($2 AS text[]), CAST($3 AS timestamptz))
+
+-- name: notify_channel
+select "laneway".notify_channel_v1()
+
+-- name: sleep
+-- $1: queues, $2: worker, $3: for how long, null to wake up, $4: kinds, or null for all, $5: now.
+select CAST("laneway".sleep_v1(
+    CAST($1 AS text[]), CAST($2 AS text), CAST($3 AS interval), CAST($5 AS timestamptz),
+    CAST($4 AS text[])) AS text)

@@ -21,12 +21,3 @@ select id, outcome, ended_at, reason, error_type, error, kept_until from "lanewa
 -- name: results
 -- $1: ids, $2: now.
 select message_id, content_type, payload from "laneway".results_v1(CAST($1 AS bigint[]), CAST($2 AS timestamptz))
-
--- name: notify_channel
-select "laneway".notify_channel_v1()
-
--- name: sleep
--- $1: queues, $2: worker, $3: for how long, null to wake up, $4: kinds, or null for all, $5: now.
-select CAST("laneway".sleep_v1(
-    CAST($1 AS text[]), CAST($2 AS text), CAST($3 AS interval), CAST($5 AS timestamptz),
-    CAST($4 AS text[])) AS text)
