@@ -356,7 +356,7 @@ def test_a_new_shared_limit_may_adapt_and_have_a_breaker(pages: Dashboard, queue
         ),
         ({"window": "soon"}, "“Seconds looked at” must be like 90, 15m"),
         ({"pause": "9d"}, "“Seconds of pause” is 777600.0 seconds"),
-        ({"minimum": "0"}, "“Attempts at least” is 0: "),
+        ({"minimum": "0"}, "“Attempts at least” is 0: it must be a whole number"),
         ({"concurrency": "0"}, "“At once” is 0: leave it empty"),
         ({"burst": "5"}, "“Burst” goes with rate"),
         ({"rate": "<b>fast</b>"}, "“Starts a second” must be a number, not"),
